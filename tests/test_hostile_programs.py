@@ -13,8 +13,8 @@ import pytest
 import torchlite as torch
 from tests.hostile import bombs
 from tests.hostile.program_bombs import lines, script
-from torchlite._aten.allowed import REFUSED, overload_of, packet_of
-from torchlite._aten.table import entries, names
+from torchlite._aten.allowlist import REFUSED_OPS, allowed_overload, allowed_packet
+from torchlite._aten.recorded_schemas import schema_entries, all_names
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pipes, devices and forks of Linux")
 
@@ -43,22 +43,22 @@ def test_a_sample_of_bombs():
 def test_every_op_of_the_library_is_allowed_but_those_that_reach_the_host():
     """An op that takes no tensor, gives nothing or names a file is looked at here: a new one fails this test."""
     hosts = set()
-    for name in names():
-        for overload, entry in entries(name).items():
+    for name in all_names():
+        for overload, entry in schema_entries(name).items():
             given, _, result = entry.text.rpartition("->")
             if "filename" in given or "Generator(a!)" in given or "Tensor" not in given and result.strip() == "()":
                 hosts.add(name)
-            assert (overload_of("aten", name, overload) is None) == (name in REFUSED)
-    assert hosts - {"sort", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"} <= REFUSED
+            assert (allowed_overload("aten", name, overload) is None) == (name in REFUSED_OPS)
+    assert hosts - {"sort", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"} <= REFUSED_OPS
 
 
 def test_ops_of_users_are_found_by_their_names_alone():
     with torch.library._scoped_library("probe", "DEF") as library:
         library.define("twice(Tensor x) -> Tensor")
         library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
-        assert overload_of("probe", "twice", "default") is torch.ops.probe.twice.default
+        assert allowed_overload("probe", "twice", "default") is torch.ops.probe.twice.default
         for name in ("_name", "overloads", "__class__", "_overloads", "name", ""):
-            assert packet_of("probe", name) is None and overload_of("probe", "twice", name) is None
+            assert allowed_packet("probe", name) is None and allowed_overload("probe", "twice", name) is None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])

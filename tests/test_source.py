@@ -27,7 +27,7 @@ FILES = [p for folder in ("torchlite", "backends") for p in sorted((ROOT / folde
 ALLOWED = {
     # Makers of functions from code objects that exist.
     ("backends/torchlite_array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py", "FunctionType"),
-    ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_language.py", "FunctionType"),
+    ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
     # Programs that the user names: a launcher's, and a repository's `hubconf.py`. The benchmark's own package.
     ("torchlite/distributed/_launch/program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
     ("torchlite/_command/bench/workloads/__main__.py", "exec_module"),

@@ -3,7 +3,7 @@
 usage: python tools/record_schemas.py
 
 It needs the extra `oracle`. A line is a name of the library and its overloads, in PyTorch's order, between tabs: the
-overload's name (none for "default"), a colon, a letter for each of its tags and of its kinds (torchlite/_aten/table.py
+overload's name (none for "default"), a colon, a letter for each of its tags and of its kinds (torchlite/_aten/recorded_schemas.py
 says which), and the schema from its parenthesis on. Recorded is each name that torchlite can call.
 """
 
@@ -36,9 +36,9 @@ def flags(torch, schema) -> str:
 
 def written_of(overloads: dict[str, tuple[str, str]]) -> list[str]:
     """The entries of a line, those that write to `out` what another overload returns without their schema."""
-    from torchlite._aten.table import into_out
+    from torchlite._aten.recorded_schemas import out_variant_schema
 
-    known = {into_out(text): name for name, (_, text) in reversed(overloads.items()) if text.endswith("-> Tensor")}
+    known = {out_variant_schema(text): name for name, (_, text) in reversed(overloads.items()) if text.endswith("-> Tensor")}
     found = []
     for name, (letters, text) in overloads.items():
         base = known.get(text)
@@ -49,13 +49,13 @@ def written_of(overloads: dict[str, tuple[str, str]]) -> list[str]:
 def main() -> None:
     import torch
 
-    from torchlite._aten.running import is_known
+    from torchlite._aten.overload_impl import is_computable
 
     lines: dict[str, dict[str, tuple[str, str]]] = {}
     for schema in torch._C._jit_get_all_schemas():
         library, _, name = schema.name.partition("::")
         text = str(schema)
-        if library != "aten" or not is_known(name) or STRANGE.search(text[text.index("(") :]):
+        if library != "aten" or not is_computable(name) or STRANGE.search(text[text.index("(") :]):
             continue
         lines.setdefault(name, {})[schema.overload_name] = flags(torch, schema), text[text.index("(") :]
     written = ["\t".join([name, *written_of(overloads)]) for name, overloads in sorted(lines.items())]

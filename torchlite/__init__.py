@@ -62,7 +62,7 @@ def _of_sparse(name: str) -> Any:
 def _of_overloads(name: str) -> Any:
     if name == "ops":
         return importlib.import_module("._aten", __name__).ops
-    return getattr(importlib.import_module("._library.overloads", __name__), name)
+    return getattr(importlib.import_module("._library.op_overload", __name__), name)
 
 
 def _vmap(*args: Any, **kwargs: Any) -> Any:
@@ -77,7 +77,7 @@ def _dispatching(name: str) -> Any:
     """A function of what runs ops by `__torch_dispatch__`, loaded when it is first called."""
 
     def first_use(*args: Any, **kwargs: Any) -> Any:
-        module = importlib.import_module("._library.dispatching", __name__)
+        module = importlib.import_module("._library.torch_dispatch", __name__)
         for slot in _DISPATCHING:
             setattr(CALLBACKS, slot, getattr(module, slot))
         return getattr(module, name)(*args, **kwargs)

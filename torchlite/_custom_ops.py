@@ -12,8 +12,8 @@ from typing import Any
 from ._custom_op.impl import RESERVED_NS, SUPPORTED_DEVICE_TYPE_TO_KEY, global_registry, infer_schema
 from ._dispatch import call
 from ._dispatch.dispatch_state import MODE, recording
-from ._library import operators
-from ._library.schema import Argument, FunctionSchema
+from ._library import library_op
+from ._library.function_schema import Argument, FunctionSchema
 from .library import FakeImplCtx
 
 __all__ = ["custom_op", "get_ctx", "impl", "impl_abstract", "impl_backward", "impl_save_for_backward"]
@@ -91,16 +91,16 @@ def _declare(namespace: str, name: str, text: str) -> None:
         raise ValueError(
             f"custom_op does not support arguments named 'self'. Please rename your argument. Got: {schema}"
         )
-    op = operators.declare(namespace, name + text.strip())
+    op = library_op.define_op(namespace, name + text.strip())
     op.is_custom, op.shown = True, f"<CustomOp({namespace}::{name})>"
     op.kernels["Autograd"] = global_registry[f"{namespace}::{name}"] = _Derivative(op)
 
 
-def _find_custom_op(qualname: str, also_check_torch_library: bool = False) -> operators.LibraryOp:
+def _find_custom_op(qualname: str, also_check_torch_library: bool = False) -> library_op.LibraryOp:
     """The op of a name, also of `torch.library` where asked. RuntimeError where there is none."""
     if qualname in global_registry or also_check_torch_library:
         parse_qualname(qualname)
-        return operators.found(qualname)
+        return library_op.find_op(qualname)
     raise RuntimeError(f'Could not find custom op "{qualname}". Did you register it via torch._custom_ops.custom_op?')
 
 
@@ -118,13 +118,13 @@ def impl(qualname: str, *, device_types: str | Iterable[str] = ("cpu", "cuda"), 
         op = _find_custom_op(qualname, also_check_torch_library=True)
         taken = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"} & set(op.kernels)
         for each in dict.fromkeys(types):
-            if taken or operators.key_of(each) in op.kernels:
+            if taken or library_op.dispatch_key_of(each) in op.kernels:
                 raise RuntimeError(
                     f"impl(..., device_types={each}): the operator {qualname} already has an implementation for this "
                     "device type via a pre-existing torch.library or TORCH_LIBRARY registration."
                 )
         for each in types:
-            op.kernels[operators.key_of(each)] = function
+            op.kernels[library_op.dispatch_key_of(each)] = function
         return function
 
     return register if func is None else register(func)
@@ -225,7 +225,7 @@ def _derivative(qualname: str) -> _Derivative:
 class _Derivative:
     """The kernel that records an op: with the derivative that was given in two parts."""
 
-    def __init__(self, op: operators.LibraryOp) -> None:
+    def __init__(self, op: library_op.LibraryOp) -> None:
         self.op = op
         self.parts: dict[str, tuple[Callable, str]] = {}  # with the places where they were given
         self.differentiable: list[bool] | None = None
@@ -236,7 +236,7 @@ class _Derivative:
 
     def _destroy(self) -> None:
         """Take the op away, with what was given to it."""
-        operators.forget(self.op)
+        library_op.undefine_op(self.op)
         del global_registry[self.op.schema.name]
 
     def keep(self, kind: str, function: Callable) -> None:
@@ -254,7 +254,7 @@ class _Derivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         op = self.op
         values = op.schema.bind(args, kwargs)
-        tensors = [*operators.tensors_in(values)]
+        tensors = [*library_op.tensors_in(values)]
         if len(self.parts) == 1:
             (there, (_, place)) = next(iter(self.parts.items()))
             absent = "backward" if there == "save_for_backward" else "save_for_backward"
@@ -291,7 +291,7 @@ class _Derivative:
                         f"object of type {type(result)} that is not a Tensor, so it cannot have be marked as "
                         "differentiable in output_differentiability."
                     )
-                parts += [] if wanted else operators.tensors_in([result])
+                parts += [] if wanted else library_op.tensors_in([result])
             ctx.mark_non_differentiable(*parts)
 
     def _derived(self, ctx: Any, *grads: Any) -> Any:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._aten import ops as _ops
-from ._library import operators
-from ._library.checks import OpCheckError, opcheck
+from ._library import library_op
+from ._library.opcheck_tests import OpCheckError, opcheck
 from ._library.custom_ops import CustomOpDef, custom_op
 from ._library.custom_ops import no_keyword_tensors as _no_keyword_tensors
-from ._library.named import definition_of as _definition_of
-from ._library.named import op_of as _op_of
-from ._library.overriding import check_key, kernels_of, watch
-from ._library.schema import infer_schema
+from ._library.op_lookup import find_custom_op_def as _definition_of
+from ._library.op_lookup import resolve_op as _op_of
+from ._library.kernel_overrides import check_key, overriding_kernels, set_overrides_active
+from ._library.function_schema import infer_schema
 from ._types.devices import device
 
 __all__ = [
@@ -82,22 +82,22 @@ class Library:
             raise RuntimeError(f"cannot define {schema!r} in a Library of kind IMPL")
         if self.ns == "aten":
             raise NotImplementedError("torchlite has PyTorch's ops as records, and adds none to the library aten")
-        op = operators.declare(self.ns, schema, tags)
-        self._undo.append(functools.partial(operators.forget, op))
+        op = library_op.define_op(self.ns, schema, tags)
+        self._undo.append(functools.partial(library_op.undefine_op, op))
         return schema.partition("(")[0].strip()
 
     def _kernels(self, op_name: Any) -> Any:
         """The kernels of an op, by key; they wait where the op is not declared yet."""
         own = self.ns == "aten" if isinstance(op_name, str) else getattr(op_name, "namespace", "") == "aten"
         if own:
-            return kernels_of(op_name if isinstance(op_name, str) else op_name.name())
+            return overriding_kernels(op_name if isinstance(op_name, str) else op_name.name())
         if not isinstance(op_name, str):
             return _op_of(op_name).kernels
         name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
         try:
-            return operators.found(name).kernels
+            return library_op.find_op(name).kernels
         except RuntimeError:
-            return operators.PENDING.setdefault(name, {})
+            return library_op.PENDING.setdefault(name, {})
 
     def impl(
         self,
@@ -127,12 +127,12 @@ class Library:
         key = str(getattr(dispatch_key, "name", dispatch_key)) or self.dispatch_key or "CompositeImplicitAutograd"
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
-        if key not in operators.KEYS:
+        if key not in library_op.KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         kernels = self._kernels(op_name)
         if self.ns == "aten":
             check_key(key)
-            self._undo.append(watch)
+            self._undo.append(set_overrides_active)
         if fn is fallthrough_kernel:
             kernels.pop(key, None)
             return
@@ -146,7 +146,7 @@ class Library:
         made = kernels[key] = functools.partial(fn, None) if with_keyset else fn
         self._undo.append(functools.partial(_put_back, kernels, key, made, before))
         if self.ns == "aten":
-            watch()
+            set_overrides_active()
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Refuses: a kernel stands for one op."""
@@ -214,7 +214,7 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
         return wrap
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
-    namespace, name = operators.parts_of(qualname)
+    namespace, name = library_op.split_qualname(qualname)
     if not str(schema).lstrip().startswith("("):
         raise ValueError(
             'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
@@ -243,7 +243,7 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
         name = qualname if isinstance(qualname, str) else _op_of(qualname).overload
         home = lib
         if home is None:
-            home = Library(operators.parts_of(name)[0] if isinstance(name, str) else name.namespace, "IMPL")
+            home = Library(library_op.split_qualname(name)[0] if isinstance(name, str) else name.namespace, "IMPL")
             _KEPT.append(home)
         for key in keys:
             home.impl(name, function, key)
@@ -253,7 +253,7 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
 
 
 def _key(name: str) -> str:
-    return name if name in operators.KEYS else operators.key_of(device(name).type)
+    return name if name in library_op.KEYS else library_op.dispatch_key_of(device(name).type)
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
@@ -394,7 +394,7 @@ class _Kernel:
 def get_kernel(op: Any, dispatch_key: Any) -> _Kernel:
     """The kernel of an op under a key. RuntimeError where there is none."""
     key = str(getattr(dispatch_key, "name", dispatch_key))
-    if key not in operators.KEYS:
+    if key not in library_op.KEYS:
         raise RuntimeError(f"could not parse dispatch key: {key}")
     kernel = _op_of(op).kernels.get(key)
     if kernel is None:

@@ -22,7 +22,7 @@ from ._dispatch.interceptors import (
     torch_function_disabled,
 )
 from ._dispatch.op_record import NAMESPACES
-from ._library.operators import LibraryOp
+from ._library.library_op import LibraryOp
 from ._tensor import Tensor
 
 __all__ = [

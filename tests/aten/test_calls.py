@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._aten.table import entries, names
+from torchlite._aten.recorded_schemas import schema_entries, all_names
 
 aten = torch.ops.aten
 CALLS = pathlib.Path(__file__).with_name("calls.npz")
@@ -105,7 +105,7 @@ def test_arguments_go_by_their_names(name):
 
 def test_the_core_is_called():
     core = [
-        f"{name}.{which}" for name in names() for which, entry in entries(name).items() if "a" in entry.flags
+        f"{name}.{which}" for name in all_names() for which, entry in schema_entries(name).items() if "a" in entry.flags
     ]  # fmt: skip
     assert len(core) == 193
     assert not set(core) - set(recorded())

@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 from tests.aten.test_calls import OTHERS, RANDOM, overload, recorded, same, value
-from torchlite._aten.decomposing import decomposition, is_core
+from torchlite._aten.decompositions import decomposition, is_core
 from torchlite._decomp import (
     core_aten_decompositions,
     get_decompositions,

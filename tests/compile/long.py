@@ -6,7 +6,7 @@ import argparse
 import warnings
 
 import torchlite as torch
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 from .test_random import outcome, program
 
@@ -20,7 +20,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     for seed in range(count):
         function = program(seed)
-        frame = Frame(function, f"program{seed}")
+        frame = CompiledFunction(function, f"program{seed}")
         mine, theirs = torch.zeros(4), torch.zeros(4)
         for call in range(6):
             found = outcome(frame, mine, call % 4, seed % 2 == 1)

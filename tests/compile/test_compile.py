@@ -13,7 +13,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.exc import FailOnRecompileLimitHit, InvalidBackend, Unsupported
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 
 def same(a, b):
@@ -26,7 +26,7 @@ def test_the_third_call_is_replayed():
     def f(x, y):
         return (x * 2 + y).tanh() - y.relu()
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     for _ in range(5):
         assert same(frame(x, y), f(x, y))
@@ -37,7 +37,7 @@ def test_arguments_of_another_kind_are_captured_anew():
     def f(x, n=2, *, more=()):
         return x * n + len(more)
 
-    frame = Frame(f, "f", dynamic=False)
+    frame = CompiledFunction(f, "f", dynamic=False)
     x = torch.randn(3, 4)
     kinds = [
         ((x,), {}), ((x, 3), {}), ((x, 3.0), {}), ((x, True), {}), ((x.t(),), {}), ((x.double(),), {}),
@@ -50,7 +50,7 @@ def test_arguments_of_another_kind_are_captured_anew():
 
 
 def test_too_many_kinds_run_as_they_are_written():
-    frame = Frame(lambda x, n: x * n, "f", limit=3, dynamic=False)
+    frame = CompiledFunction(lambda x, n: x * n, "f", limit=3, dynamic=False)
     for n in range(3):
         frame(torch.ones(1), n)
     with pytest.warns(UserWarning, match="captured 3 times"):
@@ -73,7 +73,7 @@ def test_an_odd_call_does_not_end_the_replays_of_others():
             print("here")
         return x + 1
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for i in range(8):
@@ -82,7 +82,7 @@ def test_an_odd_call_does_not_end_the_replays_of_others():
 
 
 def test_stances_where_something_is_new():
-    frame = Frame(lambda x, n: x * n, "f", dynamic=False)
+    frame = CompiledFunction(lambda x, n: x * n, "f", dynamic=False)
     for _ in range(3):
         frame(torch.ones(1), 2)
     with torch.compiler.set_stance("eager_on_recompile"):
@@ -97,7 +97,7 @@ def test_gradients_come_through_one_node():
         h = (x @ w).relu()
         return h.sum(), h * 2
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     for _ in range(4):
         x, w = torch.randn(2, 3, requires_grad=True), torch.randn(3, 4, requires_grad=True)
         grads = []
@@ -113,7 +113,7 @@ def test_gradients_come_through_one_node():
 
 
 def test_inputs_with_a_history_get_theirs():
-    frame = Frame(lambda x: x.sin() * x, "f")
+    frame = CompiledFunction(lambda x: x.sin() * x, "f")
     for _ in range(3):
         leaf = torch.randn(4, requires_grad=True)
         frame(leaf * 2).sum().backward()
@@ -124,7 +124,7 @@ def test_inputs_with_a_history_get_theirs():
 
 
 def test_a_graph_is_freed_and_changes_are_noticed():
-    frame = Frame(lambda x: x * x, "f")
+    frame = CompiledFunction(lambda x: x * x, "f")
     x = torch.ones(2, requires_grad=True)
     for _ in range(3):
         y = frame(x)
@@ -140,7 +140,7 @@ def test_a_graph_is_freed_and_changes_are_noticed():
 
 
 def test_derivatives_of_derivatives():
-    frame = Frame(lambda x, y: (x.sin() * y, x.exp()), "f")
+    frame = CompiledFunction(lambda x, y: (x.sin() * y, x.exp()), "f")
     x, y = (torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     for _ in range(4):
         assert torch.autograd.gradgradcheck(frame, (x, y))
@@ -150,7 +150,7 @@ def test_derivatives_of_derivatives():
             (g,) = torch.autograd.grad(one(leaf * 3, y)[0].sum(), leaf, create_graph=True)
             found.append((g, *torch.autograd.grad(g.sum(), (leaf, y))))
         assert all(torch.allclose(a, b) for a, b in zip(*found, strict=True))
-    drawn = Frame(lambda x: x.sin() * torch.rand(3), "f")
+    drawn = CompiledFunction(lambda x: x.sin() * torch.rand(3), "f")
     for _ in range(3):
         z = drawn(leaf)
     with pytest.raises(RuntimeError, match="does not currently support double backward"):
@@ -158,7 +158,7 @@ def test_derivatives_of_derivatives():
 
 
 def test_inference_mode():
-    frame = Frame(lambda x: (x * 2, x.t()), "f")
+    frame = CompiledFunction(lambda x: (x * 2, x.t()), "f")
     with torch.inference_mode():
         for _ in range(3):
             a, b = frame(torch.ones(2, 3))
@@ -262,7 +262,7 @@ def test_reads_are_branches():
     def f(x):
         return x * 2 if x.sum() > 0 else x - 1
 
-    frame = Frame(f, "f", fullgraph=True)
+    frame = CompiledFunction(f, "f", fullgraph=True)
     for value in (1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0):
         x = torch.full((2,), value)
         assert same(frame(x), f(x))
@@ -323,7 +323,7 @@ def test_other_threads_are_left_alone():
             x = x.sin() + x
         return x
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
 
     def work(name, value):
         barrier.wait()
@@ -341,7 +341,7 @@ def test_modes_are_guards():
     def f(x):
         return (x * 3).requires_grad
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     x = torch.ones(2, requires_grad=True)
     for _ in range(4):
         assert frame(x)
@@ -358,7 +358,7 @@ def test_what_a_function_reaches_is_a_guard():
             x = layer(x)
         return x * sum(plain) + len(names)
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     changes = [
         lambda: plain.append(3.0),
         lambda: names.update(b=1),
@@ -391,7 +391,7 @@ def test_nothing_grows():
 
 
 def test_resets_and_stances():
-    frame = Frame(lambda x: x + 1, "f")
+    frame = CompiledFunction(lambda x: x + 1, "f")
     for _ in range(3):
         frame(torch.ones(1))
     assert frame.replays == 1
@@ -422,7 +422,7 @@ def test_backward_is_replayed_in_a_program_that_has_sparse_tensors_elsewhere():
 
 @pytest.mark.parametrize("used", [[11], [0, 5], list(range(12))], ids=str)
 def test_many_results_with_histories(used):
-    frame = Frame(lambda x, w: [x * i + (w * i).sin() for i in range(12)], "f", fullgraph=True)
+    frame = CompiledFunction(lambda x, w: [x * i + (w * i).sin() for i in range(12)], "f", fullgraph=True)
     for seed in range(4):
         torch.manual_seed(seed)
         x, w = torch.randn(5), torch.randn(5)

@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import FRAMES, Frame
+from torchlite._dynamo.compiled_function import FRAMES, CompiledFunction
 from torchlite.nn import functional as F
 from torchlite.utils.checkpoint import checkpoint
 
@@ -356,7 +356,7 @@ def history(function, log, calls):
 def test_steps_are_replayed(name):
     want = history(*STEPS[name](), 7)
     function, log = STEPS[name]()
-    frame = Frame(function, name)
+    frame = CompiledFunction(function, name)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = history(frame, log, 7)
@@ -375,7 +375,7 @@ def test_optimizers_that_call_a_closure(name, what):
         model = copy.deepcopy(first)
         more = {"max_iter": 4, "line_search_fn": "strong_wolfe"} if name == "LBFGS" else {}
         optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.1, **more)
-        frame = Frame(model, "model", fullgraph=True)
+        frame = CompiledFunction(model, "model", fullgraph=True)
         forward = frame if compiled and what == "module" else model
 
         def step(x, forward=forward, optimizer=optimizer, what=what if compiled else ""):
@@ -393,8 +393,8 @@ def test_optimizers_that_call_a_closure(name, what):
             loss.backward()
             return loss
 
-        inner = Frame(of_closure, "closure", fullgraph=True)
-        outer = Frame(step, "step")
+        inner = CompiledFunction(of_closure, "closure", fullgraph=True)
+        outer = CompiledFunction(step, "step")
         run = outer if compiled and what == "step" else step
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -459,7 +459,7 @@ def test_finders_of_modules_in_python_are_no_graph_break(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     for name in ("colorsys", "quopri"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    frame = Frame(loading, "loading")
+    frame = CompiledFunction(loading, "loading")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for call in range(8):  # the finder's code is known to the second kind of calls

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -50,7 +50,7 @@ def branched(x, y):
 @pytest.mark.parametrize("function", [chained, rows, views, written, drawn, branched])
 @pytest.mark.parametrize("shape", [(4, 6), (400, 500)])
 def test_results_are_eager_ones_and_stay_what_they_are(function, shape):
-    frame = Frame(function, "f", fullgraph=True)
+    frame = CompiledFunction(function, "f", fullgraph=True)
     kept = []
     for k in range(7):
         torch.manual_seed(k)
@@ -68,18 +68,18 @@ def test_results_are_eager_ones_and_stay_what_they_are(function, shape):
 
 
 def test_arguments_lie_anywhere():
-    frame = Frame(chained, "f", fullgraph=True)
+    frame = CompiledFunction(chained, "f", fullgraph=True)
     memory = torch.randn(6, 20, 30)
     x, y = torch.randn(20, 30), torch.randn(20, 30)
     for a, b in [(x, y), (x, y), (x, y), (memory[1], y), (y, memory[2]), (memory[3], memory[4]), (x, y)] * 2:
         assert same(frame(a, b), chained(a, b))
-    twice = Frame(lambda a, b: a * b + a, "g", fullgraph=True)
+    twice = CompiledFunction(lambda a, b: a * b + a, "g", fullgraph=True)
     for a, b in [(x, x), (x, x), (x, x), (y, y), (memory[0], memory[0])]:
         assert same(twice(a, b), a * b + a)
 
 
 def test_results_in_the_memory_of_arguments_are_views_of_them():
-    frame = Frame(lambda x: (x.add_(1), x[1:].t()), "f", fullgraph=True)
+    frame = CompiledFunction(lambda x: (x.add_(1), x[1:].t()), "f", fullgraph=True)
     for _ in range(5):
         x = torch.zeros(3, 4)
         given, view = frame(x)
@@ -92,7 +92,7 @@ def test_results_in_the_memory_of_arguments_are_views_of_them():
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
 def test_training_gives_the_losses_of_eager_steps(whole, optimizer):
     losses = []
-    for wrap in (lambda f, name: f, lambda f, name: Frame(f, name, fullgraph=True)):
+    for wrap in (lambda f, name: f, lambda f, name: CompiledFunction(f, name, fullgraph=True)):
         torch.manual_seed(0)
         model = nn.Sequential(
             nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2), nn.Linear(64, 5)
@@ -118,7 +118,7 @@ def test_training_gives_the_losses_of_eager_steps(whole, optimizer):
 def test_gradients_that_are_kept_and_added_to():
     weight = torch.randn(5, 5, requires_grad=True)
     other = weight.detach().clone().requires_grad_()
-    frame = Frame(lambda x: (x @ weight).tanh().sum(), "f", fullgraph=True)
+    frame = CompiledFunction(lambda x: (x @ weight).tanh().sum(), "f", fullgraph=True)
     for k in range(8):
         x = torch.randn(3, 5)
         frame(x).backward()
@@ -130,7 +130,7 @@ def test_gradients_that_are_kept_and_added_to():
 
 def test_bad_indices_raise_as_they_do_without():
     table = torch.randn(4, 3)
-    frame = Frame(lambda i: F.embedding(i, table), "f", fullgraph=True)
+    frame = CompiledFunction(lambda i: F.embedding(i, table), "f", fullgraph=True)
     for _ in range(4):
         assert same(frame(torch.tensor([1, 2])), table[1:3])
     with pytest.raises((IndexError, RuntimeError), match="out of"):
@@ -142,7 +142,7 @@ def test_shapes_that_depend_on_elements_are_those_of_the_elements():
     def repeated(x, n):
         return torch.repeat_interleave(x, n, 0).exp() * 2
 
-    frame = Frame(repeated, "f")
+    frame = CompiledFunction(repeated, "f")
     x = torch.randn(3, 4)
     for n in [(1, 2, 1), (1, 2, 1), (1, 2, 1), (2, 2, 3), (0, 1, 0), (1, 2, 1)]:
         n = torch.tensor(n)
@@ -169,7 +169,7 @@ def test_threads_that_compute_meanwhile_are_not_recorded(device):
     try:
         for n in range(6):
             function = lambda a, n=n: a.exp().sum(0) * n + torch.rand(600)
-            frame = Frame(function, "f")
+            frame = CompiledFunction(function, "f")
             for _ in range(4):
                 torch.manual_seed(n)
                 value = frame(x)
@@ -182,7 +182,7 @@ def test_threads_that_compute_meanwhile_are_not_recorded(device):
 
 
 def test_results_of_several_threads_are_their_own():
-    frame = Frame(lambda a: (a * 2 + 1).exp() - a, "f", fullgraph=True)
+    frame = CompiledFunction(lambda a: (a * 2 + 1).exp() - a, "f", fullgraph=True)
     arguments = [torch.randn(50, 60) for _ in range(4)]
     for a in arguments:
         frame(a)
@@ -208,13 +208,13 @@ def test_elementwise_ops_are_one_launch_though_others_come_between(opencl):
         product = y @ x.t()
         return first.tanh() - x, product
 
-    frame = Frame(f, "f", fullgraph=True)
+    frame = CompiledFunction(f, "f", fullgraph=True)
     x, y = torch.randn(64, 128), torch.randn(64, 128)
     for _ in range(3):
         assert all(same(a, b) for a, b in zip(frame(x, y), f(x, y), strict=True))
     (variants,) = frame.variants.values()
     part = variants[0].replay.forward.__globals__["launches"]
-    alone = Frame(lambda x, y: y @ x.t(), "g", fullgraph=True)
+    alone = CompiledFunction(lambda x, y: y @ x.t(), "g", fullgraph=True)
     for _ in range(3):
         alone(x, y)
     ((other,),) = alone.variants.values()
@@ -237,7 +237,7 @@ def summed_and_read_later(x, scale, shift):
 @pytest.mark.parametrize("function", [summed, summed_and_read_later])
 @pytest.mark.parametrize("rows, columns", [(128, 1024), (300, 48), (128, 50), (3, 16), (2, 20000)])
 def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
-    frame = Frame(function, "f", fullgraph=True)
+    frame = CompiledFunction(function, "f", fullgraph=True)
     for k in range(4):
         x, scale, shift = torch.randn(rows, columns), torch.randn(columns), torch.randn(rows, 1)
         x[k % rows, 3] = float("nan") if k == 3 else 0.0
@@ -246,7 +246,7 @@ def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
 
 
 def test_reductions_are_one_launch_with_what_they_reduce(opencl):
-    frame = Frame(summed, "f", fullgraph=True)
+    frame = CompiledFunction(summed, "f", fullgraph=True)
     x, scale, shift = torch.randn(400, 128), torch.randn(128), torch.randn(400, 1)
     if not x._data.device.is_cpu:
         pytest.skip("rows are reduced by vectors on CPUs")
@@ -270,7 +270,7 @@ def test_gradients_that_are_replaced_are_let_go_of_and_others_are_not(device):
         optimizer.step()
         return loss.detach()
 
-    frame, x = Frame(step, "step", fullgraph=True), torch.randn(8, 64)
+    frame, x = CompiledFunction(step, "step", fullgraph=True), torch.randn(8, 64)
     for _ in range(4):
         frame(x, True)
     kept = model.weight.grad
@@ -289,7 +289,7 @@ def test_constants_on_the_host_among_results():
         return x + y, torch.tensor(x.equal(y), device="cpu"), torch.tensor([1.0, 2.0], device="cpu")
 
     x = torch.ones(3)
-    frame = Frame(f, "f", fullgraph=True)
+    frame = CompiledFunction(f, "f", fullgraph=True)
     for y in [y for y in (x, x * 2) for _ in range(4)] + [x, x * 2]:
         total, alike, plain = frame(x, y.clone())
         want = f(x, y)
@@ -317,7 +317,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
     for again in range(3):
         if again == 2:  # as another process, which finds what this one kept
             del state.state["forms"]
-        frame = Frame(model, "model", fullgraph=True, mode="max-autotune")
+        frame = CompiledFunction(model, "model", fullgraph=True, mode="max-autotune")
         for _ in range(4):
             assert torch.equal(frame(x), model(x))
         assert frame.replays == 2 and measured == [(33, 70, 40), (33, 40, 70)]
@@ -327,7 +327,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
     for file in tmp_path.rglob("*.bin"):
         file.write_bytes(b"damaged")
     del state.state["forms"]
-    frame = Frame(model, "model", fullgraph=True, mode="max-autotune")
+    frame = CompiledFunction(model, "model", fullgraph=True, mode="max-autotune")
     assert all(torch.equal(frame(x), model(x)) for _ in range(4)) and len(measured) == 4
 
 
@@ -338,7 +338,7 @@ def test_products_with_what_follows_them(opencl, sizes):
         return *found, F.linear(x, w.t(), b).relu(), (x @ w.t().t() + y[:1]).relu()
 
     m, k, n = sizes
-    frame = Frame(function, "f", fullgraph=True)
+    frame = CompiledFunction(function, "f", fullgraph=True)
     x, w, b, y = torch.randn(m, k), torch.randn(k, n), torch.randn(n), torch.randn(m, n)
     y[0, 0] = float("nan")
     for _ in range(4):
@@ -357,7 +357,7 @@ def test_convolutions_are_one_launch_with_what_limits_them(opencl, batch):
     counts = []
     with torch.no_grad():
         for model in (layers, alone):
-            frame = Frame(model, "model", fullgraph=True)
+            frame = CompiledFunction(model, "model", fullgraph=True)
             for _ in range(4):
                 x = torch.randn(batch, 3, 9, 8) * 3
                 assert torch.equal(frame(x), model(x))
@@ -376,7 +376,7 @@ def test_writes_into_arrays_of_the_programs_own_are_joined(opencl):
         z.mul_(y)
         return z.tanh_(), t.sqrt_()
 
-    frame = Frame(function, "f", fullgraph=True)
+    frame = CompiledFunction(function, "f", fullgraph=True)
     for _ in range(4):
         x, y = torch.randn(40, 40), torch.randn(40, 40)
         assert all(same(a, b) for a, b in zip(frame(x, y), function(x, y), strict=True))

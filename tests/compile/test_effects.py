@@ -15,8 +15,8 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
-from torchlite._dynamo.profiling import Profile
+from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.profile_hook import ProfileHook
 
 F = nn.functional
 
@@ -41,7 +41,7 @@ COUNTED = {
 @pytest.mark.parametrize("name", COUNTED)
 def test_shapes_that_depend_on_elements(name):
     f = COUNTED[name]
-    frame = Frame(f, "f", fullgraph=True, limit=50)
+    frame = CompiledFunction(f, "f", fullgraph=True, limit=50)
     torch.manual_seed(0)
     inputs = [torch.randn(6) for _ in range(3)] + [torch.ones(6)]
     for x in [x for x in inputs for _ in range(3)] + inputs * 3:
@@ -51,7 +51,7 @@ def test_shapes_that_depend_on_elements(name):
 
 def test_where_counts_never_come_again_nothing_is_tried_again():
     f = COUNTED["mask"]
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for n in range(100):
@@ -67,7 +67,7 @@ def test_a_write_outside_before_elements_are_read_is_refused():
         total.add_(1)
         return x[x > 0]
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     with pytest.warns(UserWarning, match="the shape of what _index gives depends on elements, after something was"):
         assert [len(frame(torch.ones(3))) for _ in range(4)] == [3] * 4
     assert total.item() == 4
@@ -87,7 +87,7 @@ def test_warnings_are_given_again():
             function(torch.ones(2, 2))
         return [(str(w.message)[:20], w.category, w.filename, w.lineno) for w in caught]
 
-    frame = Frame(f, "f", fullgraph=True)
+    frame = CompiledFunction(f, "f", fullgraph=True)
     want = told(f)
     assert len(want) == 3 and all(place[2] == __file__ for place in want)
     for _ in range(5):
@@ -118,7 +118,7 @@ def test_results_with_signs():
     def f(x):
         return x.conj(), x.mH, (x * 2).conj().imag, x.real
 
-    frame = Frame(f, "f", fullgraph=True)
+    frame = CompiledFunction(f, "f", fullgraph=True)
     for i in range(5):
         x = torch.tensor([[1 + 2j, 3j], [i, 4]], requires_grad=True)
         outcomes = []
@@ -132,7 +132,7 @@ def test_results_with_signs():
 
 
 def test_ops_without_derivative_fail_where_backward_does():
-    frame = Frame(lambda x: torch.geqrf(x), "f", fullgraph=True)
+    frame = CompiledFunction(lambda x: torch.geqrf(x), "f", fullgraph=True)
     for _ in range(4):
         a, tau = frame(torch.eye(2, requires_grad=True))
         assert a.requires_grad
@@ -172,7 +172,7 @@ def test_numbers_of_elements_are_numbers(name):
         return [known(one) for one in value] if isinstance(value, (list, tuple)) else (type(value), value)
 
     f = TEXTS[name]
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     x = torch.tensor([0.1, 0.2, 0.3])
     found = []
     for scale in (1, 1, 2, 2, 2, 1, 3, 2):
@@ -188,7 +188,7 @@ def test_derivatives_of_derivatives_of_what_has_changed():
     def f(x):
         return x.pow(3) * scale
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     x = torch.ones(2, requires_grad=True)
     for _ in range(3):
         y = frame(x)
@@ -240,15 +240,15 @@ def test_finalizers_may_compile_while_a_call_is_captured():
 def test_a_profile_of_before_is_there_again():
     """A capture that is interrupted by another one goes on, as do profilers."""
     seen, calls = [], lambda frame, event, argument: seen.append(event)
-    with Profile(calls):
-        with Profile(lambda *_: None) as inner:
+    with ProfileHook(calls):
+        with ProfileHook(lambda *_: None) as inner:
             inner.pause()
         assert sys.getprofile() is calls
     assert sys.getprofile() is None and seen
     profiler = cProfile.Profile()
     profiler.enable()
     try:
-        with Profile(calls):
+        with ProfileHook(calls):
             pass
         assert sys.getprofile() is profiler
     finally:

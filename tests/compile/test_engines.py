@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 import torchlite as torch
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite_engines import engine_selection
 from torchlite_engines.fused_launches import FusedLaunches
 
@@ -27,7 +27,7 @@ def engine(request, monkeypatch):
 
 def replayed(function, *shapes, calls=4):
     """The kernels of a function's replay; its results were eager's."""
-    frame = Frame(function, "joined", fullgraph=True)
+    frame = CompiledFunction(function, "joined", fullgraph=True)
     for seed in range(calls):
         torch.manual_seed(seed)
         given = [torch.randn(shape) for shape in shapes]
@@ -54,7 +54,7 @@ def test_products_and_sums_of_two_ops_have_eagers_bits(engine):
         return ((x * 3 + y) * y - x) * x + y * 0.1
 
     x, y = torch.randn(SHAPE), torch.randn(SHAPE)
-    frame = Frame(function, "joined", fullgraph=True)
+    frame = CompiledFunction(function, "joined", fullgraph=True)
     assert all(torch.equal(frame(x, y), function(x, y)) for _ in range(4)) and frame.replays == 2
 
 

@@ -9,7 +9,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 
 NUMPY = table_of(torch.device("cpu")).backend.engine() == "numpy"
@@ -17,7 +17,7 @@ NUMPY = table_of(torch.device("cpu")).backend.engine() == "numpy"
 
 def replayed(function, *given):
     """The text of the captured call, what it gives, and what the function gives."""
-    frame = Frame(function, "finish", fullgraph=True)
+    frame = CompiledFunction(function, "finish", fullgraph=True)
     for seed in range(3):
         torch.manual_seed(seed)
         inputs = [torch.randn(*shape) for shape in given]

@@ -7,11 +7,11 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.chains import is_ufunc, with_chains
-from torchlite._dynamo.frames import Frame
-from torchlite._dynamo.grouping import Group, grouped
-from torchlite._dynamo.passes import without_dead_code
-from torchlite._dynamo.program import Program, Slot, Step, same_program
+from torchlite._dynamo.pointwise_fusion import is_ufunc, fuse_pointwise
+from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.fusion_groups import FusionGroup, form_fusion_groups
+from torchlite._dynamo.passes import eliminate_dead_code
+from torchlite._dynamo.program_ir import Program, Slot, Step, is_same_program
 
 TABLE = table_of(torch.device("cpu"))
 
@@ -27,9 +27,9 @@ def test_dead_code_goes_and_writes_stay():
          Step("_random_uniform", TABLE._random_uniform, ((2,), torch.float32, 0.0, 1.0, None), {}, Slot(6))],
         [0, 1, 2], {7: np.zeros(2)}, [4],
     )  # fmt: skip
-    found = without_dead_code(program)
+    found = eliminate_dead_code(program)
     assert [one.name for one in found.steps] == ["add", "add_", "_random_uniform"] and not found.constants
-    assert same_program(without_dead_code(found), found)
+    assert is_same_program(eliminate_dead_code(found), found)
 
 
 def test_chains_join_what_follows_each_other():
@@ -40,7 +40,7 @@ def test_chains_join_what_follows_each_other():
         Step("sum", TABLE.sum, (Slot(4), 0), {}, Slot(5)), step("exp", 6, Slot(3)),
     ]  # fmt: skip
     layouts = {n: (shape, np.dtype("float32"), True) for n in (0, 1, 2, 3, 4, 6)}
-    program = with_chains(Program(steps, [0, 1], {}, [5, 6]), layouts, TABLE.backend)
+    program = fuse_pointwise(Program(steps, [0, 1], {}, [5, 6]), layouts, TABLE.backend)
     assert [one.name for one in program.steps] == ["mul_add_tanh", "sum", "exp"]
     chain = program.steps[0]
     assert chain.args == (Slot(0), Slot(1)) and chain.out == (Slot(3), Slot(4))
@@ -48,7 +48,7 @@ def test_chains_join_what_follows_each_other():
     np.testing.assert_array_equal(total, x * 2 + y)
     np.testing.assert_array_equal(bent, np.tanh(x * 2 + y))
     small = {n: ((2, 2), np.dtype("float32"), True) for n in layouts}
-    assert len(with_chains(Program(steps, [0, 1], {}, [5, 6]), small, TABLE.backend).steps) == 5
+    assert len(fuse_pointwise(Program(steps, [0, 1], {}, [5, 6]), small, TABLE.backend).steps) == 5
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -63,7 +63,7 @@ def test_kernels_of_a_chain_write_where_results_are_wanted(ending, dtype):
         step(name, 4, Slot(3), *bounds),
     ]  # fmt: skip
     layouts = {n: (shape, np.dtype(dtype), True) for n in range(5)}
-    (chain,) = with_chains(Program(steps, [0], {}, [2, 4]), layouts, TABLE.backend).steps
+    (chain,) = fuse_pointwise(Program(steps, [0], {}, [2, 4]), layouts, TABLE.backend).steps
     apart = getattr(TABLE, name)
     first = apart(TABLE.mul(x, 2.0), *bounds)
     want = first, apart(-first, *bounds)
@@ -80,7 +80,7 @@ F32 = np.dtype("float32")
 
 
 def names(found):
-    return [[s.name for s in one.all()] if isinstance(one, Group) else one.name for one in found]
+    return [[s.name for s in one.all()] if isinstance(one, FusionGroup) else one.name for one in found]
 
 
 def test_groups_wait_for_who_reads_them_and_end_where_something_is_written():
@@ -93,18 +93,18 @@ def test_groups_wait_for_who_reads_them_and_end_where_something_is_written():
     ]  # fmt: skip
     layouts = dict.fromkeys(range(12), (shape, F32, True))
     layouts[4], layouts[7] = ((8, 8), F32, True), ((4,), F32, True)
-    found = grouped(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 1)
+    found = form_fusion_groups(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 1)
     assert names(found) == ["matmul", ["exp", "sin"], "sum", ["mul", "add", "cos"], "add_", ["tan", "abs", "mul"]]
     assert found[3].given == [0] and found[3].outs == [8] and found[5].given == [8] and found[5].outs == [11]
-    assert names(grouped(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 64))[:2] == ["mul", "exp"]
+    assert names(form_fusion_groups(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 64))[:2] == ["mul", "exp"]
 
 
 def test_groups_of_one_shape_become_one_where_a_step_reads_both():
     layouts = dict.fromkeys(range(8), ((8, 4), F32, True))
     steps = [step("exp", 2, Slot(0)), step("sin", 3, Slot(1)), step("add", 4, Slot(2), Slot(3))]
-    assert names(grouped(Program(steps, [0, 1], {}, [4]), layouts, 1)) == [["exp", "sin", "add"]]
+    assert names(form_fusion_groups(Program(steps, [0, 1], {}, [4]), layouts, 1)) == [["exp", "sin", "add"]]
     many = [step("exp", n + 1, Slot(n)) for n in range(80)]
-    sizes = [len(one.steps) for one in grouped(Program(many, [0], {}, [80]), dict.fromkeys(range(99), layouts[0]), 1)]
+    sizes = [len(one.steps) for one in form_fusion_groups(Program(many, [0], {}, [80]), dict.fromkeys(range(99), layouts[0]), 1)]
     assert sizes == [32, 32, 16]
 
 
@@ -112,7 +112,7 @@ def test_groups_end_with_a_reduction_of_rows():
     layouts = {0: ((6, 8, 4), F32, True), 1: ((4,), F32, True), 2: ((6, 8, 4), F32, True), 3: ((6, 8), F32, True)}
     for dim, joins in ((-1, True), (2, True), ((2,), True), ((1, 2), True), (1, False), (None, False), ((0, 2), False)):
         steps = [step("mul", 2, Slot(0), Slot(1)), step("sum", 3, Slot(2), dim)]
-        found = grouped(Program(steps, [0, 1], {}, [3]), layouts, 1)
+        found = form_fusion_groups(Program(steps, [0, 1], {}, [3]), layouts, 1)
         assert names(found) == ([["mul", "sum"]] if joins else ["mul", "sum"])
 
 
@@ -126,7 +126,7 @@ def test_chains_with_broadcasting_and_reductions(shapes, end):
         found = ((x * y + z).tanh() - y) * z
         return found if not end else getattr(found, end)(-1)
 
-    frame = Frame(function, "chain", fullgraph=True)
+    frame = CompiledFunction(function, "chain", fullgraph=True)
     for seed in range(3):
         torch.manual_seed(seed)
         given = [torch.randn(shape) for shape in shapes]
@@ -152,7 +152,7 @@ def test_chains_with_broadcasting_and_reductions(shapes, end):
 ])  # fmt: skip
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_large_chains_give_what_eager_gives(function, requires_grad):
-    frame = Frame(function, "chain", fullgraph=True)
+    frame = CompiledFunction(function, "chain", fullgraph=True)
     for seed in range(4):
         torch.manual_seed(seed)
         x, y = torch.randn(400, 400), torch.randn(400, 400)
@@ -201,7 +201,7 @@ def test_slopes_are_kept_for_the_backward_step(activation, dtype):
         return (out.detach(), before.detach()) if shown else out.detach()
 
     for shown in (False, True):
-        frame = Frame(step, "slope", fullgraph=True)
+        frame = CompiledFunction(step, "slope", fullgraph=True)
         for seed in range(3):
             torch.manual_seed(seed)
             x, weight = torch.randn(500, 40, dtype=dtype) * 3, torch.randn(40, 300, dtype=dtype)
@@ -224,6 +224,6 @@ def test_ufuncs_are_known_behind_what_lays_results_out():
     program = Program(
         [step("mul", 2, Slot(0), 2.0), step("sub", 3, Slot(2), Slot(1)), step("exp", 4, Slot(3))], [0, 1], {}, [4]
     )
-    (found,) = with_chains(program, dict.fromkeys(range(5), (shape, kind, True)), TABLE.backend).steps
+    (found,) = fuse_pointwise(program, dict.fromkeys(range(5), (shape, kind, True)), TABLE.backend).steps
     if TABLE.backend.engine() == "numpy":
         assert found.kernel.text.count("out=") == 3

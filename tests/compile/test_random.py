@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 UNARY = ["sin", "tanh", "exp", "relu", "abs", "neg", "sigmoid", "square", "softmax0", "cumsum0"]
 BINARY = ["add", "sub", "mul", "maximum", "matmul", "where", "atan2"]
@@ -149,7 +149,7 @@ def test_random_programs(part, on_device):
     replayed = 0
     for seed in range(part * 50, part * 50 + 50):
         function = program(seed)
-        frame = Frame(function, f"program{seed}")
+        frame = CompiledFunction(function, f"program{seed}")
         mine, theirs = torch.zeros(4), torch.zeros(4)
         for call in range(6):
             requires_grad = seed % 2 == 1

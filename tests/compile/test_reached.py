@@ -13,7 +13,7 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 LOGGER = logging.getLogger("torchlite.tests.reached")
 LOCK = threading.RLock()
@@ -52,7 +52,7 @@ def seldom():
 
 def run(function, *calls, replays):
     """Calls of a compiled function give what the function gives, and some are replayed."""
-    frame = Frame(function, "reached")
+    frame = CompiledFunction(function, "reached")
     with warnings.catch_warnings():
         warnings.simplefilter("error" if replays else "ignore")
         for args in calls:
@@ -68,7 +68,7 @@ def test_code_that_does_not_run():
 
     x = torch.ones(2)
     run(f, *[(x,)] * 6, replays=True)
-    frame = Frame(f, "odd")
+    frame = CompiledFunction(f, "odd")
     for _ in range(5):
         assert frame(x).tolist() == [2, 2]
     with warnings.catch_warnings():
@@ -92,7 +92,7 @@ def test_what_they_hold_is_looked_at():
     def f(x):
         return REGISTRY["one"](x) * VARIABLE.get() + len(REGISTRY) + LOGGER.level
 
-    frame, x = Frame(f, "held"), torch.tensor([-1.0, 2.0])
+    frame, x = CompiledFunction(f, "held"), torch.tensor([-1.0, 2.0])
     for change in (lambda: None, lambda: VARIABLE.set(3), lambda: REGISTRY.update(one=torch.neg, three=1),
                    lambda: LOGGER.setLevel(7)):  # fmt: skip
         change()
@@ -118,7 +118,7 @@ def test_other_code_in_later_calls():
             return x + self.table
 
     made = Lazy()
-    frame = Frame(made, "lazy")
+    frame = CompiledFunction(made, "lazy")
     for _ in range(7):
         x = torch.randn(3)
         assert torch.equal(frame(x), x + torch.arange(3.0))
@@ -130,7 +130,7 @@ def test_an_iterator_that_is_used_is_no_constant():
     def f(x):
         return x + next(WAITING)
 
-    frame, x = Frame(f, "iterator"), torch.zeros(1)
+    frame, x = CompiledFunction(f, "iterator"), torch.zeros(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [frame(x).item() for _ in range(8)]
@@ -175,7 +175,7 @@ def test_new_objects_are_returned():
     def f(x):
         return Output(x + 1, [x * 2, "name"])
 
-    frame = Frame(f, "made")
+    frame = CompiledFunction(f, "made")
     for i in range(6):
         found = frame(torch.full((2,), float(i)))
         assert type(found) is Output and found.value.tolist() == [i + 1.0] * 2 and found.lock is LOCK
@@ -187,14 +187,14 @@ def test_new_objects_are_returned():
         made = Output(part, {"part": part})
         return {"made": made, "again": made}
 
-    frame = Frame(alike, "alike")
+    frame = CompiledFunction(alike, "alike")
     for i in range(5):
         found = frame(torch.full((1,), float(i)))
         assert found["made"] is found["again"] and found["made"].value is found["made"].parts["part"]
         assert found["made"].value[0].item() == i + 1
     assert frame.replays
     shared = [torch.ones(1)]
-    twice = Frame(lambda x: ([shared, shared], x + 1), "twice")
+    twice = CompiledFunction(lambda x: ([shared, shared], x + 1), "twice")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(4):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 from ..ops.table import ROWS, leaves, load_rows, public, to_tensors
 
@@ -79,7 +79,7 @@ def test_rows_give_what_eager_gives(family, device):
             for i in range(len(row.samples)):
                 for requires_grad in (False, True):
                     function = function_of(row)
-                    frame, fails = Frame(function, name), False
+                    frame, fails = CompiledFunction(function, name), False
                     for seed in ("", "a") * 3:  # each of two ways that elements may decide is captured, and replayed
                         want = outcome(row, function, (i, seed), requires_grad, device)
                         fails = fails or isinstance(want, type)

@@ -11,8 +11,8 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
-from torchlite._dynamo.sizes import NEEDED, Place
+from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 F = nn.functional
@@ -20,7 +20,7 @@ F = nn.functional
 
 def sized(frame):
     """The sizes that are captured beside the first ones."""
-    return [place for place in frame.variants if place.__class__ is Place]
+    return [place for place in frame.variants if place.__class__ is SizeVariant]
 
 
 def mlp():
@@ -68,7 +68,7 @@ def test_training_over_fifty_sizes(make):
         mine = copy.deepcopy(model)
         step = stepping(mine)
         if compiled:
-            step = Frame(step, "step", fullgraph=True, limit=2)
+            step = CompiledFunction(step, "step", fullgraph=True, limit=2)
             frames.append(step)
         torch.manual_seed(1)
         losses.append([])
@@ -90,12 +90,12 @@ def test_a_branch_on_a_size_goes_its_own_way():
             return x.sin()
         return x * x.shape[0] if x.shape[0] != 1 else x[0]
 
-    frame = Frame(f, "f", fullgraph=True, limit=1)
-    for _ in range(NEEDED + 4):
+    frame = CompiledFunction(f, "f", fullgraph=True, limit=1)
+    for _ in range(CALLS_BEFORE_CAPTURE + 4):
         for n in (2, 4, 5, 1, 6):
             x = torch.randn(n, 3)
             assert torch.equal(frame(x), f(x))
-    assert len(sized(frame)) == 4 and frame.replays == NEEDED + 2 + 4 * 2
+    assert len(sized(frame)) == 4 and frame.replays == CALLS_BEFORE_CAPTURE + 2 + 4 * 2
 
 
 def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
@@ -104,18 +104,18 @@ def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
             print("three")
         return x + 1
 
-    frame = Frame(f, "f")
+    frame = CompiledFunction(f, "f")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in range(NEEDED + 4):
+        for _ in range(CALLS_BEFORE_CAPTURE + 4):
             for n in (2, 3, 4):
                 assert frame(torch.ones(n)).tolist() == [2.0] * n
-    assert capsys.readouterr().out == "three\n" * (NEEDED + 4) and len(caught) == 1 and len(sized(frame)) == 1
+    assert capsys.readouterr().out == "three\n" * (CALLS_BEFORE_CAPTURE + 4) and len(caught) == 1 and len(sized(frame)) == 1
 
 
 def test_sizes_are_captured_for_themselves_where_told():
     x = torch.ones(3, 2)
-    fixed = Frame(lambda x: x * 2, "f", dynamic=False, limit=2)
+    fixed = CompiledFunction(lambda x: x * 2, "f", dynamic=False, limit=2)
     for n in (2, 3):
         for _ in range(3):
             fixed(torch.ones(n))
@@ -123,11 +123,11 @@ def test_sizes_are_captured_for_themselves_where_told():
     with pytest.warns(UserWarning, match="captured 2 times"):
         fixed(torch.ones(4))
     with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
-        settled = Frame(lambda x: x * 2, "f")
+        settled = CompiledFunction(lambda x: x * 2, "f")
         settled(x)
         settled(torch.ones(4, 2))
         assert sum(map(len, settled.variants.values())) == 2
-        marked = Frame(lambda x: x * 2, "f")
+        marked = CompiledFunction(lambda x: x * 2, "f")
         torch._dynamo.mark_dynamic(x, 0)
         marked(x)
         marked(torch.ones(4, 2))
@@ -140,56 +140,56 @@ def test_marks_have_bounds():
     x = torch.ones(3, 2)
     torch._dynamo.mark_dynamic(x, 0, min=2, max=5)
     torch._dynamo.mark_static(x, 1)
-    frame = Frame(lambda x: x * 2, "f")
+    frame = CompiledFunction(lambda x: x * 2, "f")
     for shape, captures in (((3, 2), 1), ((5, 2), 1), ((2, 2), 1), ((6, 2), 2)):
         frame(x if shape == (3, 2) else torch.ones(shape))
         assert sum(map(len, frame.variants.values())) == captures
     torch._dynamo.mark_dynamic(x, 0, min=4)
     with pytest.raises(ConstraintViolationError, match=r"3 not in range \[4, int"):
-        Frame(lambda x: x * 2, "f")(x)
+        CompiledFunction(lambda x: x * 2, "f")(x)
     for mark in (torch._dynamo.mark_dynamic, torch._dynamo.maybe_mark_dynamic, torch._dynamo.mark_static):
         with pytest.raises(AssertionError, match="Expected index to be int, list, or tuple, got <class 'str'>"):
             mark(x, "a")
 
 
 def test_only_so_many_sizes_are_kept():
-    frame = Frame(lambda x: x * 2, "f")
-    for _ in range(2 * NEEDED):
+    frame = CompiledFunction(lambda x: x * 2, "f")
+    for _ in range(2 * CALLS_BEFORE_CAPTURE):
         for n in range(100):
             frame(torch.ones(n))
     assert len(sized(frame)) == 64 and not frame.reasons
     (sizes,) = next(iter(frame.structures.values()))
-    assert sizes.needed == NEEDED and len(sizes.calls) <= 100
-    for _ in range(3 * NEEDED):
+    assert sizes.needed == CALLS_BEFORE_CAPTURE and len(sizes.calls) <= 100
+    for _ in range(3 * CALLS_BEFORE_CAPTURE):
         for n in range(200, 300):
             frame(torch.ones(n))
-    assert len(sized(frame)) == 64 and sizes.needed > NEEDED
+    assert len(sized(frame)) == 64 and sizes.needed > CALLS_BEFORE_CAPTURE
 
 
 def test_numbers_that_change_with_each_call_run_into_no_limit():
-    frame = Frame(lambda x, step: x * step + step, "f", fullgraph=True)
+    frame = CompiledFunction(lambda x, step: x * step + step, "f", fullgraph=True)
     for step in range(50):
         assert frame(torch.ones(2), step).tolist() == [2.0 * step] * 2
-    for _ in range(NEEDED + 4):
+    for _ in range(CALLS_BEFORE_CAPTURE + 4):
         frame(torch.ones(2), 7)
     assert not frame.reasons and frame.replays >= 2
     assert sum(map(len, frame.variants.values())) == 2
 
 
 def test_stances_where_a_size_is_new():
-    frame = Frame(lambda x: x * 2, "f")
+    frame = CompiledFunction(lambda x: x * 2, "f")
     for _ in range(3):
         frame(torch.ones(2))
     for stance in ("eager_on_recompile", "fail_on_recompile"):
         with torch.compiler.set_stance(stance):
-            for _ in range(NEEDED + 2):
+            for _ in range(CALLS_BEFORE_CAPTURE + 2):
                 assert frame(torch.ones(3)).tolist() == [2.0] * 3
     assert not sized(frame)
 
 
 def test_a_thousand_sizes_hold_no_memory():
     weight = torch.randn(4, 4, requires_grad=True)
-    frame = Frame(lambda x: (x @ weight).relu().sum(), "f")
+    frame = CompiledFunction(lambda x: (x @ weight).relu().sum(), "f")
     counts = []
     for n in itertools.chain(range(1, 400), range(1, 1000)):
         frame(torch.randn(n, 4)).backward()

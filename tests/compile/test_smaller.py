@@ -7,16 +7,16 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.frames import Frame
-from torchlite._dynamo.memory import Memory, with_reuse
+from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.alias_analysis import AliasAnalysis, reuse_buffers
 from torchlite._dynamo.passes import (
-    with_constants,
-    with_joined_products,
-    with_short_views,
-    without_dead_code,
-    without_repetition,
+    fold_constants,
+    fuse_matmul_epilogues,
+    simplify_views,
+    eliminate_dead_code,
+    eliminate_common_subexpressions,
 )
-from torchlite._dynamo.program import Program, Slot, Step
+from torchlite._dynamo.program_ir import Program, Slot, Step
 
 TABLE = table_of(torch.device("cpu"))
 F32 = np.dtype("float32")
@@ -36,7 +36,7 @@ def apart(*slots):
 
 def test_repeated_steps_are_run_once():
     steps = [step("exp", 1, Slot(0)), step("exp", 2, Slot(0)), step("add", 3, Slot(1), Slot(2))]
-    found = without_repetition(Program(steps, [0], {}, [3]), apart(*range(4)))
+    found = eliminate_common_subexpressions(Program(steps, [0], {}, [3]), apart(*range(4)))
     assert names(found) == ["exp", "add"] and found.steps[1].args == (Slot(1), Slot(1))
 
 
@@ -55,14 +55,14 @@ def test_repeated_steps_stay_where_someone_could_tell(why):
     if why == "drawn":
         steps = [Step("_random_uniform", TABLE._random_uniform, ((2,),), {}, Slot(n)) for n in (1, 2)]
     steps.append(step("add", 3, Slot(1), Slot(2)))
-    found = without_repetition(Program(steps, [0], {}, outputs), apart(*range(4)))
+    found = eliminate_common_subexpressions(Program(steps, [0], {}, outputs), apart(*range(4)))
     assert len(found.steps) == len(steps)
 
 
 def test_repeated_views_of_what_is_written_are_one():
     place = {0: 0, 1: 0, 2: 0, 3: 3}
     steps = [step("t", 1, Slot(0)), step("t", 2, Slot(0)), step("add_", None, Slot(1), 1.0), step("exp", 3, Slot(2))]
-    found = without_repetition(Program(steps, [0], {}, [3]), place)
+    found = eliminate_common_subexpressions(Program(steps, [0], {}, [3]), place)
     assert names(found) == ["t", "add_", "exp"] and found.steps[2].args == (Slot(1),)
 
 
@@ -72,10 +72,10 @@ def test_constants_are_computed_once():
         step("_arange", 4, 0, 4, 1, torch.int64), step("add_", None, Slot(4), 1),
         step("_arange", 5, 0, 2, 1, torch.int64),
     ]  # fmt: skip
-    found = with_constants(Program(steps, [0], {6: np.ones(2), 7: np.ones(3)}, [3, 5, 7]), apart(*range(8)), TABLE)
+    found = fold_constants(Program(steps, [0], {6: np.ones(2), 7: np.ones(3)}, [3, 5, 7]), apart(*range(8)), TABLE)
     assert names(found) == ["mul", "_arange", "add_", "_arange"]
     assert found.held[2].tolist() == [3, 4, 5, 6] and list(found.constants) == [7] and 6 in found.held
-    assert list(without_dead_code(found).held) == [2]
+    assert list(eliminate_dead_code(found).held) == [2]
 
 
 def test_views_of_views():
@@ -91,7 +91,7 @@ def test_views_of_views():
         step("exp", 7, Slot(6)),
     ]  # fmt: skip
     program = Program(steps, [0], {}, [5, 7])
-    found = without_dead_code(with_short_views(program, layouts, {**place, 7: 7}, TABLE.reshape))
+    found = eliminate_dead_code(simplify_views(program, layouts, {**place, 7: 7}, TABLE.reshape))
     assert names(found) == ["reshape", "permute", "exp"]
     assert found.steps[0].args == (Slot(0), (2, 12)) and found.steps[1].args == (Slot(3), (0, 1))
     assert found.steps[2].args == (Slot(0),)
@@ -103,19 +103,19 @@ def test_results_go_over_operands_that_die():
         step("exp", 1, Slot(0)), step("add", 2, Slot(1), Slot(0)), step("add", 3, Slot(2), Slot(2)),
         step("mul", 4, Slot(3), Slot(5)), step("mul", 6, Slot(3), Slot(4)), step("sin", 7, Slot(6)),
     ]  # fmt: skip
-    found = with_reuse(Program(steps, [0, 5], {}, [7]), layouts, apart(*range(8)))
+    found = reuse_buffers(Program(steps, [0, 5], {}, [7]), layouts, apart(*range(8)))
     assert [one.kwargs.get("out") for one in found.steps] == [None, Slot(1), Slot(2), None, Slot(3), None]
     place = {**apart(*range(8)), 2: 1}  # a view of what is read later is not written
     steps[1] = step("reshape", 2, Slot(1), (2, 3))
     steps[2] = step("add", 3, Slot(2), Slot(0))
     steps.insert(3, step("cos", 5, Slot(1)))
-    found = with_reuse(Program(steps, [0], {}, [7]), layouts, place)
+    found = reuse_buffers(Program(steps, [0], {}, [7]), layouts, place)
     assert found.steps[2].kwargs == {}
 
 
 def test_memory_that_is_written_or_seen_is_not_plain():
     steps = [step("exp", 1, Slot(0)), step("add_", None, Slot(1), 1.0), step("exp", 2, Slot(0)), step("t", 3, Slot(2))]
-    memory = Memory(Program(steps, [0], {}, [3]), {0: 0, 1: 1, 2: 2, 3: 2, 4: 4})
+    memory = AliasAnalysis(Program(steps, [0], {}, [3]), {0: 0, 1: 1, 2: 2, 3: 2, 4: 4})
     assert [memory.is_plain(n) for n in range(6)] == [False, False, False, False, True, False]
 
 
@@ -157,7 +157,7 @@ def reused(x, y):
 @pytest.mark.parametrize("function", [repeated, views, constants, drawn, reused])
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_programs_give_what_eager_gives(function, requires_grad):
-    frame = Frame(function, function.__name__, fullgraph=True)
+    frame = CompiledFunction(function, function.__name__, fullgraph=True)
     for seed in range(5):
         results = []
         for one in (function, frame):
@@ -189,7 +189,7 @@ class Joining:
 def joined(steps, outputs, layouts, place=None):
     count = 1 + max(n for one in steps for n in one.makes())
     program = Program(steps, [0, 1, 2], {}, outputs)
-    return with_joined_products(program, layouts, place or apart(*range(count)), Joining()).steps
+    return fuse_matmul_epilogues(program, layouts, place or apart(*range(count)), Joining()).steps
 
 
 SQUARES = dict.fromkeys(range(9), ((4, 4), F32, True)) | {2: ((4,), F32, True)}

@@ -7,7 +7,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 
 NUMPY = table_of(torch.device("cpu")).backend.engine() == "numpy"
@@ -38,7 +38,7 @@ def stepped(cut, dtype=torch.float32, shown=False):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return torch.autograd.grad(y.square().sum(), (*model.parameters(), *([k] if shown else [])))
 
-    frame = Frame(step, "attended", fullgraph=True)
+    frame = CompiledFunction(step, "attended", fullgraph=True)
     for seed in range(3):
         torch.manual_seed(seed)
         x = torch.randn(5, 40, 24)

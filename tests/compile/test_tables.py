@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 from ..nn.cases import LAYERS
 from ..optim.cases import OPTIMIZERS, problem
@@ -34,7 +34,7 @@ def calls_of_a_layer(name, compiled, training):
     torch.manual_seed(0)
     make, inputs = LAYERS[name]
     layer = make(nn).train(training)
-    frame = Frame(layer, name)
+    frame = CompiledFunction(layer, name)
     found = []
     for _ in range(4):
         args = [t.requires_grad_() if t.dtype.is_floating_point else t for t in inputs(torch)]
@@ -76,7 +76,7 @@ def steps_of_an_optimizer(name, compiled):
         value.backward()
         return value
 
-    frame = Frame(step, name)
+    frame = CompiledFunction(step, name)
     found = []
     for _ in range(6):
         (frame if compiled else step)()

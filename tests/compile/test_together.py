@@ -7,7 +7,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 from torchlite_numpy.blas import can_limit
 
@@ -16,7 +16,7 @@ JOINS = table_of(torch.device("cpu")).backend.engine() == "numpy" and can_limit(
 
 def replayed(function, *given):
     """The text of the replay of a function of copies of some tensors, whose results are those of the function."""
-    frame = Frame(function, "together", fullgraph=True)
+    frame = CompiledFunction(function, "together", fullgraph=True)
     for _ in range(3):
         want, found = function(*(x.clone() for x in given)), frame(*(x.clone() for x in given))
     assert frame.replays == 1

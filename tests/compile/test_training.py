@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 STEPS = 200
 
@@ -74,7 +74,7 @@ def training(name, size, how):
     torch.manual_seed(0)
     model, batch = TASKS[name][0](), TASKS[name][1]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    forward = Frame(model, "model", fullgraph=True) if how == "model" else model
+    forward = CompiledFunction(model, "model", fullgraph=True) if how == "model" else model
 
     def step(x, y):
         optimizer.zero_grad()
@@ -83,7 +83,7 @@ def training(name, size, how):
         optimizer.step()
         return loss.detach()
 
-    run = Frame(step, "step", fullgraph=True) if how == "step" else step
+    run = CompiledFunction(step, "step", fullgraph=True) if how == "step" else step
     batches = [batch(size) for _ in range(4)]
     return lambda i: run(*batches[i % 4]).item(), model, run if how == "step" else forward
 

@@ -7,8 +7,8 @@ import pytest
 import torchlite as torch
 from tests.cuda_simulator import engine
 from torchlite import nn
-from torchlite._dynamo import watching
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo import side_effect_monitor
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 
 from .fake import installed
@@ -28,7 +28,7 @@ def simulated():
 @pytest.fixture
 def graphs(simulated, monkeypatch):
     """The graphs that are launched. What the driver does when memory dies is a library's affair, as CuPy's is."""
-    monkeypatch.setattr(watching, "LIBRARIES", watching.LIBRARIES | {"tests"})
+    monkeypatch.setattr(side_effect_monitor, "LIBRARIES", side_effect_monitor.KNOWN_LIBRARIES | {"tests"})
     driver, started = simulated.device(0).driver, []
     launch = driver.launch_graph
     monkeypatch.setattr(driver, "launch_graph", lambda graph, queue: (started.append(graph), launch(graph, queue))[1])
@@ -36,7 +36,7 @@ def graphs(simulated, monkeypatch):
 
 
 def framed(function):
-    return Frame(function, "f", fullgraph=True, mode="reduce-overhead")
+    return CompiledFunction(function, "f", fullgraph=True, mode="reduce-overhead")
 
 
 def same(a, b):

@@ -234,7 +234,7 @@ def test_levels_of_vmap_end_where_a_graph_raises_an_error(kind):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="invalid for input of size"):
             run()
-        assert not interceptors.stack.items and not GLOBALS["ACTIVE"] and not predispatch._begun.levels
+        assert not interceptors.stack.items and not GLOBALS["ACTIVE"] and not predispatch._vmap_levels.levels
         assert (torch.ones(2).requires_grad_() * 2).requires_grad
 
 

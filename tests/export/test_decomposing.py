@@ -5,7 +5,7 @@ import pytest
 import torchlite as torch
 from tests.export.recorded import leaves
 from tests.graph_models import MODELS
-from torchlite._aten.decomposing import is_core
+from torchlite._aten.decompositions import is_core
 
 aten = torch.ops.aten
 # What PyTorch's own programs have beside the core: what batch norm writes are results.

@@ -354,7 +354,7 @@ def test_custom_functions():
 
 
 def test_op_without_a_rule_warns_and_loops():
-    from torchlite.func._rules.common import _told
+    from torchlite.func._batching_rules.rule_helpers import _told
 
     _told.discard("histc")
     with warnings.catch_warnings(record=True) as caught:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchlite.onnx._protobuf import Message, encode, parse
-from torchlite.onnx._writing.writer import tensor
+from torchlite.onnx._export.graph_builder import make_tensor
 
 from .onnx_files import info, model, node
 
@@ -24,19 +24,19 @@ TEXT = "torch.onnx.load(path)(np.array(['a' * 5000 + '!'], object))"
 
 
 def ints(name: str, *values: Any) -> Message:
-    return tensor(name, np.array(values, np.int64), "int64")
+    return make_tensor(name, np.array(values, np.int64), "int64")
 
 
 def one(name: str, value: Any) -> Message:
-    return tensor(name, np.array(value, np.int64), "int64")
+    return make_tensor(name, np.array(value, np.int64), "int64")
 
 
 def floats(name: str, *values: Any) -> Message:
-    return tensor(name, np.array(values, np.float32), "float32")
+    return make_tensor(name, np.array(values, np.float32), "float32")
 
 
 def shaped(name: str, *shape: int) -> Message:
-    return tensor(name, np.ones(shape, np.float32), "float32")
+    return make_tensor(name, np.ones(shape, np.float32), "float32")
 
 
 def ran(nodes: list[Message], initializers: Sequence[Message] = (), say: str = RUN, **rest: Any) -> tuple[bytes, str]:
@@ -116,7 +116,7 @@ def branches(depth: int) -> Bomb:
             return Message("Graph", name=f"g{level}", node=nodes, output=[info(f"b{level}")])
 
         leaf = Message("Graph", name="leaf", node=[node("Identity", ["x"], ["l"])], output=[info("l")])
-        yes = tensor("k", np.array(True), "bool")
+        yes = make_tensor("k", np.array(True), "bool")
         return ran([node("If", ["k"], ["y"], then_branch=graph(depth), else_branch=leaf)], [yes, shaped("x", 4)])
 
     return made
@@ -215,7 +215,7 @@ def from_nothing(shape: Sequence[int], nodes: list[Message], *initializers: Mess
     """Nodes over `x`, which a few bytes of the file make large."""
 
     def made() -> tuple[bytes, str]:
-        value = tensor("", np.ones(1, kind), kind)
+        value = make_tensor("", np.ones(1, kind), kind)
         first = node("ConstantOfShape", ["s"], ["x"], value=value)
         return ran([first, *nodes], [ints("s", *shape), *initializers], outputs=list(outputs))
 
@@ -396,7 +396,7 @@ def resized(mode: str, *scales: float, **rest: Any) -> Bomb:
 
 
 def roi(box: tuple[float, ...], **attributes: Any) -> Bomb:
-    return simple("RoiAlign", shaped("x", 1, 1, 4, 4), tensor("r", np.array([box], np.float32), "float32"),
+    return simple("RoiAlign", shaped("x", 1, 1, 4, 4), make_tensor("r", np.array([box], np.float32), "float32"),
                   ints("i", 0), **attributes)  # fmt: skip
 
 
@@ -421,7 +421,7 @@ BOMBS: dict[str, Bomb] = {
     "onnx constant of many dimensions": simple("ConstantOfShape", ints("s", *[4] * 30)),
     "onnx range": simple("Range", one("a", 0), one("b", HUGE), one("c", 1)),
     "onnx range of small steps": simple(
-        "Range", *(tensor(n, np.array(v, np.float32), "float32") for n, v in (("a", 0), ("b", 1), ("c", 1e-30)))),
+        "Range", *(make_tensor(n, np.array(v, np.float32), "float32") for n, v in (("a", 0), ("b", 1), ("c", 1e-30)))),
     "onnx expand": simple("Expand", shaped("x", 1), ints("s", BIG)),
     "onnx tile": simple("Tile", shaped("x", 4), ints("s", BIG)),
     "onnx pad": simple("Pad", shaped("x", 4), ints("s", 0, BIG)),
@@ -445,9 +445,9 @@ BOMBS: dict[str, Bomb] = {
     "onnx dft length": simple("DFT", shaped("x", 1, 4, 1), one("n", BIG)),
     "onnx col2im": simple("Col2Im", shaped("x", 1, 1, 1), ints("a", 1 << 20, 1 << 20), ints("b", 1, 1)),
     "onnx max unpool": simple(
-        "MaxUnpool", _X4, tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), strides=[1 << 30, 1 << 30], **_UP),
+        "MaxUnpool", _X4, make_tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), strides=[1 << 30, 1 << 30], **_UP),
     "onnx max unpool output": simple(
-        "MaxUnpool", _X4, tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), ints("s", 1, 1, BIG, 4), **_UP),
+        "MaxUnpool", _X4, make_tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), ints("s", 1, 1, BIG, 4), **_UP),
     "onnx conv transpose strides": simple("ConvTranspose", _X4, shaped("w", 1, 1, 2, 2), strides=[1 << 30, 1 << 30]),
     "onnx conv transpose output": simple("ConvTranspose", _ROW, shaped("w", 1, 1, 2), output_shape=[BIG]),
     "onnx conv transpose padding": simple("ConvTranspose", _ROW, shaped("w", 1, 1, 2), output_padding=[BIG]),
@@ -465,7 +465,7 @@ BOMBS: dict[str, Bomb] = {
     "onnx outer product": outer("MatMul", (1 << 16, 1), (1, 1 << 16)),
     "onnx outer einsum": outer("Einsum", (1 << 16,), (1 << 16,), equation="i,j->ij"),
     "onnx outer where": simple(
-        "Where", tensor("c", np.ones((1 << 16, 1), bool), "bool"), shaped("a", 1, 1 << 16), shaped("b", 1)),
+        "Where", make_tensor("c", np.ones((1 << 16, 1), bool), "bool"), shaped("a", 1, 1 << 16), shaped("b", 1)),
     "onnx outer max": outer("Max", (1 << 16, 1), (1, 1 << 16)),
     "onnx outer power": outer("Pow", (1 << 16, 1), (1, 1 << 16)),
     "onnx outer quotient": outer("Div", (1 << 16, 1), (1, 1 << 16)),
@@ -497,7 +497,7 @@ BOMBS: dict[str, Bomb] = {
         + [node("Identity", ["c8"], ["y"])],
         [shaped("c0", 4, 1), shaped("w", 256), ints("s", -1, 1)], SMALL),
     "onnx gather of places": simple(
-        "Gather", shaped("x", 1, 1 << 16), tensor("i", np.zeros(1 << 17, np.int8).astype(np.int64), "int64")),
+        "Gather", shaped("x", 1, 1 << 16), make_tensor("i", np.zeros(1 << 17, np.int8).astype(np.int64), "int64")),
     "onnx doubling by concat": grown(40, "Concat", lambda v: [v, v], axis=0),
     "onnx tile in a chain": grown(40, "Tile", lambda v: [v, "r"], ints("r", 2)),
     "onnx rising by sums": grown(40, "Einsum", lambda v: [v, "v0"], equation="...,i->...i"),
@@ -623,7 +623,7 @@ BOMBS: dict[str, Bomb] = {
     "onnx boxes": suppressed(1 << 18, 1),
     "onnx classes of boxes": suppressed(1, 1 << 20),
     "onnx many regions": from_nothing(
-        (1 << 18, 4), [node("ConstantOfShape", ["t"], ["i"], value=tensor("", np.zeros(1, np.int64), "int64")),
+        (1 << 18, 4), [node("ConstantOfShape", ["t"], ["i"], value=make_tensor("", np.zeros(1, np.int64), "int64")),
                        node("RoiAlign", ["p", "x", "i"], ["y"])], ints("t", 1 << 18), shaped("p", 1, 1, 4, 4)),
     "onnx cells of regions": simple("MaxRoiPool", _X4, shaped("r", 1, 5), pooled_shape=[1 << 10, 1 << 10]),
     "onnx tfidf counts": tfidf(ngram_counts=[0, HUGE]),
@@ -665,7 +665,7 @@ BOMBS: dict[str, Bomb] = {
                                       num_groups=1),
     "onnx zero points": from_nothing(
         (1 << 18, 1), [node("Cast", ["x"], ["a"], to=2), node("MatMulInteger", ["a", "b", "z"], ["y"])],
-        tensor("b", np.ones((1, 1), np.uint8), "uint8"), tensor("z", np.ones((1, 1 << 14), np.uint8), "uint8")),
+        make_tensor("b", np.ones((1, 1), np.uint8), "uint8"), make_tensor("z", np.ones((1, 1 << 14), np.uint8), "uint8")),
     "onnx sums of an outer einsum": outer("Einsum", (1 << 15,), (1 << 15,), equation="i,j->"),
     "onnx einsum of many": lambda: ran(
         [node("Einsum", ["x"] * 6, ["y"], equation="a,b,c,d,e,f->")], [shaped("x", 64)]),

@@ -22,7 +22,7 @@ import numpy as np
 import torchlite as torch
 from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._schema import BY_NAME, MESSAGES, SCALARS
-from torchlite.onnx._writing.writer import attribute, tensor
+from torchlite.onnx._export.graph_builder import make_attribute, make_tensor
 
 from .damage import changed
 
@@ -42,7 +42,7 @@ _TEXTS = (
 
 
 def node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Message:
-    items = [attribute(key, value) for key, value in attributes.items()]
+    items = [make_attribute(key, value) for key, value in attributes.items()]
     return Message("Node", op_type=kind, input=inputs, output=outputs, attribute=items)
 
 
@@ -69,7 +69,7 @@ def model(
 
 def weight(name: str, *shape: int, dtype: str = "float32") -> Message:
     array = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
-    return tensor(name, array, dtype)
+    return make_tensor(name, array, dtype)
 
 
 @functools.cache
@@ -100,7 +100,7 @@ def files() -> list[bytes]:
         model(
             [node("Loop", ["m", "", "x"], ["last", "all"], body=body), node("Reshape", ["all", "shape"], ["y"])],
             [info("x", 4)], ["last", "y"],
-            [weight("w", 4), tensor("m", np.array(3), "int64"), tensor("shape", np.array([-1]), "int64")],
+            [weight("w", 4), make_tensor("m", np.array(3), "int64"), make_tensor("shape", np.array([-1]), "int64")],
         ),
         model(
             [node("ReduceSum", ["x"], ["t"], keepdims=0), node("Greater", ["t", "z"], ["c"]),
@@ -110,7 +110,7 @@ def files() -> list[bytes]:
         model([call], [info("x", 4)], ["y"], functions=[twice]),
         model([node("Mul", ["x", "w"], ["y"])], [info("x", 4)], ["y"], [outside]),
         model(
-            [node("Shape", ["x"], ["s"]), node("Constant", [], ["k"], value=tensor("k", np.array([2]), "int64")),
+            [node("Shape", ["x"], ["s"]), node("Constant", [], ["k"], value=make_tensor("k", np.array([2]), "int64")),
              node("Gather", ["s", "k"], ["d"]), node("Concat", ["d", "k"], ["e"], axis=0),
              node("ConstantOfShape", ["e"], ["y"], value=weight("one", 1))],
             [info("x", 1, 2, 3)], ["y"],
@@ -148,7 +148,7 @@ def _laughs(count: int, recursive: bool = False) -> bytes:
         inner = f"F{i - 1}" if i or recursive else ""
         kind = {"op_type": inner.replace("F-1", f"F{count - 1}") or "Neg", "domain": "own" if inner else ""}
         nodes = [Message("Node", input=["a"], output=["t"], **kind), Message("Node", input=["t"], output=["b"], **kind)]
-        nodes[0].attribute = [attribute("k", i)] if inner else []
+        nodes[0].attribute = [make_attribute("k", i)] if inner else []
         functions.append(Message(
             "Function", name=f"F{i}", domain="own", input=["a"], output=["b"], attribute=["k"], node=nodes,
             opset_import=[Message("OperatorSetId", version=20), Message("OperatorSetId", domain="own", version=1)],
@@ -173,7 +173,7 @@ def harm() -> dict[str, bytes]:
     none = Message("Tensor", name="w", dims=[-1], data_type=1, raw_data=b"1234")
     many = Message("Tensor", name="w", dims=[1] * 5000, data_type=1, raw_data=b"1234")
     sparse = Message(
-        "SparseTensor", dims=[2**40], values=weight("w", 1), indices=tensor("i", np.array([2**40]), "int64")
+        "SparseTensor", dims=[2**40], values=weight("w", 1), indices=make_tensor("i", np.array([2**40]), "int64")
     )
     chain = [node("Add", [f"x{i}" if i else "x", f"x{i}" if i else "x"], [f"x{i + 1}"]) for i in range(3000)]
     found = {
@@ -191,7 +191,7 @@ def harm() -> dict[str, bytes]:
         "zero": _outside("a\0b"),
         "doubling": model(chain, [info("x", 1)], ["x3000"]),
         "repeats": model([node("Loop", ["m", "", "x"], ["y"], body=Message("Graph"))], [info("x", 1)], ["y"],
-                         [tensor("m", np.array(2**62), "int64")]),
+                         [make_tensor("m", np.array(2**62), "int64")]),
         "name": model([node("Identity", ["x"], ["y"])], [info("x = __import__('os').system('true')", 1)], ["y"]),
         "attribute": model([node("Selu", ["x"], ["y"], alpha=float("nan"), gamma=float("inf"))], [info("x", 1)], ["y"]),
     }  # fmt: skip

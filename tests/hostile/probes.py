@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torchlite as torch
-from torchlite._aten.allowed import REFUSED
-from torchlite._aten.table import names
+from torchlite._aten.allowlist import REFUSED_OPS
+from torchlite._aten.recorded_schemas import all_names
 
 from . import onnx_files, program_bombs
 
@@ -57,7 +57,7 @@ def _attributes() -> Iterator[tuple[str, str, str]]:
     for name in sorted({*dir(type(ops.aten.add.Tensor)), *vars(ops.aten.add.Tensor)} - set(ops.aten.relu.overloads())):
         yield "aten", "relu", name
         yield "torchlite", "relu", name if name != "default" else "_"
-    for name in sorted(REFUSED):
+    for name in sorted(REFUSED_OPS):
         for overload in ("default", "generator", "out"):
             yield "aten", name, overload
     for space in ("os", "builtins", "sys", "posix", "torch", "C", "_C", "prims", "prim", "quantized", "__main__"):
@@ -100,9 +100,9 @@ def _onnx(domain: str, kind: str, function: bool = False, **attributes: Any) -> 
 
 def _foreign() -> list[str]:
     """What `torch` has, that is no op: classes, functions that set the process's state, read files, or compile."""
-    known = {*names(), "device", "enable_grad", "get_num_threads", "inference_mode", "no_grad", "tensor"}
+    known = {*all_names(), "device", "enable_grad", "get_num_threads", "inference_mode", "no_grad", "tensor"}
     found = [n for n in dir(torch) if callable(getattr(torch, n)) and n not in known and n not in _LANGUAGE]
-    return sorted({*found, *REFUSED, "ops", "_C", "_dispatch", "os", "sys", "serialization", "hub"})
+    return sorted({*found, *REFUSED_OPS, "ops", "_C", "_dispatch", "os", "sys", "serialization", "hub"})
 
 
 # Of TorchScript itself.
@@ -132,7 +132,7 @@ def probes() -> dict[str, Callable[[], Any]]:
         found[f"script value: torch.{name}"] = _scripted(f"return torch.{name}")
         found[f"script method: {name}"] = _scripted(f"return x.{name}()")
         found[f"script aten: {name}"] = _scripted(f'return ops.aten.{name}("{_CANARY}")')
-    for name in sorted({*dir(torch.Tensor)} - {*names()}):
+    for name in sorted({*dir(torch.Tensor)} - {*all_names()}):
         if name.startswith("_") and not name.startswith("__"):
             found[f"script attribute: {name}"] = _scripted(f"return x.{name}")
     for name in dir(object):

@@ -11,11 +11,11 @@ import pytest
 
 import torchlite as torch
 from torchlite.fx.experimental.proxy_tensor import make_fx
-from torchlite.jit._lifetimes import with_deletions
+from torchlite.jit._liveness import insert_deletions
 
 
 def shown(text):
-    return ast.unparse(ast.Module(with_deletions(ast.parse(text).body), []))
+    return ast.unparse(ast.Module(insert_deletions(ast.parse(text).body), []))
 
 
 @pytest.mark.parametrize(

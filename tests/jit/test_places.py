@@ -3,12 +3,12 @@
 import pytest
 
 import torchlite as torch
-from torchlite.jit._program import Program
+from torchlite.jit._compilation_unit import ScriptProgram
 
 
 def loaded(body, *names):
     text = f"def f({', '.join(f'{name}: Tensor' for name in names)}):\n  return {body}\n"
-    return Program({"__torch__": text}).find("__torch__.f")
+    return ScriptProgram({"__torch__": text}).find("__torch__.f")
 
 
 ALL = slice(None)
@@ -86,7 +86,7 @@ def test_keywords_and_numbers_in_their_places():
 
 
 def test_the_devices_of_a_program_move_with_it(device):
-    program = Program({"__torch__": "def f():\n  return torch.zeros([2], device=torch.device('cpu'))\n"})
+    program = ScriptProgram({"__torch__": "def f():\n  return torch.zeros([2], device=torch.device('cpu'))\n"})
     run = program.find("__torch__.f")
     assert run().device.type == "cpu"
     program.move(torch.device(device))

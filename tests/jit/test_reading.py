@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile.program_bombs import lines, script, setting
-from torchlite.jit import _builtins, _sites
+from torchlite.jit import _builtin_ops, _inline_cache
 
 
 def _load(data):
@@ -201,9 +201,9 @@ def test_files_do_not_fill_the_caches_of_calls():
     for i in range(40):
         names = ", ".join(f"[x, {', '.join(['x'] * j)}]" for j in range(1, i % 6 + 2))
         _run(f"a = [{', '.join(['x'] * (i + 1))}]", f"b = torch.cat([{'x, ' * i} x])", f"c = [{names}]", "return b")
-    kept = _sites._made.cache_info()
+    kept = _inline_cache._make_function.cache_info()
     assert kept.maxsize is not None and kept.currsize <= kept.maxsize
-    found = _builtins.lookup("torch.format", 10)
+    found = _builtin_ops.lookup("torch.format", 10)
     for i in range(500):
         found("{}" * i, *[1] * i)
-    assert len(found._runs) <= _builtins._KEPT
+    assert len(found._runs) <= _builtin_ops._CACHE_SIZE

@@ -12,13 +12,13 @@ import pytest
 import torchlite as torch
 from tests.hostile.onnx_files import info, model, node
 from torchlite.onnx import OnnxFileError
-from torchlite.onnx._ops import limits
-from torchlite.onnx._ops.images import roi_align
-from torchlite.onnx._ops.patterns import Pattern
-from torchlite.onnx._ops.shapes import split
-from torchlite.onnx._ops.strings import regex_full_match, tf_idf
+from torchlite.onnx._import import resource_limits
+from torchlite.onnx._import.vision import roi_align
+from torchlite.onnx._import.re2_regex import RE2Pattern
+from torchlite.onnx._import.shape_ops import split
+from torchlite.onnx._import.strings import regex_full_match, tf_idf
 from torchlite.onnx._protobuf import Message
-from torchlite.onnx._writing.writer import tensor
+from torchlite.onnx._export.graph_builder import make_tensor
 
 
 # The recorded values are those of onnxruntime 1.32.
@@ -73,19 +73,19 @@ def test_patterns_match_what_they_say():
     for letter in ("ab", "abc-A", "ab1_.\n", "bc ", "ab]"):
         words += [word + c for word in words for c in letter]
     for text in _PATTERNS:
-        found, known = Pattern(text), re.compile(text.replace("[[:alpha:]]", "[A-Za-z]"), re.ASCII)
+        found, known = RE2Pattern(text), re.compile(text.replace("[[:alpha:]]", "[A-Za-z]"), re.ASCII)
         for word in words:
             if "$" in text and word.endswith("\n"):
                 continue  # Python's $ also stands before a last line feed
             assert found.matches(word) == (known.fullmatch(word) is not None), (text, word)
-    assert Pattern(r"\pL+").matches("äß") and not Pattern(r"\p{Lu}").matches("a") and Pattern(r"\Qa+\E").matches("a+")
+    assert RE2Pattern(r"\pL+").matches("äß") and not RE2Pattern(r"\p{Lu}").matches("a") and RE2Pattern(r"\Qa+\E").matches("a+")
 
 
 def test_classes_of_many_letters():
     letters = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))
-    assert Pattern(f"[{letters}]+").matches(letters[::-1]) and not Pattern(f"[^{letters}]*").matches("a" + letters[7])
+    assert RE2Pattern(f"[{letters}]+").matches(letters[::-1]) and not RE2Pattern(f"[^{letters}]*").matches("a" + letters[7])
     assert (
-        Pattern(r"[\d\D]").matches("x") and Pattern("[a-fc-hz]+").matches("ahz") and not Pattern("[a-fh-]").matches("g")
+        RE2Pattern(r"[\d\D]").matches("x") and RE2Pattern("[a-fc-hz]+").matches("ahz") and not RE2Pattern("[a-fh-]").matches("g")
     )
 
 
@@ -94,7 +94,7 @@ def test_classes_of_many_letters():
 )
 def test_patterns_that_re2_refuses(text):
     with pytest.raises(ValueError, match="RegexFullMatch: the pattern"):
-        Pattern(text)
+        RE2Pattern(text)
 
 
 def test_limits_are_an_option():
@@ -111,9 +111,9 @@ def test_limits_are_an_option():
 
 
 def test_inputs_and_the_file_pay_for_results():
-    assert limits.budget(0, 0) == limits.MOST
-    assert limits.budget(100, 0) == limits.MOST + 100 * limits.OF_FILE
-    assert limits.budget(100, 10) - limits.budget(100, 0) == 10 * limits.OF_INPUTS + 10 * (10 + 100)
+    assert resource_limits.element_budget(0, 0) == resource_limits.MAX_ELEMENTS
+    assert resource_limits.element_budget(100, 0) == resource_limits.MAX_ELEMENTS + 100 * resource_limits.ELEMENTS_PER_FILE_ELEMENT
+    assert resource_limits.element_budget(100, 10) - resource_limits.element_budget(100, 0) == 10 * resource_limits.ELEMENTS_PER_INPUT_ELEMENT + 10 * (10 + 100)
     data = model([node("Tile", ["x", "r"], ["y"])], [info("x", "n"), info("r", 1, kind=7)], ["y"])
     module = torch.onnx.load(data)
     assert module(torch.ones(1 << 16), torch.tensor([40])).shape == (40 << 16,)
@@ -137,7 +137,7 @@ def test_loops_run_and_give_what_is_scanned():
     assert torch.onnx.load(data, max_elements=1 << 10)(torch.ones(4), torch.tensor(12))[0][0] == 4096
 
 
-_HALF = tensor("h", np.zeros((1, 1, 1), np.float16), "float16")
+_HALF = make_tensor("h", np.zeros((1, 1, 1), np.float16), "float16")
 _ENDLESS = {
     "nothing": [],
     "a cheap op": [node("Neg", ["s"], ["a"])],
@@ -154,16 +154,16 @@ _ENDLESS = {
 @pytest.mark.parametrize("interpreted", [False, True])
 @pytest.mark.parametrize("name", _ENDLESS)
 def test_loops_end_by_their_time(name, interpreted, monkeypatch):
-    monkeypatch.setattr("torchlite.onnx._ops.limits._TIME", 20)
+    monkeypatch.setattr("torchlite.onnx._import.resource_limits._TIME", 20)
     if interpreted:
-        monkeypatch.setattr("torchlite.onnx._building._COMPILED", 1)
+        monkeypatch.setattr("torchlite.onnx._graph_to_fx._COMPILED", 1)
     body = Message(
         "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
         output=[info("c"), info("s2")], node=[*_ENDLESS[name], node("Identity", ["s"], ["s2"])],
     )  # fmt: skip
     before = [node("Reshape", ["z", "r1"], ["x1"]), node("Reshape", ["z", "r3"], ["x3"])]
-    held = [tensor("r1", np.array([-1]), "int64"), tensor("r3", np.array([1, 1, -1]), "int64"),
-            tensor("n", np.array([1, 1, 999]), "int64")]  # fmt: skip
+    held = [make_tensor("r1", np.array([-1]), "int64"), make_tensor("r3", np.array([1, 1, -1]), "int64"),
+            make_tensor("n", np.array([1, 1, 999]), "int64")]  # fmt: skip
     nodes = [*before, node("Loop", ["m", "", "x"], ["y"], body=body)]
     data = model(nodes, [info("z", 1000), info("m", kind=7), info("x", 4)], ["y"], held)
     module, given = torch.onnx.load(data), (torch.zeros(1000), torch.ones(4))
@@ -240,11 +240,11 @@ def _decoder():
     """Channels 64 to 16 while an image of 128 by 128 becomes one of 1,024 by 1,024."""
     rng, nodes, weights, channels = np.random.default_rng(3), [], [], [4, 64, 32, 16, 16]
     for i, (before, now) in enumerate(itertools.pairwise(channels)):
-        weights.append(tensor(f"w{i}", rng.normal(0, 0.1, (now, before, 3, 3)).astype(np.float32), "float32"))
+        weights.append(make_tensor(f"w{i}", rng.normal(0, 0.1, (now, before, 3, 3)).astype(np.float32), "float32"))
         nodes += [node("Conv", [f"v{i}", f"w{i}"], [f"c{i}"], pads=[1] * 4), node("Relu", [f"c{i}"], [f"r{i}"])]
         nodes.append(node("Resize", [f"r{i}", "", "twice" if i else "once"], [f"v{i + 1}"]))
-    weights.append(tensor("w", rng.normal(0, 0.1, (3, 16, 3, 3)).astype(np.float32), "float32"))
-    weights += [tensor(n, np.array([1, 1, f, f], np.float32), "float32") for n, f in (("twice", 2), ("once", 1))]
+    weights.append(make_tensor("w", rng.normal(0, 0.1, (3, 16, 3, 3)).astype(np.float32), "float32"))
+    weights += [make_tensor(n, np.array([1, 1, f, f], np.float32), "float32") for n, f in (("twice", 2), ("once", 1))]
     nodes.append(node("Conv", ["v4", "w"], ["y"], pads=[1] * 4))
     return model(nodes, [info("v0", 1, 4, 128, 128)], ["y"], weights)
 
@@ -264,7 +264,7 @@ def test_large_shapes_need_no_argument():
         node("Unsqueeze", ["x", "zero"], ["r"]), node("Unsqueeze", ["x", "one"], ["c"]),
         node("LessOrEqual", ["r", "c"], ["b"]), node("Cast", ["b"], ["f"], to=1), node("Mul", ["f", "f"], ["y"]),
     ]  # fmt: skip
-    places = [tensor(n, np.array([v], np.int64), "int64") for n, v in (("zero", 0), ("one", 1))]
+    places = [make_tensor(n, np.array([v], np.int64), "int64") for n, v in (("zero", 0), ("one", 1))]
     causal = torch.onnx.load(model(mask, [info("x", "n", kind=7)], ["y"], places))
     assert causal(torch.arange(2048)).sum() == 2048 * 2049 / 2
 
@@ -300,7 +300,7 @@ def test_one_file_beside_the_model_is_not_read_for_each_tensor(tmp_path):
 
 def test_calls_of_a_function_share_its_constants():
     imports = [Message("OperatorSetId", version=20)]
-    inner = tensor("", np.ones(100, np.float32), "float32")
+    inner = make_tensor("", np.ones(100, np.float32), "float32")
     body = [node("Constant", [], ["c"], value=inner), node("Add", ["a", "c"], ["b"])]
     twice = Message(
         "Function", name="f", domain="own", input=["a"], output=["b"], node=body, opset_import=imports
@@ -333,7 +333,7 @@ def test_tensors_without_elements_count(nodes, dims):
 
 def test_batches_without_elements_run():
     data = model([node("Conv", ["x", "w"], ["a"]), node("Relu", ["a"], ["y"])], [info("x", "n", 3, 256, 256)], ["y"],
-                 [tensor("w", np.ones((16, 3, 3, 3), np.float32), "float32")])  # fmt: skip
+                 [make_tensor("w", np.ones((16, 3, 3, 3), np.float32), "float32")])  # fmt: skip
     assert torch.onnx.load(data)(torch.ones(0, 3, 256, 256)).shape == (0, 16, 254, 254)
 
 
@@ -342,7 +342,7 @@ def test_batches_without_elements_run():
 )
 def test_sequences_have_no_sequences(nodes):
     """Each of them would double what a walk through them visits."""
-    x = tensor("x", np.ones(1, np.float32), "float32")
+    x = make_tensor("x", np.ones(1, np.float32), "float32")
     with pytest.raises(ValueError, match="an element of a sequence is a tensor"):
         torch.onnx.load(model([node("SequenceConstruct", ["x"], ["s"]), *nodes], [], ["y"], [x]))()
 
@@ -361,12 +361,12 @@ def test_einsum_of_several_operands():
                      ["y"])  # fmt: skip
         found = torch.onnx.load(data)(*[torch.from_numpy(arrays[c]) for c in names])
         np.testing.assert_allclose(found, np.einsum(equation, *[arrays[c] for c in names]), rtol=1e-10)
-    square = tensor("x", np.ones((150, 150), np.float32), "float32")
+    square = make_tensor("x", np.ones((150, 150), np.float32), "float32")
     for count, equation in ((10, "ab,ac,ad,ae,bc,bd,be,cd,ce,de->"), (2, "...a,...b->...ab")):
         with pytest.raises(OnnxFileError, match="a run may hold|more work"):
             nodes = [node("Einsum", ["x"] * count, ["y"], equation=equation)]
             torch.onnx.load(model(nodes, [], ["y"], [square]), max_elements=1 << 20)()
-    wide = [tensor(n, np.ones(s, np.float32), "float32") for n, s in (("a", (60_000, 1)), ("b", (1, 60_000)))]
+    wide = [make_tensor(n, np.ones(s, np.float32), "float32") for n, s in (("a", (60_000, 1)), ("b", (1, 60_000)))]
     with pytest.raises(OnnxFileError, match="a run may hold"):
         torch.onnx.load(model([node("Einsum", ["a", "b"], ["y"], equation="...,...->...")], [], ["y"], wide))()
     with pytest.raises(ValueError, match="is no equation of 1 operands"):
@@ -375,7 +375,7 @@ def test_einsum_of_several_operands():
 
 def test_steps_of_a_folded_op_count():
     """Max of many inputs has many results on the way, which gradients may keep."""
-    x = tensor("x", np.ones(100_000, np.float32), "float32")
+    x = make_tensor("x", np.ones(100_000, np.float32), "float32")
     with pytest.raises(OnnxFileError, match="a run may hold|more work"):
         torch.onnx.load(model([node("Max", ["x"] * 400, ["y"])], [], ["y"], [x]))()
 
@@ -385,7 +385,7 @@ def test_graphs_of_many_nodes_are_interpreted(monkeypatch):
     nodes, names = _chain("Exp", 40)
     data = model([*nodes, node("Add", [names[-1], "b"], ["y"])], [info("v0", 1000), info("b", 1000)], ["y"])
     compiled = torch.onnx.load(data, max_elements=8000)
-    monkeypatch.setattr("torchlite.onnx._building._COMPILED", 64)
+    monkeypatch.setattr("torchlite.onnx._graph_to_fx._COMPILED", 64)
     one = torch.onnx.load(data, max_elements=8000)
     assert compiled._is_compiled() and not one._is_compiled() and one.code == compiled.code
     given = torch.full((1000,), -3.0), torch.ones(1000)
@@ -429,7 +429,7 @@ def test_a_loop_of_ten_thousand_steps_needs_no_argument():
             node("ReduceSum", ["s2"], ["r"], keepdims=0),
         ],
     )  # fmt: skip
-    matrix = tensor("w", np.eye(32, dtype=np.float32), "float32")
+    matrix = make_tensor("w", np.eye(32, dtype=np.float32), "float32")
     nodes = [node("Loop", ["m", "", "x"], ["y", "sums"], body=body)]
     module = torch.onnx.load(model(nodes, [info("x", 4, 32), info("m", kind=7)], ["y", "sums"], [matrix]))
     with torch.no_grad():
@@ -438,7 +438,7 @@ def test_a_loop_of_ten_thousand_steps_needs_no_argument():
 
 
 def test_errors_say_which_number_allows_more(monkeypatch):
-    monkeypatch.setattr("torchlite.onnx._ops.limits._TIME", 2)
+    monkeypatch.setattr("torchlite.onnx._import.resource_limits._TIME", 2)
     body = _doubling_loop(node("Neg", ["s"], ["s2"]))
     with pytest.raises(OnnxFileError, match="more CPU time") as error:
         torch.onnx.load(body)(torch.zeros(4), torch.tensor(1 << 60))
@@ -470,9 +470,9 @@ def test_functions_of_the_file_may_make_as_many_nodes_as_the_argument_says():
 @pytest.mark.parametrize("compiled", [True, False])
 def test_forward_counts_as_a_call_does(monkeypatch, compiled):
     if not compiled:
-        monkeypatch.setattr("torchlite.onnx._building._COMPILED", 1)
+        monkeypatch.setattr("torchlite.onnx._graph_to_fx._COMPILED", 1)
     module = torch.onnx.load(_doubling_loop(node("Concat", ["s", "s"], ["s2"], axis=0)), max_elements=1 << 16)
     assert module._is_compiled() is compiled and module.forward(torch.ones(4), torch.tensor(3)).shape == (32,)
     with pytest.raises(OnnxFileError, match="where a run may hold 65536"):
         module.forward(torch.ones(4), torch.tensor(40))
-    assert limits.RUN.limits is None
+    assert resource_limits.RUN.limits is None

@@ -14,7 +14,7 @@ from tests.graph_models import MODELS
 from tests.hostile.onnx_files import info, model, node, weight
 from torchlite.onnx import OnnxFileError
 from torchlite.onnx._protobuf import Message, encode, parse
-from torchlite.onnx._writing.writer import tensor
+from torchlite.onnx._export.graph_builder import make_tensor
 
 FILES = pathlib.Path(__file__).parent / "files"
 NAMES = sorted(path.stem for path in FILES.glob("*.onnx"))
@@ -88,7 +88,7 @@ def test_softmax_means_something_else_before_version_13(version, wanted):
 def test_attributes_became_inputs(version):
     axes = {"axes": [1]} if version < 13 else {}
     inputs = ["x"] if version < 13 else ["x", "axes"]
-    weights = [] if version < 13 else [tensor("axes", np.array([1]), "int64")]
+    weights = [] if version < 13 else [make_tensor("axes", np.array([1]), "int64")]
     data = model([node("ReduceSum", inputs, ["y"], keepdims=0, **axes)], [info("x", 2, 3)], ["y"], weights, (), version)
     assert torch.onnx.load(data)(torch.ones(2, 3)).tolist() == [3, 3]
 
@@ -99,8 +99,8 @@ def loop(trips):
         node=[node("Mul", ["s", "w"], ["s2"]), node("Identity", ["c"], ["c2"])],
         output=[info("c2", kind=9), info("s2", "n"), info("s2", "n")],
     )  # fmt: skip
-    count = tensor("m", np.array(trips), "int64")
-    two = tensor("w", np.array([2.0], "float32"), "float32")
+    count = make_tensor("m", np.array(trips), "int64")
+    two = make_tensor("w", np.array([2.0], "float32"), "float32")
     names = ["last", "all"]
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 2)], names, [count, two])
 
@@ -210,7 +210,7 @@ def test_shapes_stay_with_the_host(device):
         node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"], axis=0),
         node("Concat", ["n", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"]),
     ]  # fmt: skip
-    weights = [tensor("first", np.array([0]), "int64"), tensor("rest", np.array([-1]), "int64")]
+    weights = [make_tensor("first", np.array([0]), "int64"), make_tensor("rest", np.array([-1]), "int64")]
     module = torch.onnx.load(model(nodes, [info("x", "n", 2, 2)], ["y", "s"], weights)).to(device)
     y, s = module(torch.ones(3, 2, 2).to(device))
     assert y.shape == (3, 4) and s.tolist() == [3, 2, 2] and not list(module.buffers())
@@ -265,7 +265,7 @@ def test_inputs_with_names_of_the_programs_own():
     "name", ["graph", "code", "meta", "max_elements", "recompile", "to_folder", "steps", "forward"]
 )
 def test_weights_and_bodies_with_names_of_methods(name):
-    weights = tensor(name, np.array([1, 2, 3], np.float32), "float32")
+    weights = make_tensor(name, np.array([1, 2, 3], np.float32), "float32")
     assert torch.onnx.load(model([node("Mul", ["x", name], ["y"])], [info("x", 3)], ["y"], [weights]))(
         torch.ones(3)
     ).tolist() == [1, 2, 3]
@@ -338,7 +338,7 @@ def _contradictions():
     small = Message("Tensor", name="x", dims=[2], data_type=2, int32_data=[300, -1])
     yield "numbers that uint8 does not", changed(small)
     branches = [Message("Graph", name="g", node=[node("Neg", ["x"], ["z"])], output=[info("z")] * n) for n in (1, 2)]
-    condition = tensor("c", np.array(False), "bool")
+    condition = make_tensor("c", np.array(False), "bool")
     nodes = [node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])]
     yield "1 and 2 outputs", model(nodes, [], ["y"], [x, condition])
 
@@ -352,7 +352,7 @@ def test_files_that_contradict_themselves(what, data):
 def test_constants_and_lists_are_shared_by_their_uses():
     """A constant that many nodes use, and a function's attribute, are in the program once."""
     count = 2_000
-    shape = tensor("s", np.ones(count, np.int64), "int64")
+    shape = make_tensor("s", np.ones(count, np.int64), "int64")
     nodes = [node("Reshape", ["x", "s"], [f"y{i}"]) for i in range(count)]
     texts = Message("Tensor", name="t", dims=[count], data_type=8, string_data=[b"a"] * count)
     nodes += [node("Identity", ["t"], [f"z{i}"]) for i in range(count)]
@@ -366,15 +366,15 @@ def test_constants_and_lists_are_shared_by_their_uses():
 
 
 def _bool(name, *values):
-    return tensor(name, np.array(values), "bool")
+    return make_tensor(name, np.array(values), "bool")
 
 
 def _floats(name, *values):
-    return tensor(name, np.array(values, np.float32), "float32")
+    return make_tensor(name, np.array(values, np.float32), "float32")
 
 
 def _longs(name, *values):
-    return tensor(name, np.array(values, np.int64), "int64")
+    return make_tensor(name, np.array(values, np.int64), "int64")
 
 
 _BRANCH = Message("Graph", name="branch", node=[node("Neg", ["x"], ["b"])], output=[info("b")])

@@ -20,8 +20,8 @@ OF_A_DEVICE = "of a device that refuses work in a forked child"
 OF_A_TYPE = "its type alone is asked for"
 EXCEPTIONS = {
     "torchlite._dispatch.kernel_recorder:": "tried and never waited for; a hook of its own ends other threads' recorders",
-    "torchlite._dynamo.walking:": OF_A_TYPE,
-    "torchlite._dynamo.watching:": OF_A_TYPE,
+    "torchlite._dynamo.guards:": OF_A_TYPE,
+    "torchlite._dynamo.side_effect_monitor:": OF_A_TYPE,
     "torchlite._settings.fork_locks:": "the gate of forks itself",
     "torchlite.distributed._device_messages:Devices.__init__": OF_A_GROUP,
     "torchlite.distributed._launch.watching:Watchers.__init__": "of the launcher, which starts programs by exec alone",

@@ -44,9 +44,9 @@ _HOMES = {
         "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
     ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
-    ".jit._handles": ("_freeze_module",),
-    ".jit._ir": ("Graph", "Node", "TracingState", "Value"),
-    ".jit._modules": ("ScriptMethod",),
+    ".jit._module_handle": ("_freeze_module",),
+    ".jit._trace_graph": ("Graph", "Node", "TracingState", "Value"),
+    ".jit._script_modules": ("ScriptMethod",),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
         "_dispatch_has_kernel_for_dispatch_key",
@@ -158,8 +158,8 @@ def _is_tracing() -> bool:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether a transform of `torch.func` runs the function that calls this."""
-    levels = sys.modules.get(f"{_ROOT}.func._levels")
-    return levels is not None and bool(levels.levels())
+    levels = sys.modules.get(f"{_ROOT}.func._vmap_interceptor")
+    return levels is not None and bool(levels.active_levels())
 
 
 def _get_default_device() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from ..func._batched import Batched
+from ..func._batched_tensor import BatchedTensor
 from ..func._vmap import _add_batch_dim, _maybe_remove_batch_dim
 
 __all__ = ["_add_batch_dim", "_remove_batch_dim", "get_unwrapped", "is_batchedtensor"]
@@ -18,7 +18,7 @@ def _remove_batch_dim(tensor: Tensor, level: Any, batch_size: int, out_dim: int)
 
 def is_batchedtensor(tensor: Tensor) -> bool:
     """Whether a tensor is one example of a batch, inside of `vmap`."""
-    return isinstance(tensor, Batched)
+    return isinstance(tensor, BatchedTensor)
 
 
 def get_unwrapped(tensor: Any) -> Tensor:

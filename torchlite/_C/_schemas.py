@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._library.schema import FunctionSchema
+from .._library.function_schema import FunctionSchema
 
 __all__ = ["_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema"]
 

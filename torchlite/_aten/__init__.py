@@ -12,16 +12,16 @@ from typing import Any
 
 from .._dispatch.op_functions import function_for, in_place_method
 from .._dispatch.op_record import REGISTRY, VIEW, Op
-from .._library.operators import DEFINED, LibraryOp, declare
-from .._library.overloads import OpOverload, OpOverloadPacket
-from .._library.schema import FunctionSchema
-from .packets import AtenOverload, AtenPacket
-from .table import entries, names
+from .._library.library_op import DEFINED, LibraryOp, define_op
+from .._library.op_overload import OpOverload, OpOverloadPacket
+from .._library.function_schema import FunctionSchema
+from .overload_packet import AtenOverload, AtenPacket
+from .recorded_schemas import schema_entries, all_names
 
-__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "without_name"]
+__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "torchlite_overload"]
 
 
-OWN = "torchlite"  # the library of what PyTorch's has no op for
+TORCHLITE_NAMESPACE = "torchlite"  # the library of what PyTorch's has no op for
 
 
 class _Namespace:
@@ -32,18 +32,18 @@ class _Namespace:
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         found = DEFINED.get((self.name, name))
-        if found is None and self.name == "aten" and entries(name):
+        if found is None and self.name == "aten" and schema_entries(name):
             found = self.__dict__.setdefault(name, AtenPacket(name))
-        if found is None and self.name == OWN:
+        if found is None and self.name == TORCHLITE_NAMESPACE:
             op = REGISTRY.get(name) or REGISTRY.get(name.removesuffix("_"))
-            found = None if op is None else without_name(op, op.name != name).overloadpacket
+            found = None if op is None else torchlite_overload(op, op.name != name).overloadpacket
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         return found
 
     def __dir__(self) -> list[str]:
         if self.name == "aten":
-            return names()
+            return all_names()
         return sorted(name for space, name in DEFINED if space == self.name)
 
     def __repr__(self) -> str:
@@ -60,11 +60,11 @@ class _Ops:
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "higher_order":
-            from .._higher_order_ops.operators import higher_order
+            from .._higher_order_ops.higher_order_operator import higher_order
 
             return higher_order  # type: ignore[return-value]
         if name == "profiler":
-            _declare_regions()
+            _declare_record_function()
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:
@@ -72,9 +72,9 @@ class _Ops:
 
         OSError for others: they want PyTorch's own libraries.
         """
-        from .._extensions import provide
+        from .._extensions import declare_library_ops
 
-        if provide(path):
+        if declare_library_ops(path):
             self.loaded_libraries.add(str(path))
             return
         self.refused_libraries.append(str(path))
@@ -92,29 +92,29 @@ class _Ops:
         return "<module 'torch.ops' from '_ops.py'>"
 
 
-def _declare_regions() -> None:
+def _declare_record_function() -> None:
     """`record_function` as two ops, for programs that call it so."""
     from ..autograd.profiler import record_function
 
-    enter = declare("profiler", "_record_function_enter(str name, str? args=None) -> Any")
-    leave = declare("profiler", "_record_function_exit(Any handle) -> ()")
+    enter = define_op("profiler", "_record_function_enter(str name, str? args=None) -> Any")
+    leave = define_op("profiler", "_record_function_exit(Any handle) -> ()")
     enter.kernels["CompositeExplicitAutograd"] = lambda name, args=None: record_function(name, args).__enter__()
     leave.kernels["CompositeExplicitAutograd"] = lambda handle: handle.__exit__(None, None, None)
 
 
 @functools.cache
-def without_name(op: Op, writes: bool = False) -> OpOverload:
+def torchlite_overload(op: Op, writes: bool = False) -> OpOverload:
     """The overload of a record that PyTorch's library has no op for."""
-    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op), OWN)
+    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op), TORCHLITE_NAMESPACE)
     packet._overloads["default"] = OpOverload(packet, "default")
-    packet._schema_of = lambda overload: _own_schema(op, packet._qualified_op_name, writes)
+    packet._schema_of = lambda overload: _torchlite_schema(op, packet._qualified_op_name, writes)
     return packet._overloads["default"]
 
 
 _TYPES = {"tensor": "Tensor", "optional": "Tensor?", "number": "Tensor", "list": "Tensor[]"}
 
 
-def _own_schema(op: Op, name: str, writes: bool) -> FunctionSchema:
+def _torchlite_schema(op: Op, name: str, writes: bool) -> FunctionSchema:
     """A schema for such a record."""
     mark = "(a!)" if writes else "(a)" if op.tags & VIEW else ""
     parts = [f"{_TYPES.get(p.kind, 'Any')} {p.name}" for p in op.params]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torchlite as torch
 
-from . import gradients
+from . import backward_ops
 
 
 def _batch_norm(
@@ -18,20 +18,20 @@ def _batch_norm(
     return tuple(torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps))
 
 
-def _in_training(
+def _batch_norm_training(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
 ) -> Any:
     found = _batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*found, torch.empty(0, dtype=torch.uint8, device=input.device))
 
 
-def _in_inference(
+def _batch_norm_inference(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
 ) -> Any:
     return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
-def _functional(
+def _batch_norm_functional(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float,
 ) -> Any:  # fmt: skip
@@ -39,11 +39,11 @@ def _functional(
     return (*_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
 
 
-def _functional_in_training(
+def _batch_norm_functional_training(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
 ) -> Any:
     mean, var = running_mean.clone(), running_var.clone()
-    return (*_in_training(input, weight, bias, mean, var, momentum, eps), mean, var)
+    return (*_batch_norm_training(input, weight, bias, mean, var, momentum, eps), mean, var)
 
 
 def _batch_norm_backward(
@@ -57,14 +57,14 @@ def _batch_norm_backward(
         return torch.batch_norm(x, w, b, mean, var, train, 0.0, eps, False)
 
     inputs = [input, like if weight is None else weight, torch.zeros_like(like)]
-    return tuple(gradients.of(run, inputs, grad_out, output_mask))
+    return tuple(backward_ops.gradients_of(run, inputs, grad_out, output_mask))
 
 
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     return tuple(torch.native_layer_norm(input, list(normalized_shape), weight, bias, eps))
 
 
-def _of_rows(grad: Any, rows: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
+def _normalized_rows_backward(grad: Any, rows: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
     """The gradient of normalized rows, and the rows normalized."""
     normalized = (rows - mean) * rstd
     centred = grad - grad.mean(-1, True) - normalized * (grad * normalized).mean(-1, True)
@@ -78,7 +78,7 @@ def _layer_norm_backward(
     lead = tuple(input.shape[: input.ndim - n])
     scaled = grad_out if weight is None else grad_out * weight
     scaled, rows = scaled.reshape(*lead, -1), input.reshape(*lead, -1)
-    of_input, normalized = _of_rows(scaled, rows, mean.reshape(*lead, 1), rstd.reshape(*lead, 1))
+    of_input, normalized = _normalized_rows_backward(scaled, rows, mean.reshape(*lead, 1), rstd.reshape(*lead, 1))
     leading = tuple(range(len(lead)))
 
     def summed(x: Any) -> Any:
@@ -101,7 +101,7 @@ def _group_norm_backward(
 ) -> Any:  # fmt: skip
     channels = (N, C, HxW)
     scaled = grad_out.reshape(channels) if weight is None else grad_out.reshape(channels) * weight.view(1, C, 1)
-    of_input, normalized = _of_rows(
+    of_input, normalized = _normalized_rows_backward(
         scaled.reshape(N, group, -1), input.reshape(N, group, -1), mean.reshape(N, group, 1), rstd.reshape(N, group, 1)
     )
     return (
@@ -130,10 +130,10 @@ ADAPTERS: dict[str, Callable] = {
     "_native_batch_norm_legit.no_stats": lambda input, weight, bias, training, momentum, eps: _batch_norm(
         input, weight, bias, None, None, training, momentum, eps
     ),
-    "_native_batch_norm_legit_no_training": _in_inference, "_native_batch_norm_legit_functional": _functional,
-    "_batch_norm_with_update": _in_training, "_batch_norm_with_update_functional": _functional_in_training,
+    "_native_batch_norm_legit_no_training": _batch_norm_inference, "_native_batch_norm_legit_functional": _batch_norm_functional,
+    "_batch_norm_with_update": _batch_norm_training, "_batch_norm_with_update_functional": _batch_norm_functional_training,
     "_batch_norm_no_update": lambda input, weight, bias, running_mean, running_var, momentum, eps: (
-        *_in_inference(input, weight, bias, running_mean, running_var, momentum, eps),
+        *_batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps),
         torch.empty(0, dtype=torch.uint8, device=input.device),
     ),
     "_batch_norm_impl_index": _batch_norm_impl, "native_batch_norm_backward": _batch_norm_backward,

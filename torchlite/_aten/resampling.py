@@ -19,28 +19,28 @@ _MODES = {
 }  # fmt: skip
 
 
-def _resized(input: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
+def _resize(input: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
     run = function_for(REGISTRY["_resize"])
     return run(input, tuple(size), mode, align_corners, tuple(factors), antialias)
 
 
-def _ops(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Callable, Callable, Callable]:
+def _ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Callable, Callable, Callable]:
     """The op by sizes (with the scales that they came from), the op by sizes or scales, and the derivative."""
 
     def sized(self: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
         corners = bool(rest[0]) if has_corners else False
         scales = rest[has_corners:]
-        return _resized(self, output_size, mode, corners, [*scales, *[None] * dims][:dims], antialias)
+        return _resize(self, output_size, mode, corners, [*scales, *[None] * dims][:dims], antialias)
 
     def either(input: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
         corners = bool(rest[0]) if has_corners else False
         factors: Any = rest[-1] if len(rest) > has_corners else None
         if output_size is not None:
-            return _resized(input, output_size, mode, corners, [None] * dims, antialias)
+            return _resize(input, output_size, mode, corners, [None] * dims, antialias)
         size = [math.floor(n * factor) for n, factor in zip(input.shape[2:], factors, strict=True)]
-        return _resized(input, size, mode, corners, factors, antialias)
+        return _resize(input, size, mode, corners, factors, antialias)
 
     def backward(grad_output: Any, output_size: Any, input_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
@@ -52,14 +52,14 @@ def _ops(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Call
     return sized, either, backward
 
 
-def _table() -> dict[str, Callable]:
+def _adapter_table() -> dict[str, Callable]:
     found: dict[str, Callable] = {}
     for pattern, (mode, has_corners, sizes) in _MODES.items():
         for dims in sizes:
             name = pattern.format(dims)
-            sized, either, backward = _ops(mode, has_corners, dims, name.endswith("_aa"))
+            sized, either, backward = _ops_for_mode(mode, has_corners, dims, name.endswith("_aa"))
             found |= {name: sized, f"{name}.vec": either, f"{name}_backward": backward}
     return found
 
 
-ADAPTERS = _table()
+ADAPTERS = _adapter_table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._library.custom_ops import OPS, CustomOpDef
-from .._library.schema import infer_schema
+from .._library.function_schema import infer_schema
 
 __all__ = ["RESERVED_NS", "SUPPORTED_DEVICE_TYPE_TO_KEY", "CustomOp", "get_op", "global_registry", "infer_schema"]
 
@@ -19,6 +19,6 @@ CustomOp = CustomOpDef
 
 def get_op(qualname: str) -> Any:
     """The overload of a custom op by its name. RuntimeError where there is none."""
-    from .._library.operators import found
+    from .._library.library_op import find_op
 
-    return OPS[qualname] if qualname in OPS else found(qualname).overload
+    return OPS[qualname] if qualname in OPS else find_op(qualname).overload

@@ -69,7 +69,7 @@ def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> 
     >>> sorted(map(str, get_decompositions([torch.ops.aten.addcmul.default, torch.ops.aten.mm.default])))
     ['aten.addcmul.default']
     """
-    from .._aten.decomposing import decomposition
+    from .._aten.decompositions import decomposition
 
     registered = global_decomposition_table[type]
     found = {}
@@ -91,6 +91,6 @@ def remove_decompositions(decompositions: dict[Any, Callable], aten_ops: Sequenc
 
 def core_aten_decompositions() -> dict[Any, Callable]:
     """The decompositions of all ops that are not the library's core."""
-    from .._aten.decomposing import all_decompositions
+    from .._aten.decompositions import all_decompositions
 
     return {**all_decompositions(), **decomposition_table}

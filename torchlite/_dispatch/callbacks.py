@@ -46,7 +46,7 @@ class Callbacks:
     # From torchlite itself: a function of `torchlite._sparse` by its name; the package is loaded when one is asked for.
     sparse: Callable[[str], Any]
 
-    # From torchlite itself: a class of `torchlite._library.overloads` by its name.
+    # From torchlite itself: a class of `torchlite._library.op_overload` by its name.
     overloads: Callable[[str], Any]
 
     # From torchlite itself: `torchlite.vmap`, loaded when it is first called.

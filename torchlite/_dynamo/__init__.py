@@ -54,7 +54,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     >>> found.graph_count, found.graph_break_count, found.op_count
     (1, 0, 2)
     """
-    from .explaining import explain as explained
+    from .explain_output import explain as explained
 
     return explained(f, *extra_args, **extra_kwargs)
 

@@ -1,6 +1,6 @@
 """Settings of PyTorch's compiler, for programs that set them."""
 
-from ..compiler._patching import patching
+from ..compiler._config_patch import make_patch
 
 cache_size_limit = recompile_limit = 8
 accumulated_cache_size_limit = accumulated_recompile_limit = 256
@@ -17,4 +17,4 @@ guard_nn_modules = True
 optimize_ddp = True
 inline_inbuilt_nn_modules = True
 allow_unspec_int_on_nn_module = False
-patch = patching(__name__, globals())
+patch = make_patch(__name__, globals())

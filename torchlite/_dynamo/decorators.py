@@ -24,7 +24,7 @@ class _DimRange(NamedTuple):
     max: int | None
 
 
-def _dims(index: Any) -> Iterable[int]:
+def _as_dims(index: Any) -> Iterable[int]:
     if isinstance(index, int):
         return (index,)
     if not isinstance(index, (list, tuple)):
@@ -32,7 +32,7 @@ def _dims(index: Any) -> Iterable[int]:
     return index
 
 
-def _mark(t: Any, name: str, dims: Iterable[Any]) -> None:
+def _mark_dims(t: Any, name: str, dims: Iterable[Any]) -> None:
     if not hasattr(t, name):
         setattr(t, name, set())
     getattr(t, name).update(dims)
@@ -55,9 +55,9 @@ def mark_dynamic(
     >>> x = torchlite.ones(3, 4)
     >>> torchlite._dynamo.mark_dynamic(x, 0, min=2)
     """
-    for dim in _dims(index):
-        _mark(t, "_dynamo_dynamic_indices", (dim,))
-        _mark(t, "_dynamo_dynamic_range", (_DimRange(dim, min, max),))
+    for dim in _as_dims(index):
+        _mark_dims(t, "_dynamo_dynamic_indices", (dim,))
+        _mark_dims(t, "_dynamo_dynamic_range", (_DimRange(dim, min, max),))
         t._dynamo_hint_overrides = {**getattr(t, "_dynamo_hint_overrides", {})}
         if hint_override is not None:
             t._dynamo_hint_overrides[dim] = hint_override
@@ -66,7 +66,7 @@ def mark_dynamic(
 
 def maybe_mark_dynamic(t: Any, index: int | list[Any] | tuple[Any, ...]) -> None:
     """Say that the size of a dimension (or of several) may vary."""
-    _mark(t, "_dynamo_weak_dynamic_indices", _dims(index))
+    _mark_dims(t, "_dynamo_weak_dynamic_indices", _as_dims(index))
 
 
 def mark_static(t: Any, index: int | list[Any] | tuple[Any, ...] | None = None) -> None:
@@ -78,7 +78,7 @@ def mark_static(t: Any, index: int | list[Any] | tuple[Any, ...] | None = None) 
         return
     if not hasattr(t, "dim"):
         raise TypeError("issubclass() arg 1 must be a class")
-    _mark(t, "_dynamo_static_indices", range(t.dim()) if index is None else _dims(index))
+    _mark_dims(t, "_dynamo_static_indices", range(t.dim()) if index is None else _as_dims(index))
 
 
 def mark_static_address(t: Any, guard: bool = False) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from torchlite.nn.modules.module import Module
 
-from .backends import frame_for
-from .options import check
+from .backends import make_compiled_function
+from .compile_options import check_options
 
 __all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
 
@@ -81,7 +81,7 @@ class OptimizedModule(Module):
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self._compile(frame_for(None))
+        self._compile(make_compiled_function(None))
 
     def train(self, mode: bool = True) -> OptimizedModule:
         super().train(mode)
@@ -118,7 +118,7 @@ def compile(
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None or options is not None:
-        check(mode, options)
+        check_options(mode, options)
     if dynamic is not None and not isinstance(dynamic, bool):
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if model is None:
@@ -128,7 +128,7 @@ def compile(
         )  # fmt: skip
     if disable:
         return model
-    make = frame_for(backend, fullgraph, recompile_limit, mode, options, dynamic)
+    make = make_compiled_function(backend, fullgraph, recompile_limit, mode, options, dynamic)
     if isinstance(model, Module):
         return OptimizedModule(model, make)
     if not callable(model):

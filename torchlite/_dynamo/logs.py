@@ -9,7 +9,7 @@ import sys
 from .._settings.compiler_state import PROCESS_STATE
 
 
-def write(kind: str, text: str) -> None:
+def write_log(kind: str, text: str) -> None:
     """Write a message of a kind that was asked for."""
     if kind in PROCESS_STATE.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
         sys.stderr.write(f"[torchlite {kind}] {text}\n")

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from .effects import is_pure
-from .finishing import limits_of
-from .memory import Memory
-from .program import Layouts, Program, Slot, Step, filled, key_of
+from .side_effects import is_pure
+from .fuse_conv_bn_act import clamp_range_of
+from .alias_analysis import AliasAnalysis
+from .program_ir import Layouts, Program, Slot, Step, substitute_arrays, comparison_key
 
 
-def without_dead_code(program: Program) -> Program:
+def eliminate_dead_code(program: Program) -> Program:
     """Leave out steps whose results nobody uses: those of ops that neither write nor draw."""
     wanted, kept = set(program.outputs), []
     for step in reversed(program.steps):
@@ -25,29 +25,29 @@ def without_dead_code(program: Program) -> Program:
     return replace(program, steps=kept[::-1], constants=constants, held=held)
 
 
-def without_repetition(program: Program, place: dict[int, int]) -> Program:
+def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> Program:
     """Leave out steps that compute what an earlier one did, if nobody can tell the two results apart: neither is
     written, and the later one does not leave the program. What writes or draws ends the search.
     """
-    memory, shown = Memory(program, place), program.shown()
+    memory, shown = AliasAnalysis(program, place), program.shown()
     known: dict[Any, Step] = {}
     names: dict[int, Slot] = {}
     kept: list[Step] = []
     for step in program.steps:
-        step = renamed(step, names)
+        step = rename_slots(step, names)
         if not is_pure(step):
             known.clear()
         elif step.out is not None:
-            key = id(step.kernel), key_of(step.args), key_of(step.kwargs)
+            key = id(step.kernel), comparison_key(step.args), comparison_key(step.kwargs)
             first = known.setdefault(key, step)
-            if first is not step and _is_twin(first, step, memory, shown):
+            if first is not step and _is_replaceable_by(first, step, memory, shown):
                 names.update(zip(step.makes(), map(Slot, first.makes()), strict=True))
                 continue
         kept.append(step)
     return replace(program, steps=kept)
 
 
-def _is_twin(first: Step, step: Step, memory: Memory, shown: set[int]) -> bool:
+def _is_replaceable_by(first: Step, step: Step, memory: AliasAnalysis, shown: set[int]) -> bool:
     """Whether the results of an earlier step can take the place of a step's."""
     if memory.is_view(step):
         return memory.is_view(first) and not any(n in shown for n in step.makes())
@@ -55,22 +55,22 @@ def _is_twin(first: Step, step: Step, memory: Memory, shown: set[int]) -> bool:
     return fresh and all(map(memory.is_plain, step.makes()))
 
 
-def renamed(step: Step, names: dict[int, Slot]) -> Step:
+def rename_slots(step: Step, names: dict[int, Slot]) -> Step:
     """A step that reads other slots in the places of some."""
     if not names or not any(n in names for n in step.uses()):
         return step
-    args, kwargs, grads = (_renamed(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads))
+    args, kwargs, grads = (_rename_in_value(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads))
     return replace(step, args=args, kwargs=dict(kwargs), grads=grads)
 
 
-def _renamed(value: Any, names: dict[int, Slot]) -> Any:
+def _rename_in_value(value: Any, names: dict[int, Slot]) -> Any:
     cls = value.__class__
     if cls is Slot:
         return names.get(value.number, value)
     if cls is tuple or cls is list:
-        return cls([_renamed(item, names) for item in value])
+        return cls([_rename_in_value(item, names) for item in value])
     if cls is slice:
-        return slice(*[_renamed(item, names) for item in (value.start, value.stop, value.step)])
+        return slice(*[_rename_in_value(item, names) for item in (value.start, value.stop, value.step)])
     return value
 
 
@@ -78,21 +78,21 @@ def _renamed(value: Any, names: dict[int, Slot]) -> Any:
 _RESHAPES = frozenset(("reshape", "_view", "view", "flatten", "unflatten", "squeeze", "unsqueeze"))
 
 
-def with_short_views(program: Program, layouts: Layouts, place: dict[int, int], reshape: Any) -> Program:
+def simplify_views(program: Program, layouts: Layouts, place: dict[int, int], reshape: Any) -> Program:
     """Reshape what was reshaped from where it came from, and permute at once what is permuted twice. Views of whole
     contiguous arrays as they were are left out.
     """
-    memory, shown = Memory(program, place), program.shown()
+    memory, shown = AliasAnalysis(program, place), program.shown()
     names: dict[int, Slot] = {}
     makers: dict[int, Step] = {}
     kept: list[Step] = []
     for step in program.steps:
-        step = renamed(step, names)
+        step = rename_slots(step, names)
         if step.out.__class__ is Slot and is_pure(step) and memory.is_view(step) and step.args[0].__class__ is Slot:
             number = step.out.number
             before = makers.get(step.args[0].number)
-            if step.name in _RESHAPES and _is_whole(step, layouts):
-                if before is not None and before.name in _RESHAPES and _is_whole(before, layouts):
+            if step.name in _RESHAPES and _is_contiguous_view(step, layouts):
+                if before is not None and before.name in _RESHAPES and _is_contiguous_view(before, layouts):
                     step = replace(step, name="reshape", kernel=reshape, args=(before.args[0], layouts[number][0]))
                     step.kwargs = {}
                 given = step.args[0].number
@@ -108,7 +108,7 @@ def with_short_views(program: Program, layouts: Layouts, place: dict[int, int], 
     return replace(program, steps=kept)
 
 
-def _is_whole(step: Step, layouts: Layouts) -> bool:
+def _is_contiguous_view(step: Step, layouts: Layouts) -> bool:
     """Whether a view has all elements of a contiguous array in their order."""
     given, made = layouts.get(step.args[0].number), layouts.get(step.out.number)
     if given is None or made is None or not given[2] or not made[2]:
@@ -116,12 +116,12 @@ def _is_whole(step: Step, layouts: Layouts) -> bool:
     return given[1] == made[1] and math.prod(given[0]) == math.prod(made[0])
 
 
-_FOLDED = 1 << 16  # elements that a constant may have
+_MAX_FOLDED_BYTES = 1 << 16  # elements that a constant may have
 
 
-def with_constants(program: Program, place: dict[int, int], table: Any) -> Program:
+def fold_constants(program: Program, place: dict[int, int], table: Any) -> Program:
     """Compute once what follows from no array but constants, if nobody can write into it: it is held from then on."""
-    memory = Memory(program, place)
+    memory = AliasAnalysis(program, place)
     held = dict(program.held)
     constants = dict(program.constants)
     for number in program.constants:
@@ -134,7 +134,7 @@ def with_constants(program: Program, place: dict[int, int], table: Any) -> Progr
             held[number] = constants.pop(number)
     steps = []
     for step in program.steps:
-        found = _folded(step, memory, held, table) if is_pure(step) and step.out.__class__ is Slot else None
+        found = _fold_step(step, memory, held, table) if is_pure(step) and step.out.__class__ is Slot else None
         if found is None:
             steps.append(step)
         else:
@@ -142,25 +142,25 @@ def with_constants(program: Program, place: dict[int, int], table: Any) -> Progr
     return replace(program, steps=steps, constants=constants, held=held)
 
 
-def _folded(step: Step, memory: Memory, held: dict[int, Any], table: Any) -> Any:
+def _fold_step(step: Step, memory: AliasAnalysis, held: dict[int, Any], table: Any) -> Any:
     """What a step makes of constants alone; None where it reads other arrays, and where others get its memory."""
     if not memory.is_plain(step.out.number) or any(n not in held for n in step.uses()):
         return None
     values = {n: Slot(n) for n in step.uses()}
     arrays = {slot: held[n] for n, slot in values.items()}
-    found = step.kernel(*filled(step.args, arrays), **dict(filled(tuple(step.kwargs.items()), arrays)))
+    found = step.kernel(*substitute_arrays(step.args, arrays), **dict(substitute_arrays(tuple(step.kwargs.items()), arrays)))
     found = found if found.__class__ is table.array else table.as_array(found)
-    return found if found.size <= _FOLDED else None
+    return found if found.size <= _MAX_FOLDED_BYTES else None
 
 
-_PRODUCTS = ("linear", "addmm", "mm", "matmul", "convolution")
+_MATMUL_OPS = ("linear", "addmm", "mm", "matmul", "convolution")
 
 
-def with_joined_products(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
+def fuse_matmul_epilogues(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
     """Have products of float32 matrices add a vector that is added to them, where nothing else reads them, and do the
     elementwise op that follows, as convolutions do, where the device has a kernel of the two.
     """
-    memory = Memory(program, place)
+    memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
     products: dict[int, Step] = {}  # by their results, as far back as something was written
     steps: list[Step] = []
@@ -170,19 +170,19 @@ def with_joined_products(program: Program, layouts: Layouts, place: dict[int, in
             products.clear()
         before = next((products[n] for n in step.uses() if n in products), None)
         if before is not None:
-            found = _with_sum(before, step, layouts, table) or _with_op(before, step, table)
+            found = _fuse_addmm(before, step, layouts, table) or _fuse_activation(before, step, table)
             if found is not None:
                 done.add(id(before))
                 step = found
         steps.append(step)
-        if step.name in _PRODUCTS and step.out.__class__ is Slot and hasattr(table, step.name):
+        if step.name in _MATMUL_OPS and step.out.__class__ is Slot and hasattr(table, step.name):
             number = step.out.number
             if count[number] == 1 and memory.is_plain(number):
                 products[number] = step
     return replace(program, steps=[step for step in steps if id(step) not in done])
 
 
-def _with_sum(product: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
+def _fuse_addmm(product: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
     """A product of two matrices, and the sum of it and a vector, as one step."""
     if step.name != "add" or len(step.args) != 2 or step.kwargs or product.name not in ("mm", "matmul"):
         return None
@@ -201,11 +201,11 @@ def _with_sum(product: Step, step: Step, layouts: Layouts, table: Any) -> Step |
 _LIMITING: dict[Any, str] = {(0.0, math.inf): "relu", (0.0, 6.0): "relu6"}
 
 
-def _with_op(product: Step, step: Step, table: Any) -> Step | None:
+def _fuse_activation(product: Step, step: Step, table: Any) -> Step | None:
     """A product and an elementwise op of its result as one step."""
     if step.args[:1] != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
         return None
-    name = _LIMITING.get(limits_of(step)) or (step.name if len(step.args) == 1 else "")
+    name = _LIMITING.get(clamp_range_of(step)) or (step.name if len(step.args) == 1 else "")
     kernel = table.backend.fused_matmul(product.name, name) if name else None
     if kernel is None:
         return None

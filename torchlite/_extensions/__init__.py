@@ -9,27 +9,27 @@ import pathlib
 from typing import Any
 
 # By the end of the library's path: the ops' namespace, and where they are listed.
-_KNOWN = {
-    "torchvision/_C": ("torchvision", "torchvision.operators", "OPS"),
+_KNOWN_LIBRARIES = {
+    "torchvision/_C": ("torchvision", "torchvision.op_schemas", "OPS"),
     "torchaudio/lib/_torchaudio": ("_torchaudio", "torchaudio", "EXTENSION"),
     "torchaudio/lib/libtorchaudio": ("torchaudio", "torchaudio", "OPS"),
 }
 _provided: set[str] = set()
 
 
-def provide(path: Any) -> bool:
+def declare_library_ops(path: Any) -> bool:
     """Declare the ops of the library that lies at `path`; False where torchlite has nothing in its place."""
     file = pathlib.Path(path)
     place = file.with_name(file.name.partition(".")[0]).as_posix()
-    known = next((known for end, known in _KNOWN.items() if place.endswith(f"/{end}")), None)
+    known = next((known for end, known in _KNOWN_LIBRARIES.items() if place.endswith(f"/{end}")), None)
     if known is None:
         return False
     namespace, module, listed = known
     if namespace not in _provided:
-        from .._library.operators import declare
+        from .._library.library_op import define_op
 
         for op in getattr(importlib.import_module(f"{__name__}.{module}"), listed):
-            declared = declare(namespace, op.schema)
+            declared = define_op(namespace, op.schema)
             if op.kernel is not None:
                 declared.kernels["CompositeExplicitAutograd"] = op.kernel
             declared.backward, declared.setup_context = op.backward, op.setup_context

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .provided import Provided, require
+from .op_spec import OpSpec, require
 
 _BLOCK = 64
 
 
-def _fed_back(x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _iir_filter(x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> np.ndarray:
     """y[t] = x[t] - sum of coefficients[j] * y[t - order + j] over j below the order. x (channels, rows, time),
     coefficients (channels, order), before (channels, rows, order): what y was ahead of it.
 
@@ -49,7 +49,7 @@ def lfilter_core_loop(input_signal_windows: Any, a_coeff_flipped: Any, padded_ou
     x, coefficients, padded = (
         t.detach().cpu().double().numpy() for t in (input_signal_windows, a_coeff_flipped, padded_output_waveform)
     )
-    found = _fed_back(np.swapaxes(x, 0, 1), coefficients[:, :order], np.swapaxes(padded[:, :, :order], 0, 1))
+    found = _iir_filter(np.swapaxes(x, 0, 1), coefficients[:, :order], np.swapaxes(padded[:, :, :order], 0, 1))
     with torch.no_grad():
         padded_output_waveform[:, :, order:] = torch.from_numpy(np.ascontiguousarray(np.swapaxes(found, 0, 1)))
     return padded_output_waveform
@@ -61,7 +61,7 @@ def overdrive_core_loop(waveform: Any, temp: Any, last_in: Any, last_out: Any, o
 
     x, before, past = (t.detach().cpu().double().numpy() for t in (temp, last_in, last_out))
     steps = np.diff(x, axis=1, prepend=before[:, None])
-    found = _fed_back(steps[None], np.array([[-0.995]]), past[None, :, None])[0]
+    found = _iir_filter(steps[None], np.array([[-0.995]]), past[None, :, None])[0]
     with torch.no_grad():
         out = torch.from_numpy(found).to(waveform.device, waveform.dtype)
         output_waveform.copy_(waveform * 0.5 + out * 0.75)
@@ -92,11 +92,11 @@ def forced_align(log_probs: Any, targets: Any, input_lengths: Any, target_length
     )
     states = np.full(2 * len(labels) + 1, blank, np.int64)
     states[1::2] = labels
-    path = _likeliest(scores[:, states], states)
+    path = _viterbi_path(scores[:, states], states)
     return torch.from_numpy(path[None]).to(targets.device, targets.dtype), log_probs.detach().clone()
 
 
-def _likeliest(scores: np.ndarray, states: np.ndarray) -> np.ndarray:
+def _viterbi_path(scores: np.ndarray, states: np.ndarray) -> np.ndarray:
     """The label of each time step on the best way through the states; a step stays, goes one on, or skips a blank
     between different labels.
     """
@@ -132,14 +132,14 @@ def rnnt_loss_forward(
     losses, gradients = np.zeros(len(raw)), np.zeros_like(raw)
     for i, (time, count) in enumerate(zip(times, counts, strict=True)):
         part = raw[i, :time, : count + 1]
-        losses[i], gradients[i, :time, : count + 1] = _transduced(part, labels[i, :count], blank, fused_log_softmax)
+        losses[i], gradients[i, :time, : count + 1] = _rnnt_loss(part, labels[i, :count], blank, fused_log_softmax)
     if clamp > 0:
         gradients = gradients.clip(-clamp, clamp)
     to = (logits.device, logits.dtype)
     return torch.from_numpy(losses).to(*to), torch.from_numpy(gradients).to(*to)
 
 
-def _transduced(raw: np.ndarray, labels: np.ndarray, blank: int, fused: bool) -> tuple[float, np.ndarray]:
+def _rnnt_loss(raw: np.ndarray, labels: np.ndarray, blank: int, fused: bool) -> tuple[float, np.ndarray]:
     """One loss and its gradient: sums over all ways through the grid of time and labels, by its diagonals."""
     time, wide = raw.shape[:2]
     top = raw.max(2, keepdims=True)
@@ -169,24 +169,24 @@ def _transduced(raw: np.ndarray, labels: np.ndarray, blank: int, fused: bool) ->
     return -total, gradient
 
 
-EXTENSION = [Provided("is_align_available() -> bool", lambda: True), Provided("cuda_version() -> int?", lambda: None)]
+EXTENSION = [OpSpec("is_align_available() -> bool", lambda: True), OpSpec("cuda_version() -> int?", lambda: None)]
 OPS = [
-    Provided(
+    OpSpec(
         "_lfilter_core_loop(Tensor input_signal_windows, Tensor a_coeff_flipped, Tensor(a!) padded_output_waveform) -> "
         "Tensor(a!)",
         lfilter_core_loop,
     ),
-    Provided(
+    OpSpec(
         "_overdrive_core_loop(Tensor waveform, Tensor temp, Tensor(a!) last_in, Tensor(b!) last_out, "
         "Tensor(c!) output_waveform) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
         overdrive_core_loop,
     ),
-    Provided(
+    OpSpec(
         "forced_align(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank) -> "
         "(Tensor, Tensor)",
         forced_align,
     ),
-    Provided(
+    OpSpec(
         "rnnt_loss_forward(Tensor logits, Tensor targets, Tensor logit_lengths, Tensor target_lengths, int blank, "
         "float clamp, bool fused_log_softmax) -> (Tensor, Tensor)",
         rnnt_loss_forward,

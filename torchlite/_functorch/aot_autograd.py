@@ -53,12 +53,12 @@ def print_compile(fx_g: GraphModule, _: Any) -> GraphModule:
     return fx_g
 
 
-def _run(compiled: Any, values: list) -> list:
+def _run_boxed(compiled: Any, values: list) -> list:
     found = compiled(values) if getattr(compiled, "_boxed_call", False) else compiled(*values)
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-class _Compilers:
+class _GraphCompilers:
     """What is done with graphs."""
 
     def __init__(
@@ -71,7 +71,7 @@ class _Compilers:
         """What computes a function of tensors that gives a list."""
         with enable_grad() if is_grad_enabled() else no_grad():
             with use_copied_generators():
-                results = function(*_copies(tensors))
+                results = function(*_copy_tensors(tensors))
             with use_copied_generators():
                 if not any(r.requires_grad for r in results):
                     with no_grad():
@@ -79,9 +79,9 @@ class _Compilers:
                 return self._with_gradients(function, tensors, results)
 
     def _without_gradients(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
-        graph = make_fx(lambda *given: tuple(function(*given)), self.table)(*_copies(tensors))
-        compiled = self.inference(_named(graph, len(tensors)), [t.detach() for t in tensors])
-        return lambda given: _run(compiled, given)
+        graph = make_fx(lambda *given: tuple(function(*given)), self.table)(*_copy_tensors(tensors))
+        compiled = self.inference(_rename_placeholders(graph, len(tensors)), [t.detach() for t in tensors])
+        return lambda given: _run_boxed(compiled, given)
 
     def _with_gradients(
         self, function: Callable, tensors: list[Tensor], results: list[Tensor]
@@ -98,13 +98,13 @@ class _Compilers:
             found = iter(grad([results[i] for i in kept], sources, given[count:], allow_unused=True))  # type: ignore
             return (*results, *(next(found) if is_wanted else None for is_wanted in wanted))
 
-        graph = _named(make_fx(joint, self.table)(*_copies(tensors), *tangents), count)
+        graph = _rename_placeholders(make_fx(joint, self.table)(*_copy_tensors(tensors), *tangents), count)
         first, second = self.part(graph, [*tensors, *tangents], num_fwd_outputs=len(results))
         forward = self.forward(first, [t.detach() for t in tensors])
-        return _function(forward, second, self.backward, results, kept)
+        return _make_autograd_function(forward, second, self.backward, results, kept)
 
 
-def _function(
+def _make_autograd_function(
     forward: Any, second: GraphModule, compiler: Callable, results: list[Tensor], kept: list[int]
 ) -> Callable[[list[Tensor]], list]:
     """What runs a forward graph and, when gradients are wanted, a backward one, which is compiled then."""
@@ -114,7 +114,7 @@ def _function(
     class Compiled(Function):
         @staticmethod
         def forward(ctx: Any, *given: Tensor) -> tuple:
-            found = _run(forward, list(given))
+            found = _run_boxed(forward, list(given))
             ctx.save_for_backward(*found[len(results) :])
             ctx.mark_non_differentiable(*(found[i] for i in others))
             return tuple(found[: len(results)])
@@ -125,17 +125,17 @@ def _function(
             given = [*ctx.saved_tensors, *(grads[i] for i in kept)]
             if not backward:
                 backward.append(compiler(second, [t.detach() for t in given]))
-            return tuple(_run(backward[0], given))
+            return tuple(_run_boxed(backward[0], given))
 
     return lambda given: list(Compiled.apply(*given))
 
 
-def _copies(tensors: list[Tensor]) -> list[Tensor]:
+def _copy_tensors(tensors: list[Tensor]) -> list[Tensor]:
     """Tensors that a trace may write to."""
     return [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
 
 
-def _named(graph: GraphModule, count: int) -> GraphModule:
+def _rename_placeholders(graph: GraphModule, count: int) -> GraphModule:
     """A graph with PyTorch's names of inputs."""
     inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for i, node in enumerate(inputs):
@@ -145,7 +145,7 @@ def _named(graph: GraphModule, count: int) -> GraphModule:
     return graph
 
 
-def _kind(leaf: Any) -> Any:
+def _leaf_key(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return type(leaf), leaf
     return leaf.shape, leaf.stride(), leaf.dtype, leaf.device, leaf.requires_grad
@@ -177,22 +177,22 @@ def aot_function(
         sin = torch.ops.aten.sin.default(primals_1)
         return (sin, primals_1)
     """
-    compilers = _Compilers(fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions)
+    compilers = _GraphCompilers(fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions)
     made: dict[Any, tuple[Callable, list]] = {}
 
     @functools.wraps(fn)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        key = (str(spec), is_grad_enabled(), *map(_kind, leaves))
+        key = (str(spec), is_grad_enabled(), *map(_leaf_key, leaves))
         if key not in made:
-            made[key] = _made(compilers, fn, leaves, spec)
+            made[key] = _compile_for(compilers, fn, leaves, spec)
         run, shape = made[key]
-        return _rebuilt(run([leaf for leaf in leaves if isinstance(leaf, Tensor)]), shape)
+        return _unflatten_results(run([leaf for leaf in leaves if isinstance(leaf, Tensor)]), shape)
 
     return compiled
 
 
-def _made(compilers: _Compilers, fn: Callable, leaves: list, spec: Any) -> tuple[Callable, list]:
+def _compile_for(compilers: _GraphCompilers, fn: Callable, leaves: list, spec: Any) -> tuple[Callable, list]:
     """What computes `fn` for such arguments, and what its result is made of."""
     shape: list = []
 
@@ -207,12 +207,12 @@ def _made(compilers: _Compilers, fn: Callable, leaves: list, spec: Any) -> tuple
     return run, shape
 
 
-def _rebuilt(results: list, shape: list) -> Any:
+def _unflatten_results(results: list, shape: list) -> Any:
     found = iter(results)
     return pytree.tree_unflatten([next(found) if each is None else each[0] for each in shape[0]], shape[1])
 
 
-def _by_state(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]:
+def _functional_module(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]:
     """A module as a function of its parameters and buffers too, and these."""
     from ..func import functional_call
 
@@ -222,7 +222,7 @@ def _by_state(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]:
 
 def aot_module(mod: Module, *args: Any, **kwargs: Any) -> Module:
     """A module that computes another by `aot_function(…, *args, **kwargs)`; its parameters are the other's."""
-    function, _ = _by_state(mod)
+    function, _ = _functional_module(mod)
     compiled = aot_function(function, *args, **kwargs)
 
     class AOTModule(Module):
@@ -231,7 +231,7 @@ def aot_module(mod: Module, *args: Any, **kwargs: Any) -> Module:
             self.orig_module = mod
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return compiled(_by_state(self.orig_module)[1], args, kwargs)
+            return compiled(_functional_module(self.orig_module)[1], args, kwargs)
 
     return AOTModule()
 
@@ -250,7 +250,7 @@ def aot_module_simplified(
     """A function of a module's inputs that computes it by `aot_function`, for backends of `torch.compile`: the
     compiler gets the graph when it is called first.
     """
-    function, state = _by_state(mod)
+    function, state = _functional_module(mod)
     compiled = aot_function(
         function, fw_compiler, bw_compiler, partition_fn, decompositions, inference_compiler=inference_compiler
     )

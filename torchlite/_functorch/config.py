@@ -2,7 +2,7 @@
 so that they change nothing.
 """
 
-from ..compiler._patching import patching
+from ..compiler._config_patch import make_patch
 
 activation_memory_budget = 1.0
 aggressive_recomputation = False
@@ -12,4 +12,4 @@ enable_autograd_cache = True
 functionalize_rng_ops = False
 recompute_views = False
 treat_parameters_as_free_to_save = True
-patch = patching(__name__, globals())
+patch = make_patch(__name__, globals())

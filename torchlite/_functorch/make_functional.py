@@ -37,7 +37,7 @@ class FunctionalModuleWithBuffers(Module):
 
     @staticmethod
     def _create_from(model: Module, disable_autograd_tracking: bool = False) -> Any:
-        bare, params, names = _taken_apart(model, disable_autograd_tracking)
+        bare, params, names = _extract_state(model, disable_autograd_tracking)
         buffers = {name: value.clone() for name, value in model.named_buffers()}
         buffer_names = _all_names(model.named_buffers(remove_duplicate=False))
         made = FunctionalModuleWithBuffers(bare, tuple(params), tuple(buffers), names, buffer_names)
@@ -45,7 +45,7 @@ class FunctionalModuleWithBuffers(Module):
 
     def forward(self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
         given = [*zip(self.param_names, params, strict=True), *zip(self.buffer_names, buffers, strict=True)]
-        return _called(self.stateless_model, given, self.all_names_map, args, kwargs)
+        return _call_with_state(self.stateless_model, given, self.all_names_map, args, kwargs)
 
 
 class FunctionalModule(Module):
@@ -58,15 +58,15 @@ class FunctionalModule(Module):
 
     @staticmethod
     def _create_from(model: Module, disable_autograd_tracking: bool = False) -> Any:
-        bare, params, names = _taken_apart(model, disable_autograd_tracking)
+        bare, params, names = _extract_state(model, disable_autograd_tracking)
         return FunctionalModule(bare, tuple(params), names), tuple(params.values())
 
     def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
         given = zip(self.param_names, params, strict=True)
-        return _called(self.stateless_model, given, self.names_map, args, kwargs)
+        return _call_with_state(self.stateless_model, given, self.names_map, args, kwargs)
 
 
-def _taken_apart(model: Module, detached: bool) -> tuple[Module, dict[str, Tensor], Names]:
+def _extract_state(model: Module, detached: bool) -> tuple[Module, dict[str, Tensor], Names]:
     """A copy of the model without memory, copies of its parameters by name, and all names of each."""
     bare = copy.deepcopy(model).to("meta")
     wants = {name: p.requires_grad and not detached for name, p in model.named_parameters()}
@@ -83,7 +83,7 @@ def _all_names(named: Iterable[tuple[str, Tensor]]) -> Names:
     return {names[0]: names for names in found.values()}
 
 
-def _called(model: Module, given: Iterable[tuple[str, Tensor]], names: Names, args: Any, kwargs: Any) -> Any:
+def _call_with_state(model: Module, given: Iterable[tuple[str, Tensor]], names: Names, args: Any, kwargs: Any) -> Any:
     state = {name: value for first, value in given for name in names[first]}
     return functional_call(model, state, args, kwargs, tie_weights=False)
 

@@ -31,9 +31,9 @@ def default_partition(
     written = {node.args[0] for node in writes if node.args}
     # What reads something before it is written runs forward too.
     writes += [node for node in first if not written.isdisjoint(node.all_input_nodes)]
-    ahead = _needed([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
+    ahead = _required_nodes([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
     ahead |= {node for node in graph.nodes if node.target is operator.getitem and node.args[0] in ahead}
-    later = _needed([r for r in results[num_fwd_outputs:] if isinstance(r, Node)], stop=ahead) - ahead
+    later = _required_nodes([r for r in results[num_fwd_outputs:] if isinstance(r, Node)], stop=ahead) - ahead
     primals = [node for node in inputs if node not in tangents]
     saved = [
         node
@@ -41,11 +41,11 @@ def default_partition(
         if node.op not in ("get_attr", "output") and (node in ahead or node in primals)
         if any(user in later for user in node.users) or node in results[num_fwd_outputs:]
     ]
-    forward = _part(joint_module, primals, ahead, [*results[:num_fwd_outputs], *saved])
-    return forward, _part(joint_module, [*saved, *tangents], later, results[num_fwd_outputs:])
+    forward = _extract_graph(joint_module, primals, ahead, [*results[:num_fwd_outputs], *saved])
+    return forward, _extract_graph(joint_module, [*saved, *tangents], later, results[num_fwd_outputs:])
 
 
-def _needed(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
+def _required_nodes(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
     """Nodes, and those that they are computed from, without what lies behind others."""
     found: set[Node] = set()
     pending = list(nodes)
@@ -57,7 +57,7 @@ def _needed(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
     return found
 
 
-def _part(joint_module: GraphModule, inputs: list[Node], nodes: set[Node], results: list) -> GraphModule:
+def _extract_graph(joint_module: GraphModule, inputs: list[Node], nodes: set[Node], results: list) -> GraphModule:
     graph, found = Graph(), {}
     for node in inputs:
         found[node] = graph.placeholder(node.name)

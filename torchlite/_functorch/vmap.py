@@ -9,7 +9,7 @@ from typing import Any
 from ..func import _vmap
 
 
-class _Steps(ModuleType):
+class _ForwardingModule(ModuleType):
     """This module: what is set here is set where `vmap` reads it."""
 
     def __getattr__(self, name: str) -> Any:
@@ -22,4 +22,4 @@ class _Steps(ModuleType):
             setattr(_vmap, name, value)
 
 
-sys.modules[__name__].__class__ = _Steps
+sys.modules[__name__].__class__ = _ForwardingModule

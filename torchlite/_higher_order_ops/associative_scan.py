@@ -43,25 +43,25 @@ def associative_scan(
             raise ValueError(f"combine_fn must return what it is given, {tree}, but returned {found}")
         return out
 
-    done = _scanned(torch.vmap(combined), rows)
+    done = _scan_tree(torch.vmap(combined), rows)
     done = [x.flip(0) for x in done] if reverse else done
     return pytree.tree_unflatten([x.movedim(0, dim) for x in done], tree)
 
 
-def _scanned(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]:
+def _scan_tree(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]:
     """Neighbours are combined and scanned, which gives every second result; each other one is an element more."""
     count = rows[0].shape[0]
     if count < 2:
         return rows
-    odd = _scanned(combined, combined([x[: count - 1 : 2] for x in rows], [x[1::2] for x in rows]))
+    odd = _scan_tree(combined, combined([x[: count - 1 : 2] for x in rows], [x[1::2] for x in rows]))
     even = [x[:1] for x in rows]
     if count > 2:
         later = combined([x[: (count - 1) // 2] for x in odd], [x[2::2] for x in rows])
         even = [torch.cat(pair) for pair in zip(even, later, strict=True)]
-    return [_in_turns(pair) for pair in zip(even, odd, strict=True)]
+    return [_interleave(pair) for pair in zip(even, odd, strict=True)]
 
 
-def _in_turns(pair: tuple[Any, Any]) -> Any:
+def _interleave(pair: tuple[Any, Any]) -> Any:
     """An element of the one, an element of the other."""
     even, odd = pair
     count = odd.shape[0]

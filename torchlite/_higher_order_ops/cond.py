@@ -7,7 +7,7 @@ from typing import Any
 
 from .._symbolic_shapes import SymBool
 from .._tensor import Tensor
-from . import capturing
+from . import control_flow_capture
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
@@ -26,7 +26,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         raise RuntimeError("Expect both branches to be callable.")
     if not isinstance(operands, (tuple, list)):
         raise RuntimeError(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
-    found = capturing.recorder()
+    found = control_flow_capture.current_recorder()
     if found is not None and isinstance(pred, (Tensor, SymBool)):
-        return capturing.cond(found, pred, true_fn, false_fn, operands)
+        return control_flow_capture.capture_cond(found, pred, true_fn, false_fn, operands)
     return (true_fn if pred else false_fn)(*operands)

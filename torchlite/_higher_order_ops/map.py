@@ -8,7 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.utils import _pytree as pytree
 
-from . import capturing
+from . import control_flow_capture
 
 __all__ = ["map"]
 
@@ -26,8 +26,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         raise RuntimeError(
             f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in leaves]}."
         )
-    found = capturing.recorder()
+    found = control_flow_capture.current_recorder()
     if found is not None:
-        return capturing.mapped(found, f, xs, args)
+        return control_flow_capture.capture_map(found, f, xs, args)
     results = [f(pytree.tree_unflatten(list(row), tree), *args) for row in zip(*leaves, strict=True)]
     return pytree.tree_map(lambda *parts: torch.stack(parts), *results)

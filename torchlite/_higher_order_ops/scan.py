@@ -8,7 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.utils import _pytree as pytree
 
-from . import capturing
+from . import control_flow_capture
 
 __all__ = ["scan"]
 
@@ -29,9 +29,9 @@ def scan(
     leaves, tree = pytree.tree_flatten(xs)
     if not leaves:
         raise RuntimeError("Expected at least one xs leaf")
-    found = capturing.recorder()
+    found = control_flow_capture.current_recorder()
     if found is not None and dim == 0 and not reverse:
-        return capturing.scanned(found, combine_fn, init, xs)
+        return control_flow_capture.capture_scan(found, combine_fn, init, xs)
     places = range(leaves[0].shape[dim])
     carry, results = init, []
     for place in reversed(places) if reverse else places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import capturing
+from . import control_flow_capture
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
@@ -21,9 +21,9 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"carried_inputs must be a tuple or list but got {type(carried_inputs)}")
     values = tuple(carried_inputs)
-    found = capturing.recorder()
+    found = control_flow_capture.current_recorder()
     if found is not None:
-        return capturing.while_loop(found, cond_fn, body_fn, values)
+        return control_flow_capture.capture_while_loop(found, cond_fn, body_fn, values)
     while cond_fn(*values):
         out = body_fn(*values)
         if not isinstance(out, (tuple, list)) or len(out) != len(values):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dynamo.options import MODES, known
+from .._dynamo.compile_options import MODES, option_types
 
 __all__ = ["compile", "list_mode_options", "list_options"]
 
@@ -33,4 +33,4 @@ def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> d
 
 def list_options() -> list[str]:
     """The names that `options` of `torch.compile` may have."""
-    return list(known())
+    return list(option_types())

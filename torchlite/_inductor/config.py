@@ -4,13 +4,13 @@ mode of functions that are compiled later without one, the others change nothing
 
 from types import SimpleNamespace
 
-from .._dynamo.options import defaults
-from ..compiler._patching import patching
+from .._dynamo.compile_options import default_options
+from ..compiler._config_patch import make_patch
 
-for _name, _value in defaults().items():
+for _name, _value in default_options().items():
     _group, _, _last = _name.rpartition(".")
     if _group:
         setattr(globals().setdefault(_group, SimpleNamespace()), _last, _value)
     else:
         globals()[_name] = _value
-patch = patching(__name__, globals())
+patch = make_patch(__name__, globals())

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._types.devices import device
-from . import operators
-from .operators import LibraryOp, key_of
-from .schema import FunctionSchema, infer_schema
+from . import library_op
+from .library_op import LibraryOp, dispatch_key_of
+from .function_schema import FunctionSchema, infer_schema
 from .tags import Tag, as_tags
 
 OPS: dict[str, CustomOpDef] = {}
@@ -33,8 +33,8 @@ class CustomOpDef:
         no_keyword_tensors(FunctionSchema(f"{self._qualname}{schema}"))
         before = OPS.get(self._qualname)
         if before is not None:
-            operators.forget(before._op)
-        self._op: LibraryOp = operators.declare(
+            library_op.undefine_op(before._op)
+        self._op: LibraryOp = library_op.define_op(
             namespace, name + schema, list(dict.fromkeys([Tag["pt2_compliant_tag"], *as_tags(tags)]))
         )
         self._op.is_custom, self._op.shown = True, repr(self)
@@ -69,7 +69,7 @@ class CustomOpDef:
         def register(function: Callable) -> Callable:
             types = [device_types] if isinstance(device_types, str) or device_types is None else list(device_types)
             for each in types:
-                key = "CompositeExplicitAutograd" if each is None else key_of(device(each).type)
+                key = "CompositeExplicitAutograd" if each is None else dispatch_key_of(device(each).type)
                 self._op.kernels[key] = function
             return function
 
@@ -114,7 +114,7 @@ class CustomOpDef:
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
         """Within, the kernel of a device type is used, or is not: then the function that the op was made of runs."""
-        key, op = key_of(device_type), self._op
+        key, op = dispatch_key_of(device_type), self._op
         off, kernels = set(op.off), dict(op.kernels)
         (op.off.discard if enabled else op.off.add)(key)
         if not enabled:
@@ -162,7 +162,7 @@ def custom_op(
         if schema is not None:
             written = {a.name for a in made._op.schema.arguments if a.is_write}
             if mutates_args != "unknown" and written != set(mutates_args):
-                operators.forget(made._op)
+                library_op.undefine_op(made._op)
                 del OPS[made._qualname]
                 raise ValueError(
                     f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from typing import Any
 
-from .schema import infer_schema
+from .function_schema import infer_schema
 
 __all__ = ["infer_schema", "tuple_to_list"]
 

@@ -59,7 +59,7 @@ _REDUCTIONS = frozenset(
     "all amax amin aminmax any argmax argmin count_nonzero linalg_vector_norm logsumexp max mean min nansum norm prod "
     "std std_mean sum var var_mean".split()
 )
-_SHAPED_BY_DATA = frozenset(
+_DATA_DEPENDENT_SHAPE = frozenset(
     "_ctc_loss _unique _unique2 argwhere bincount index linalg_lstsq masked_select nonzero one_hot repeat_interleave "
     "unique_consecutive unique_dim unique_dim_consecutive".split()
 )
@@ -69,14 +69,14 @@ _SEEDED = frozenset(
     "rand rand_like randint randint_like randn randn_like random randperm rnn_relu rnn_tanh rrelu "
     "scaled_dot_product_attention uniform".split()
 )
-_READING = frozenset(("_local_scalar_dense", "allclose", "equal", "item"))
-_TURNING = frozenset(
+_DATA_DEPENDENT_OUTPUT = frozenset(("_local_scalar_dense", "allclose", "equal", "item"))
+_VIEW_OPS = frozenset(
     "as_strided_ detach_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_".split()
 )
 
 
 @functools.cache
-def _core() -> dict[str, list[str]]:
+def _core_overloads() -> dict[str, list[str]]:
     return {name: overloads.split("|") for name, _, overloads in (entry.partition(":") for entry in _CORE.split())}
 
 
@@ -90,11 +90,11 @@ def tags_of(name: str, overload: str, record: Any) -> list[Any]:
     writes = name.endswith("_") and not name.endswith("__")
     held = getattr(record, "tags", 0)
     found = {
-        "core": overload in _core().get(name, ()),
-        "data_dependent_output": name in _READING,
-        "dynamic_output_shape": name in _SHAPED_BY_DATA,
+        "core": overload in _core_overloads().get(name, ()),
+        "data_dependent_output": name in _DATA_DEPENDENT_OUTPUT,
+        "dynamic_output_shape": name in _DATA_DEPENDENT_SHAPE,
         "inplace": writes,
-        "inplace_view": name in _TURNING,
+        "inplace_view": name in _VIEW_OPS,
         "nondeterministic_seeded": name.removesuffix("_") in _SEEDED,
         "pointwise": bool(held & POINTWISE and (not writes or held & INPLACE)),
         "pt2_compliant_tag": True,

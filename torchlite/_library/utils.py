@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .schema import Argument, FunctionSchema
+from .function_schema import Argument, FunctionSchema
 
 __all__ = [
     "is_functional_schema",

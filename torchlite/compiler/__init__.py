@@ -70,7 +70,7 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 
 def reset() -> None:
     """Forget what was compiled."""
-    frames = sys.modules.get("torchlite._dynamo.frames")
+    frames = sys.modules.get("torchlite._dynamo.compiled_function")
     for frame in list(frames.FRAMES) if frames is not None else ():
         frame.reset()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._patching import patching
+from ._config_patch import make_patch
 
 job_id: Any = None
 pgo_extra_read_key: Any = None
@@ -15,4 +15,4 @@ dynamic_sources = ""
 dynamic_values = ""
 unbacked_sources = ""
 force_cudagraph_gc = False
-patch = patching(__name__, globals())
+patch = make_patch(__name__, globals())

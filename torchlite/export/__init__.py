@@ -64,9 +64,9 @@ def export(
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
-    from ._exporting import exported
+    from ._trace import export_program
 
-    return exported(mod, args, kwargs or {}, dynamic_shapes, tuple(preserve_module_call_signature))
+    return export_program(mod, args, kwargs or {}, dynamic_shapes, tuple(preserve_module_call_signature))
 
 
 def draft_export(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -84,7 +84,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
 
     extra_files: names of files that were saved beside; their text is put in. RuntimeError for what is no such file.
     """
-    from ._reading import open_program
+    from ._deserialize import open_program
 
     return open_program(f, extra_files)
 
@@ -103,7 +103,7 @@ def save(
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'.")
-    from ._writing import write_program
+    from ._serialize import write_program
 
     write_program(ep, f, extra_files)
 

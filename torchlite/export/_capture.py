@@ -20,18 +20,18 @@ from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, UnbackedInt, sym
 from torchlite._types.python_source import is_identifier
 from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
-from torchlite.fx.experimental._recording import Recorder
-from torchlite.fx.experimental._unbacked import Unbacked
+from torchlite.fx.experimental._op_recorder import OpRecorder
+from torchlite.fx.experimental._unbacked_symbols import UnbackedSymbols
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
-from ._calls import ROOT, Calls, type_name
+from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 from ._errors import UserError
-from ._reaching import names_of, reached
+from ._call_graph import referenced_names, reachable_functions
 
 
-class Trace:
+class ExportTrace:
     """One run of a module, recorded: its graph, and what its inputs and outputs are."""
 
     @restores_modes
@@ -53,11 +53,11 @@ class Trace:
         self.input_specs: list[gs.InputSpec] = []
         self.output_specs: list[gs.OutputSpec] = []
         self._taken: set[str] = set()
-        self.recorder = Recorder(self.graph, self._constant, whole=True)
-        self.unbacked = self.recorder.unbacked = Unbacked(self.recorder, sizes)
+        self.recorder = OpRecorder(self.graph, self._constant, whole=True)
+        self.unbacked = self.recorder.unbacked = UnbackedSymbols(self.recorder, sizes)
         self.unbacked.told, self.unbacked.bounds = told or {}, bounds or {}
         self.places = places or {}
-        self.calls = Calls(module, self.recorder, preserved)
+        self.calls = ModuleStackTracker(module, self.recorder, preserved)
         self._lifted: Node | None = None
         leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
         self.names = _leaf_names(module, args, kwargs)
@@ -66,7 +66,7 @@ class Trace:
             for leaf in leaves
         ]
         try:
-            with _untouched(module):
+            with _restore_module_state(module):
                 self._record(inputs)
         finally:
             self.unbacked.open = False
@@ -82,13 +82,13 @@ class Trace:
             self.unbacked.input(self.inputs[leaf], dim, expr, inputs[leaf].shape[dim])
         args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
         self.recorder.module_stack = {ROOT: ("", type_name(self.module))}
-        run = _Run(self.calls)
+        run = _TraceInterceptor(self.calls)
         with exporting(), self.recorder, run:
             run.search(self.module)
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
-        _without_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
+        _eliminate_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted)
@@ -165,7 +165,7 @@ class Trace:
         return leaf
 
 
-def _extreme(plain: Any, symbolic: Any) -> Any:
+def _symbolic_min_max(plain: Any, symbolic: Any) -> Any:
     """`min` or `max`, which keep expressions."""
 
     def chosen(*args: Any, **options: Any) -> Any:
@@ -183,17 +183,17 @@ def _root(x: Any, /) -> Any:
     return sym_sqrt(x) if isinstance(x, _NUMBERS) else math.sqrt(x)
 
 
-class _Run(Seen):
+class _TraceInterceptor(Seen):
     """What a run that is recorded does besides ops: calls of modules are followed, and Python's functions that make a
     number of numbers keep expressions.
     """
 
     calls_modules = True
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ModuleStackTracker) -> None:
         super().__init__()
         self.calls = calls
-        self.replaced = {id(min): _extreme(min, sym_min), id(max): _extreme(max, sym_max), id(math.sqrt): _root}
+        self.replaced = {id(min): _symbolic_min_max(min, sym_min), id(max): _symbolic_min_max(max, sym_max), id(math.sqrt): _root}
         self._functions: set[int] = set()
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
@@ -206,8 +206,8 @@ class _Run(Seen):
         if id(module) in self._functions:
             return
         self._functions.add(id(module))
-        for function in reached(module):
-            names, space = names_of(function.__code__), function.__globals__
+        for function in reachable_functions(module):
+            names, space = referenced_names(function.__code__), function.__globals__
             for name in names:
                 value = unwrap_traced(space.get(name, vars(builtins).get(name)))
                 if value is math or value is builtins or id(value) in self.replaced:
@@ -261,7 +261,7 @@ def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 
 @contextlib.contextmanager
-def _untouched(module: Module) -> Iterator[None]:
+def _restore_module_state(module: Module) -> Iterator[None]:
     """The module's buffers and attributes are afterwards what they were, and no default generator is moved."""
     before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
     attributes = [(m, dict(m.__dict__)) for m in module.modules()]
@@ -279,7 +279,7 @@ def _untouched(module: Module) -> Iterator[None]:
                     buffer.copy_(value)
 
 
-def _without_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
+def _eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
     """Take out what nothing uses, but for `kept`."""
     import operator
 
@@ -287,10 +287,10 @@ def _without_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
         unused = node.op == "call_function" and not node.users and node not in kept
         if unused and node.target is operator.getitem:
             graph.erase_node(node)
-    graph.eliminate_dead_code(lambda node: node in kept or _writes(node))
+    graph.eliminate_dead_code(lambda node: node in kept or _has_side_effect(node))
 
 
-def _writes(node: Node) -> bool:
+def _has_side_effect(node: Node) -> bool:
     """Whether a node does more than make a value."""
     if node.op != "call_function":
         return node.op != "get_attr"

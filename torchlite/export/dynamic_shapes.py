@@ -143,7 +143,7 @@ class ShapesCollection:
             seen.add(id(leaf))
             return self._shapes.get(id(leaf))
 
-        names = combined(m, args, kwargs)
+        names = bind_arguments(m, args, kwargs)
         tree = pytree.tree_map(found, names)
         if set(self._shapes) - seen:
             raise ValueError("Some tensors that were assigned shapes were not found in args.")
@@ -164,7 +164,7 @@ class AdditionalInputs:
 
     def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
         """The tree that `dynamic_shapes=` takes."""
-        others = [combined(m, a, k) for a, k in self._examples]
+        others = [bind_arguments(m, a, k) for a, k in self._examples]
 
         def found(first: Any, *rest: Any) -> Any:
             if not isinstance(first, Tensor):
@@ -172,7 +172,7 @@ class AdditionalInputs:
             varying = [d for d, n in enumerate(first.shape) if any(r.shape[d] != n for r in rest)]
             return dict.fromkeys(varying, Dim.DYNAMIC) or None
 
-        return pytree.tree_map(found, combined(m, args, kwargs), *others)
+        return pytree.tree_map(found, bind_arguments(m, args, kwargs), *others)
 
     def verify(self, ep: Any) -> None:
         """Run the program with each of the arguments: AssertionError where it does not take them."""
@@ -181,13 +181,13 @@ class AdditionalInputs:
             module(*args, **(kwargs or {}))
 
 
-def combined(m: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+def bind_arguments(m: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """Arguments by the names that the module's `forward` gives them."""
     signature = inspect.signature(m.forward)
     return dict(signature.bind(*args, **(kwargs or {})).arguments)
 
 
-def per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, Any]]:
+def dims_per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, Any]]:
     """Of each leaf of `(args, kwargs)`, in order, what is said of its dimensions; UserError in words of PyTorch for a
     tree that does not fit.
     """
@@ -197,10 +197,10 @@ def per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, A
     if not shapes:
         return [{} for _ in leaves]
     found: dict[int, Any] = {}
-    for name, value, said in _by_name(combined(m, args, kwargs), shapes):
+    for name, value, said in _by_name(bind_arguments(m, args, kwargs), shapes):
         for leaf, one in _walk(value, said):
             found[id(leaf)] = name, one
-    return [_dimensions(leaf, *found.get(id(leaf), ("", None))) for leaf in leaves]
+    return [_parse_dims(leaf, *found.get(id(leaf), ("", None))) for leaf in leaves]
 
 
 def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -224,7 +224,7 @@ def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any
         yield name, value, said
 
 
-def _is_said(said: Any) -> bool:
+def _is_shape_spec(said: Any) -> bool:
     """Whether something says the sizes of one tensor."""
     if said is None or isinstance(said, (_DimHint, Dim)):
         return True
@@ -240,7 +240,7 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
     if said is None:
         return
     if isinstance(value, Tensor) or pytree.tree_is_leaf(value):
-        if not _is_said(said):
+        if not _is_shape_spec(said):
             raise UserError(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: {said!r}")
         yield value, said
         return
@@ -272,7 +272,7 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
         yield from _walk(child, one)
 
 
-def _dimensions(leaf: Any, name: str, said: Any) -> dict[int, Any]:
+def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
     """What varies of a leaf, by dimension."""
     from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 

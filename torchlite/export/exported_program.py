@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlite.fx import Graph, GraphModule
 
-from ._entries import ModuleCallEntry, ModuleCallSignature
+from ._module_call_entry import ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportGraphSignature
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
@@ -165,17 +165,17 @@ class ExportedProgram:
         """A module that runs the program: its parameters and buffers have the names that they had, and it may be moved
         and trained. With `check_guards` sizes that the program was not exported for are an AssertionError.
         """
-        from ._module import unlifted
+        from ._unlift import unlift
 
-        return unlifted(self, check_guards)
+        return unlift(self, check_guards)
 
     def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> Any:
         """The program in the ops of core ATen, without writes: what buffers become is an output. `decomp_table` has
         functions by overload, and replaces the default ones.
         """
-        from ._decomposing import decomposed
+        from ._run_decompositions import decompose_program
 
-        return decomposed(self, default_decompositions() if decomp_table is None else decomp_table)
+        return decompose_program(self, default_decompositions() if decomp_table is None else decomp_table)
 
     def validate(self) -> None:
         """AssertionError where the graph and its signature do not fit."""

@@ -27,7 +27,7 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
         if isinstance(item, torch.device):
             return place(item)
         if isinstance(item, torch.Tensor):
-            return _like(item, place(item.device))
+            return _fake_on_device(item, place(item.device))
         return item
 
     graph = type(ep.graph)()
@@ -43,7 +43,7 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
     root = copy.deepcopy(ep.graph_module)
     for inner in root.children():
         if isinstance(inner, GraphModule):
-            _within(inner, value)
+            _replace_device(inner, value)
     known: dict[int, Any] = {}
 
     def moved(tensor: Any) -> Any:
@@ -66,14 +66,14 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
     return program
 
 
-def _within(module: Any, value: Any) -> None:
+def _replace_device(module: Any, value: Any) -> None:
     for node in module.graph.nodes:
         node.args = pytree.tree_map(value, node.args) if node.op == "call_function" else node.args
         node.kwargs = pytree.tree_map(value, node.kwargs) if node.op == "call_function" else node.kwargs
     module.recompile()
 
 
-def _like(tensor: Any, device: Any) -> Any:
+def _fake_on_device(tensor: Any, device: Any) -> Any:
     """A fake tensor on another device."""
     made = of_tensor(tensor)
     made.fake_device = device

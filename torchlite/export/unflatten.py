@@ -12,7 +12,7 @@ from torchlite.fx._codegen import _custom_builtins
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
-from ._module import owner_of
+from ._unlift import resolve_owner
 from .exported_program import ExportedProgram, ModuleCallSignature
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
@@ -21,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Run(Module):
+class _RunnableGraph(Module):
     """What runs a graph whose modules and tensors are its own attributes, so that they may be exchanged."""
 
     graph: Graph
@@ -57,7 +57,7 @@ class _Run(Module):
         return made
 
 
-class InterpreterModule(_Run):
+class InterpreterModule(_RunnableGraph):
     """A part of an unflattened program: its `graph`, with the parameters that lie in it."""
 
     def __init__(self, graph: Graph, ty: str | None = None) -> None:
@@ -121,14 +121,14 @@ class FlatArgsAdapter(abc.ABC):
         return []
 
 
-class UnflattenedModule(_Run):
+class UnflattenedModule(_RunnableGraph):
     """An exported program as a tree of modules, by their names in the module that it was exported from."""
 
     def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
         super().__init__()
         import copy
 
-        from ._module import GuardsFn, _guards
+        from ._unlift import GuardsFn, _guards
 
         self.graph_signature = copy.deepcopy(export_module.graph_signature)
         self.module_call_graph = copy.deepcopy(export_module.module_call_graph)
@@ -137,11 +137,11 @@ class UnflattenedModule(_Run):
         self.equality_constraints: list[Any] = []
         self.meta = dict(export_module.graph_module.meta)
         self.check_input_constraints, self.adapted = True, False
-        lifted = {s.arg.name for s in self.graph_signature.input_specs if s.kind in _HELD}
+        lifted = {s.arg.name for s in self.graph_signature.input_specs if s.kind in _STATE_KINDS}
         inputs = [n for n in export_module.graph.nodes if n.op == "placeholder" and n.name not in lifted]
         self.__dict__["_checks"] = GuardsFn(_guards(export_module, inputs))
         self._ty = None
-        _Tree(export_module, self).build()
+        _ModuleTreeBuilder(export_module, self).build()
         self.input_placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
 
     def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
@@ -183,7 +183,7 @@ class UnflattenedModule(_Run):
 
     def _print_graph(self) -> None:
         for name, module in self.named_modules():
-            if isinstance(module, _Run):
+            if isinstance(module, _RunnableGraph):
                 print(f"{name}:\n{module.graph}")
 
 
@@ -208,21 +208,21 @@ def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None
         raise RuntimeError(f"unflatten: the program's modules cannot be made: {str(error)[:300]}") from error
 
 
-_HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
+_STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 
 
-def _within(name: str, owner: str) -> bool:
+def _is_submodule_name(name: str, owner: str) -> bool:
     """Whether a dotted name lies in a module."""
     return not owner or name == owner or name.startswith(owner + ".")
 
 
-class _Frame:
+class _ModuleCallFrame:
     """A call of a module: the nodes and calls in it, in order."""
 
-    def __init__(self, call: str, name: str, kind: str | None, parent: _Frame | None) -> None:
+    def __init__(self, call: str, name: str, kind: str | None, parent: _ModuleCallFrame | None) -> None:
         self.call, self.name, self.kind, self.parent = call, name, kind, parent
         self.items: list[Any] = []
-        self.path: list[_Frame] = [*parent.path, self] if parent is not None else [self]
+        self.path: list[_ModuleCallFrame] = [*parent.path, self] if parent is not None else [self]
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.inputs: list[Node] = []
@@ -248,17 +248,17 @@ class _Frame:
 _GLOBALS = frozenset((*_custom_builtins, "getattr", "slice", "self"))
 
 
-class _Tree:
+class _ModuleTreeBuilder:
     """Makes the modules of a program."""
 
     def __init__(self, program: ExportedProgram, root: UnflattenedModule) -> None:
         self.program, self.root = program, root
-        self.specs = {s.arg.name: s for s in program.graph_signature.input_specs if s.kind in _HELD}
+        self.specs = {s.arg.name: s for s in program.graph_signature.input_specs if s.kind in _STATE_KINDS}
         self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature}
-        self.home: dict[Node, _Frame] = {}
+        self.home: dict[Node, _ModuleCallFrame] = {}
         self.by_name = {node.name: node for node in program.graph.nodes}
         self.made: dict[str, list[tuple[Any, Any]]] = {}  # by a module's name, what its calls do and their modules
-        self.frames: list[_Frame] = []
+        self.frames: list[_ModuleCallFrame] = []
         self.tensors: dict[int, Any] = {}
         self.calls: dict[str, list[Any]] = {}  # of modules with signatures, in order
 
@@ -295,12 +295,12 @@ class _Tree:
                 self.root._ty = str(kind)
                 continue
             inside = calls[-1][1] if calls else ""
-            if _within(name, inside) and name != inside:  # what a module calls that is not its own is part of it
+            if _is_submodule_name(name, inside) and name != inside:  # what a module calls that is not its own is part of it
                 calls.append((f"{name}@{number}" if number.isdecimal() and int(number) else name, name, str(kind)))
         return calls
 
-    def _framed(self) -> _Frame:
-        top = now = _Frame("", "", None, None)
+    def _framed(self) -> _ModuleCallFrame:
+        top = now = _ModuleCallFrame("", "", None, None)
         taken: set[str] = set()
         original: dict[int, str] = {}
         for node in self.program.graph.nodes:
@@ -320,7 +320,7 @@ class _Tree:
                         number += 1
                         given = f"{name}@{number}"
                     taken.add(given)
-                    inner = _Frame(given, name, kind, now)
+                    inner = _ModuleCallFrame(given, name, kind, now)
                     original[id(inner)] = call
                     inner.signature = self.signatures.get(given) if given == call else None
                     now.items.append(inner)
@@ -331,7 +331,7 @@ class _Tree:
         self.home[self.program.graph.output_node()] = top
         return top
 
-    def _outputs(self, top: _Frame) -> None:
+    def _outputs(self, top: _ModuleCallFrame) -> None:
         """What of a call's values is used beyond it."""
         for node, home in self.home.items():
             for user in node.users:
@@ -344,7 +344,7 @@ class _Tree:
             if frame.signature is not None:
                 self._as_called(frame, frame.signature)
 
-    def _as_called(self, frame: _Frame, signature: ModuleCallSignature) -> None:
+    def _as_called(self, frame: _ModuleCallFrame, signature: ModuleCallSignature) -> None:
         """A call whose signature is known: what it returns leaves the calls within, and nothing else leaves it."""
         names = {a.name for a in signature.outputs if not isinstance(a, ConstantArgument)}
         given = {a.name for a in signature.inputs if not isinstance(a, ConstantArgument)}
@@ -362,7 +362,7 @@ class _Tree:
 
     # -- graphs --------------------------------------------------------------------------------------
 
-    def _resolved(self, frame: _Frame, node: Node) -> Any:
+    def _resolved(self, frame: _ModuleCallFrame, node: Node) -> Any:
         """A value in a call: an attribute, an input, or what was computed in it."""
         if node in frame.values:
             return frame.values[node]
@@ -370,7 +370,7 @@ class _Tree:
         if node.op == "get_attr":
             made = frame.first("get_attr", str(node.target), node.meta)
             frame.attributes[str(node.target)] = getattr(self.program.graph_module, str(node.target))
-        elif spec is not None and _within(str(spec.target), frame.name):
+        elif spec is not None and _is_submodule_name(str(spec.target), frame.name):
             own = str(spec.target)[len(frame.name) + 1 if frame.name else 0 :]
             made = frame.first("get_attr", own, node.meta)
             frame.attributes[own] = spec
@@ -384,25 +384,25 @@ class _Tree:
         frame.values[node] = made
         return made
 
-    def _copied(self, frame: _Frame, node: Node) -> None:
+    def _copied(self, frame: _ModuleCallFrame, node: Node) -> None:
         made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolved(frame, n))
         if made.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
             made.target = torch.ops.aten.reshape.default  # strides may be others than where it was exported
 
-    def _filled(self, frame: _Frame) -> None:
+    def _filled(self, frame: _ModuleCallFrame) -> None:
         for item in frame.items:
             if isinstance(item, Node):
                 self._copied(frame, item)
             else:
                 self._call(frame, item)
 
-    def _held(self, frame: _Frame, value: Any) -> Node:
+    def _held(self, frame: _ModuleCallFrame, value: Any) -> Node:
         """A tree as an attribute."""
         number = sum(name.startswith("_spec_") for name in frame.attributes)
         frame.attributes[f"_spec_{number}"] = value
         return frame.first("get_attr", f"_spec_{number}", {})
 
-    def _call(self, frame: _Frame, inner: _Frame) -> None:
+    def _call(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> None:
         """A call of a module: its graph is made, and a node that calls it."""
         if inner.signature is None:
             self._filled(inner)
@@ -421,12 +421,12 @@ class _Tree:
         self._call_as_it_was(frame, inner, inner.signature)
 
     @staticmethod
-    def _part(frame: _Frame, node: Node, place: int, meta: dict | None = None) -> Node:
+    def _part(frame: _ModuleCallFrame, node: Node, place: int, meta: dict | None = None) -> Node:
         made = frame.graph.call_function(operator.getitem, (node, place))
         made.meta.update({k: v for k, v in (meta or {}).items() if k == "val"})
         return made
 
-    def _call_as_it_was(self, frame: _Frame, inner: _Frame, signature: ModuleCallSignature) -> None:
+    def _call_as_it_was(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame, signature: ModuleCallSignature) -> None:
         """A call with the arguments and results that the user's module had."""
         count = signature.in_spec.child(0).num_children
         words = list(signature.in_spec.child(1).context or ())
@@ -462,12 +462,12 @@ class _Tree:
             if node is not None and node not in frame.values:
                 frame.values[node] = self._part(frame, parts, number, node.meta)
 
-    def _signed(self, frame: _Frame, arg: Any) -> Any:
+    def _signed(self, frame: _ModuleCallFrame, arg: Any) -> Any:
         return arg.value if isinstance(arg, ConstantArgument) else self._resolved(frame, self.by_name[arg.name])
 
-    def _module(self, frame: _Frame, inner: _Frame) -> str:
+    def _module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
         """The module of a call: one that does the same is taken again. Returns its name in the caller."""
-        does = _described(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
+        does = _graph_fingerprint(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
         calls = self.made.setdefault(inner.name, [])
         number, found = next(((i, m) for i, (d, m) in enumerate(calls) if d == does), (len(calls), None))
         if found is None:
@@ -479,7 +479,7 @@ class _Tree:
         own = inner.name[len(frame.name) + 1 if frame.name else 0 :]
         return f"{own}@{number}" if number else own
 
-    def _root(self, top: _Frame) -> None:
+    def _root(self, top: _ModuleCallFrame) -> None:
         lifted = self.specs
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name not in lifted:
@@ -506,12 +506,12 @@ class _Tree:
 
     # -- modules -------------------------------------------------------------------------------------
 
-    def _attributes(self, frame: _Frame) -> None:
+    def _attributes(self, frame: _ModuleCallFrame) -> None:
         """Put a call's module into its caller's, and the tensors and graphs that it reads into it."""
         if frame.parent is not None:
             target = next(i for i, (_, m) in enumerate(self.made[frame.name]) if m is frame.module)
             own = frame.name[len(frame.parent.name) + 1 if frame.parent.name else 0 :]
-            _put(frame.parent.module, f"{own}@{target}" if target else own, frame.module)
+            _set_submodule(frame.parent.module, f"{own}@{target}" if target else own, frame.module)
         for name, value in frame.attributes.items():
             if isinstance(value, (Module,)) or name.startswith("_spec_"):
                 setattr(frame.module, name, value)
@@ -526,7 +526,7 @@ class _Tree:
             copy = value.detach().clone() if isinstance(value, torch.Tensor) else value
             is_parameter = isinstance(value, torch.nn.Parameter)
             self.tensors[id(value)] = torch.nn.Parameter(copy, value.requires_grad) if is_parameter else copy
-        _put(owner, name, self.tensors[id(value)], spec)
+        _set_submodule(owner, name, self.tensors[id(value)], spec)
 
     def _rest(self) -> None:
         """Tensors that no op reads, under their names too."""
@@ -549,7 +549,7 @@ class _Tree:
                     self._redirected(frame, name, dispatcher)
 
     @staticmethod
-    def _redirected(frame: _Frame, name: str, dispatcher: Any) -> None:
+    def _redirected(frame: _ModuleCallFrame, name: str, dispatcher: Any) -> None:
         changed = False
         for node in frame.graph.nodes:
             full = f"{frame.name}.{node.target}" if frame.name else str(node.target)
@@ -565,9 +565,9 @@ class _Tree:
             frame.module.finalize()
 
 
-def _put(owner: Any, name: str, value: Any, spec: Any = None) -> None:
+def _set_submodule(owner: Any, name: str, value: Any, spec: Any = None) -> None:
     """A module or a tensor under a dotted name; modules on the way are made."""
-    owner, last = owner_of(owner, name)
+    owner, last = resolve_owner(owner, name)
     if isinstance(value, Module):
         before = owner._modules.get(last)
         if before is not None and before is not value:  # tensors were there first
@@ -583,7 +583,7 @@ def _put(owner: Any, name: str, value: Any, spec: Any = None) -> None:
         owner.register_buffer(last, value, persistent=False)
 
 
-def _described(graph: Graph) -> list[Any]:
+def _graph_fingerprint(graph: Graph) -> list[Any]:
     """What a graph does, whatever its nodes are called."""
     from torchlite.fx.node import map_arg
 

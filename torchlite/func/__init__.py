@@ -9,11 +9,11 @@ tensor([ 3., 12.])
 
 from __future__ import annotations
 
-from ._forward import hessian, jacfwd, jvp, linearize
-from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._forward_mode import hessian, jacfwd, jvp, linearize
+from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._rearrange import rearrange
-from ._reverse import grad, grad_and_value, jacrev, vjp
-from ._transforms import debug_unwrap, functionalize
+from ._reverse_mode import grad, grad_and_value, jacrev, vjp
+from ._functionalize import debug_unwrap, functionalize
 from ._vmap import vmap
 
 __all__ = [

@@ -37,33 +37,33 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     torch.Size([128, 15, 20, 3])
     """
     x: Any = tensor if isinstance(tensor, Tensor) else torch.stack(list(tensor))
-    left, right = _parsed(pattern, tuple(axes_lengths))
+    left, right = _parse_pattern(pattern, tuple(axes_lengths))
     for size in axes_lengths.values():
         if not isinstance(size, int):
             raise TypeError(f"rearrange axis lengths must be integers, got: {type(size)}")
-    before = _spread(left, x.ndim)
+    before = _expand_ellipsis(left, x.ndim)
     sizes: dict[str, int] = {}
     numbers = {name: f"d{i}" for i, name in enumerate(name for group in before for name in group)}
     for group, size in zip(before, x.shape, strict=True):
-        _bind(group, size, axes_lengths, sizes, numbers)
+        _bind_sizes(group, size, axes_lengths, sizes, numbers)
     flat = [name for group in before for name in group]
     more = [name for name in flat if name.startswith(ELLIPSIS)]
     after: list[list[str]] = []
     for group in right:
         whole = group == [ELLIPSIS] and not group.in_brackets
-        after += [[one] for one in more] if whole else [_opened(group, more)]
+        after += [[one] for one in more] if whole else [_expand_group(group, more)]
     split = x.reshape([sizes[name] for name in flat])
     order = [flat.index(name) for group in after for name in group]
     return split.permute(order).reshape([math.prod(sizes[name] for name in group) for group in after])
 
 
 @functools.lru_cache(256)
-def _parsed(pattern: str, given: tuple[str, ...]) -> tuple[list[_Group], list[_Group]]:
+def _parse_pattern(pattern: str, given: tuple[str, ...]) -> tuple[list[_AxisGroup], list[_AxisGroup]]:
     """Both sides of a pattern, each as the names in each of its dimensions."""
     sides = pattern.split("->")
     if len(sides) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
-    left, right = (_side(text) for text in sides)
+    left, right = (_parse_side(text) for text in sides)
     names_left, names_right = ({name for group in side for name in group} for side in (left, right))
     if ELLIPSIS in names_right and ELLIPSIS not in names_left:
         raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
@@ -78,19 +78,19 @@ def _parsed(pattern: str, given: tuple[str, ...]) -> tuple[list[_Group], list[_G
     return left, right
 
 
-class _Group(list):
+class _AxisGroup(list):
     """The names in one dimension."""
 
     in_brackets = False
 
 
-def _side(text: str) -> list[_Group]:
+def _parse_side(text: str) -> list[_AxisGroup]:
     """One side of a pattern."""
     if "." in text.replace("...", "", 1):
         only = "; only one ellipsis for tensor " if "..." in text.replace("...", "", 1) else ""
         raise ValueError(f"Expression may contain dots only inside ellipsis (...){only}")
-    groups: list[_Group] = []
-    opened: _Group | None = None
+    groups: list[_AxisGroup] = []
+    opened: _AxisGroup | None = None
     seen: set[str] = set()
     for token in _TOKENS.findall(text):
         if token.isspace():
@@ -98,7 +98,7 @@ def _side(text: str) -> list[_Group]:
         if token == "(":
             if opened is not None:
                 raise ValueError("Axis composition is one-level (brackets inside brackets not allowed)")
-            opened = _Group()
+            opened = _AxisGroup()
             opened.in_brackets = True
         elif token == ")":
             if opened is None:
@@ -106,20 +106,20 @@ def _side(text: str) -> list[_Group]:
             groups.append(opened)
             opened = None
         else:
-            name = ELLIPSIS if token == "..." else _checked(token)
+            name = ELLIPSIS if token == "..." else _parse_axis_name(token)
             if name in seen:
                 raise ValueError(f"Indexing expression contains duplicate dimension '{name}'")
             seen |= {name} - {""}
             if opened is not None:
                 opened += [name] if name else []
             else:
-                groups.append(_Group([name] if name else []))
+                groups.append(_AxisGroup([name] if name else []))
     if opened is not None:
         raise ValueError(f"Imbalanced parentheses in expression: '{text}'")
     return groups
 
 
-def _checked(token: str) -> str:
+def _parse_axis_name(token: str) -> str:
     """The name that a token is; none for a 1."""
     if token.isdecimal():
         if int(token) == 1:
@@ -134,7 +134,7 @@ def _checked(token: str) -> str:
     return token
 
 
-def _spread(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
+def _expand_ellipsis(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
     """The left side with a name for each dimension that an ellipsis stands for."""
     found: list[list[str]] = []
     several = any(ELLIPSIS in group for group in groups)
@@ -149,12 +149,12 @@ def _spread(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
     return found
 
 
-def _opened(group: list[str], more: list[str]) -> list[str]:
+def _expand_group(group: list[str], more: list[str]) -> list[str]:
     """The names of a group, with those that its ellipsis stands for."""
     return [one for name in group for one in (more if name == ELLIPSIS else [name])]
 
 
-def _bind(group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]) -> None:
+def _bind_sizes(group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]) -> None:
     """Give the names of one dimension their sizes."""
     unknown = [name for name in group if name not in given]
     known = math.prod(given[name] for name in group if name in given)

@@ -13,8 +13,8 @@ from typing import Any
 from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from ._batched import hidden, is_of, moved, stripped
-from ._levels import Level
+from ._batched_tensor import hide_batch_dim, is_batched_at, move_dim, expose_batch_dim
+from ._vmap_interceptor import VmapLevel
 
 _RANDOMNESS = ("error", "different", "same")
 
@@ -58,21 +58,21 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
     """What the function that `vmap` makes does."""
     size, dims, flat, spec = _process_batched_inputs(in_dims, args, func)
     if chunk_size is None:
-        return _called(func, size, dims, flat, spec, out_dims, randomness, kwargs)
+        return _call_vmapped(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     bounds = [(start, min(start + chunk_size, size)) for start in range(0, size, chunk_size)] or [(0, 0)]
     parts = []
     numbers: Iterator[contextlib.AbstractContextManager] = itertools.repeat(contextlib.nullcontext())
     if randomness == "same":
-        numbers = _same_numbers(flat)
+        numbers = _same_random_state(flat)
     for (start, stop), drawing in zip(bounds, numbers, strict=False):
         piece = [a if d is None else a.narrow(d, start, stop - start) for a, d in zip(flat, dims, strict=True)]
         with drawing:
-            result = _called(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
+            result = _call_vmapped(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
         parts.append(tree_flatten(result))
-    return _joined(parts, out_dims, func)
+    return _concat_chunks(parts, out_dims, func)
 
 
-def _same_numbers(tensors) -> Iterator[contextlib.AbstractContextManager]:
+def _same_random_state(tensors) -> Iterator[contextlib.AbstractContextManager]:
     """For each chunk a block in which it draws what all others draw: the first moves the default generators, while no
     other thread does, and the others draw from copies.
     """
@@ -96,7 +96,7 @@ def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
     return batched
 
 
-def _joined(parts, out_dims, func):
+def _concat_chunks(parts, out_dims, func):
     """The results of all chunks as one."""
     import torchlite as torch
 
@@ -148,10 +148,10 @@ def _process_batched_inputs(in_dims, args, func) -> tuple[int, list, list, TreeS
             )
         if dim is not None and dim < 0:
             dims[i] = dim % arg.dim()
-    return _size(dims, flat), dims, flat, spec
+    return _batch_size(dims, flat), dims, flat, spec
 
 
-def _size(dims, flat) -> int:
+def _batch_size(dims, flat) -> int:
     sizes = [arg.size(dim) for dim, arg in zip(dims, flat, strict=True) if dim is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -165,7 +165,7 @@ def _size(dims, flat) -> int:
 
 def _add_batch_dim(tensor, in_dim, vmap_level):
     """One example of a batch, for the function that is being mapped."""
-    return hidden(tensor, vmap_level, in_dim)
+    return hide_batch_dim(tensor, vmap_level, in_dim)
 
 
 def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
@@ -177,8 +177,8 @@ def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
 
 
 @restores_modes
-def _called(func, size, dims, flat, spec, out_dims, randomness, kwargs):
-    with Level(size, randomness) as level:
+def _call_vmapped(func, size, dims, flat, spec, out_dims, randomness, kwargs):
+    with VmapLevel(size, randomness) as level:
         results = func(*_create_batched_inputs(dims, flat, level, spec), **kwargs)
     return _unwrap_batched(results, out_dims, level, size, func)
 
@@ -210,7 +210,7 @@ def _maybe_remove_batch_dim(name, value, vmap_level, batch_size, dim):
             "out_dims= to None for output?"
         )
     if dim is None:
-        if is_of(value, vmap_level):
+        if is_batched_at(value, vmap_level):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return value
     if not isinstance(dim, int):
@@ -221,4 +221,4 @@ def _maybe_remove_batch_dim(name, value, vmap_level, batch_size, dim):
     ndim = value.ndim + 1
     if not -ndim <= dim < ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
-    return moved(stripped(value, vmap_level), 0, dim % ndim)
+    return move_dim(expose_batch_dim(value, vmap_level), 0, dim % ndim)

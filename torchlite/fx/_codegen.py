@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._library.overloads import OpOverload
+from .._library.op_overload import OpOverload
 from .._symbolic_shapes import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
 from .._types.checked_callable import CheckedCallable
@@ -21,7 +21,7 @@ from .._types.python_source import attribute, comment, identifier, one_line, quo
 from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from ._compatibility import compatibility
-from ._naming import Namespace, format_target, package, public_name, qualified_name, take_name, type_repr
+from ._naming import Namespace, format_target, torchlite_package, public_name, qualified_name, reserve_name, type_repr
 from .node import Node, abbreviation
 from .tensor_type import TensorType
 
@@ -41,13 +41,13 @@ _custom_builtins: dict[str, _CustomBuiltin] = {}
 def _register_custom_builtin(name: str, import_str: str, obj: Any) -> None:
     """Have generated code find a thing under a name: needed where a thing's `repr` is no Python without an import."""
     _custom_builtins[name] = _CustomBuiltin(import_str, obj)
-    take_name(name, obj)
+    reserve_name(name, obj)
 
 
 _register_custom_builtin("inf", "from math import inf", math.inf)
 _register_custom_builtin("nan", "from math import nan", math.nan)
 _register_custom_builtin("NoneType", "NoneType = type(None)", type(None))
-_register_custom_builtin("torch", "import torch", package())
+_register_custom_builtin("torch", "import torch", torchlite_package())
 _register_custom_builtin("device", "from torch import device", device)
 _register_custom_builtin("fx_pytree", "import torch.fx._pytree as fx_pytree", fx_pytree)
 _register_custom_builtin("pytree", "import torch.utils._pytree as pytree", pytree)
@@ -89,19 +89,19 @@ class _PyTreeInfo(NamedTuple):
     out_spec: Any
 
 
-class _Line(str):
+class _SourceLine(str):
     """A piece of a function's body that knows which node it is of."""
 
     node: int | None = None
 
     @classmethod
-    def of(cls, text: str, node: int | None) -> _Line:
+    def of(cls, text: str, node: int | None) -> _SourceLine:
         line = cls(text)
         line.node = node
         return line
 
 
-class _Style(NamedTuple):
+class _PrintStyle(NamedTuple):
     """What is shown beside the code."""
 
     verbose: bool = False
@@ -113,7 +113,7 @@ class _Style(NamedTuple):
     runs: bool = False  # whether callables that check their arguments are called as such
 
 
-def _from_trace(trace: str | None) -> str:
+def _source_comment(trace: str | None) -> str:
     """A comment on where in a program a node comes from: the last place of its stack trace."""
     lines = (trace or "").strip().split("\n")
     for at in range(len(lines) - 2, -1, -1):
@@ -126,7 +126,7 @@ def _from_trace(trace: str | None) -> str:
 class _Writer:
     """Writes the body of one graph, and gathers the globals that it needs."""
 
-    def __init__(self, namespace: Namespace, root_module: str, style: _Style) -> None:
+    def __init__(self, namespace: Namespace, root_module: str, style: _PrintStyle) -> None:
         self.namespace, self.root, self.style = namespace, root_module, style
         self.globals: dict[str, Any] = {}
         self.parameters: list[str] = []
@@ -282,7 +282,7 @@ class _Writer:
             for key, value in (node.meta.get("custom") or {}).items()
         }
         text = f"{f'# {shown} ' if shown else ''}#{f' Annotation: {marks}' if marks else ''}"
-        return f"\n{self.painted(one_line(f'{text} {_from_trace(node.stack_trace)}'), 'dim')}\n"
+        return f"\n{self.painted(one_line(f'{text} {_source_comment(node.stack_trace)}'), 'dim')}\n"
 
 
 def _is_function(arg: Any) -> bool:
@@ -304,7 +304,7 @@ def _last_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     return found
 
 
-def _fitting(method: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+def _accepted_keywords(method: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
     """Those keywords that a method, which a program may have written, takes."""
     taken = inspect.signature(method).parameters
     return {name: value for name, value in given.items() if name in taken}
@@ -346,7 +346,7 @@ class CodeGen:
     def _output_of(self, node: Node, writer: _Writer) -> str:
         told = node.meta.get("desc") if writer.style.expanded_def else None
         given = {"descs": told, "repr_fn": writer.value}
-        return self.generate_output(node.args[0], **_fitting(self.generate_output, given))
+        return self.generate_output(node.args[0], **_accepted_keywords(self.generate_output, given))
 
     def process_inputs(self, *args: Any) -> Any:
         """The graph's inputs, made of the function's."""
@@ -375,7 +375,7 @@ class CodeGen:
         runs: bool = False,
         **_: Any,
     ) -> PythonCode:
-        style = _Style(verbose, include_stride, include_device, colored, expanded_def, additional_meta or (), runs)
+        style = _PrintStyle(verbose, include_stride, include_device, colored, expanded_def, additional_meta or (), runs)
         writer = _Writer(namespace, root_module, style)
         body = self._body(list(nodes), writer)
         if not any(line.strip() for line in body):
@@ -386,8 +386,8 @@ class CodeGen:
         for name, value in self.additional_globals():
             writer.add_global(name, value)
         given = {"expanded_def": True} if expanded_def else {}
-        head = self.gen_fn_def(writer.parameters, writer.returns, **_fitting(self.gen_fn_def, given))
-        code, lines = _joined(body, head.count("\n") + 1)
+        head = self.gen_fn_def(writer.parameters, writer.returns, **_accepted_keywords(self.gen_fn_def, given))
+        code, lines = _join_lines(body, head.count("\n") + 1)
         src = f"\n{before}\n\n{head}\n{code}"
         return PythonCode(src, writer.globals, _lineno_map=lines, _prologue_start=before.count("\n") + 4)
 
@@ -395,14 +395,14 @@ class CodeGen:
         """The body's pieces: each value is let go of where it is used for the last time."""
         ends = _last_uses(nodes)
         said = None
-        body: list[str] = [*_all_at_once(nodes)]
+        body: list[str] = [*_placeholder_assignment(nodes)]
         together = bool(body)
         for place, node in enumerate(nodes):
             if writer.style.verbose and node.op not in ("placeholder", "output"):
                 summary = writer.summary(node)
                 if summary != said:
                     said = summary
-                    body.append(_Line.of(summary, place))
+                    body.append(_SourceLine.of(summary, place))
             identifier(node.name)
             text = writer.step(node, self)
             if text is None or together and node.op == "placeholder":
@@ -413,21 +413,21 @@ class CodeGen:
                 done = ends.get(node, []) + ([] if node.users else [node])
                 freed = " = ".join([*map(repr, done), "None"])
                 text += f";  {writer.painted(freed, 'dim')}\n" if done else "\n"
-            body.append(_Line.of(text, place))
+            body.append(_SourceLine.of(text, place))
         return body
 
 
-def _all_at_once(nodes: list[Node]) -> Iterator[str]:
+def _placeholder_assignment(nodes: list[Node]) -> Iterator[str]:
     """The statement that gives all parameters the names of their nodes, where another node has a parameter's name: one
     after the other they would be assigned before they are read.
     """
     given = {str(node.target).lstrip("*"): node for node in nodes if node.op == "placeholder"}
     if any(given.get(node.name, node) is not node for node in nodes):
         names = ", ".join(map(repr, given.values()))
-        yield _Line.of(f"{names}, = {', '.join(map(identifier, given))},\n", None)
+        yield _SourceLine.of(f"{names}, = {', '.join(map(identifier, given))},\n", None)
 
 
-def _joined(body: list[str], start: int) -> tuple[str, dict[int, int | None]]:
+def _join_lines(body: list[str], start: int) -> tuple[str, dict[int, int | None]]:
     """A body's pieces as indented text, and by the line which node it is of; the first line has the number `start`."""
     text = "".join(body)
     owners: list[int | None] = []

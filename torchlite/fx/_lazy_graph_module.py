@@ -9,7 +9,7 @@ from typing import Any
 
 from ._codegen import PythonCode
 from ._compatibility import compatibility
-from ._sources import import_block
+from ._generated_source import import_block
 from .graph_module import GraphModule, reduce_graph_module
 
 __all__: list[str] = []

@@ -22,44 +22,44 @@ __all__ = [
     "is_magic",
     "public_name",
     "qualified_name",
-    "resolved",
+    "resolve_public_name",
     "snake_case",
     "type_repr",
 ]
 
 # Where functions of torchlite are looked for, in this order, when their own module is none that programs name.
-_SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.nn.init")
+_PUBLIC_NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.nn.init")
 
 
-def package() -> Any:
+def torchlite_package() -> Any:
     """torchlite itself."""
     return importlib.import_module(package_name())
 
 
-def resolved(name: str) -> Any:
+def resolve_public_name(name: str) -> Any:
     """What a dotted name that begins with `torch` means here: `torch.nn.functional.relu`. AttributeError if nothing.
 
     >>> from torchlite.fx._naming import resolved
     >>> resolved("torch.ops.aten.add.Tensor")
     <OpOverload(op='aten.add', overload='Tensor')>
     """
-    found = package()
+    found = torchlite_package()
     for part in name.split(".")[1:]:
         found = getattr(found, part)
     return found
 
 
-def _named(name: str, thing: Any) -> bool:
+def _is_named(name: str, thing: Any) -> bool:
     """Whether a dotted name that begins with `torch` means this very thing."""
     try:
-        found = resolved(name)
+        found = resolve_public_name(name)
         return found is thing or getattr(found, "__wrapped__", None) is thing  # patched while a tracer runs
     except (AttributeError, ImportError, RuntimeError):
         return False
 
 
 # Functions that are of `torch` as of `torch.nn.functional`, and that PyTorch has twice: the latter is meant.
-_OF_LAYERS = frozenset(
+_FUNCTIONAL_NAMES = frozenset(
     (
         "adaptive_max_pool1d alpha_dropout batch_norm binary_cross_entropy_with_logits celu cosine_embedding_loss "
         "ctc_loss dropout embedding embedding_bag feature_alpha_dropout group_norm hinge_embedding_loss instance_norm "
@@ -68,7 +68,7 @@ _OF_LAYERS = frozenset(
     ).split()
 )
 # Functions of `torch.nn.functional` that PyTorch has in C++: they see their arguments as they come.
-BUILTIN = frozenset(
+BUILTIN_FUNCTIONAL_NAMES = frozenset(
     (
         "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d "
         "conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ "
@@ -89,8 +89,8 @@ def _find(func: Any) -> str | None:
     qualified = getattr(func, "__qualname__", None) or name
     if getattr(Tensor, name, None) is func and qualified == f"Tensor.{name}":
         return f"torch.Tensor.{name}"
-    spaces = [*_SPACES]
-    if name in _OF_LAYERS:
+    spaces = [*_PUBLIC_NAMESPACES]
+    if name in _FUNCTIONAL_NAMES:
         spaces[:2] = reversed(spaces[:2])
     if is_torchlite_object(module):
         theirs = "torch" + module.removeprefix(module.partition(".")[0])
@@ -99,7 +99,7 @@ def _find(func: Any) -> str | None:
         elif theirs == "torch.nn.functional":
             spaces[:2] = ["torch.nn.functional", "torch"]
     for space in spaces:
-        if _named(f"{space}.{name}", func):
+        if _is_named(f"{space}.{name}", func):
             return f"{space}.{name}"
     if getattr(Tensor, name, None) is func:
         return f"torch.Tensor.{name}"
@@ -164,13 +164,13 @@ def type_repr(thing: Any) -> str:
         if thing.__module__ == "builtins":
             return thing.__qualname__
         found = public_name(thing)
-        return found or f"{_theirs(thing.__module__)}.{thing.__qualname__}"
+        return found or f"{_public_module_name(thing.__module__)}.{thing.__qualname__}"
     if thing is ...:
         return "..."
     return thing.__name__ if isinstance(thing, types.FunctionType) else repr(thing)
 
 
-def _theirs(module: str) -> str:
+def _public_module_name(module: str) -> str:
     return "torch" + module.removeprefix(module.partition(".")[0]) if is_torchlite_object(module) else module
 
 
@@ -179,7 +179,7 @@ def is_magic(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-_RISES = re.compile(r"(?<=[a-z])([A-Z])")
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 def snake_case(name: str) -> str:
@@ -189,7 +189,7 @@ def snake_case(name: str) -> str:
     >>> snake_case("BatchNorm2d")
     'batch_norm2d'
     """
-    return _RISES.sub(r"_\1", name).lower()
+    return _CAPITAL.sub(r"_\1", name).lower()
 
 
 def format_target(base: str, target: str) -> str:
@@ -204,13 +204,13 @@ def format_target(base: str, target: str) -> str:
     return base
 
 
-_UNFIT = re.compile("[^0-9a-zA-Z_]+")
-_NUMBERED = re.compile(r"(.*?)_(\d+)$")
+_INVALID_CHARACTERS = re.compile("[^0-9a-zA-Z_]+")
+_NUMBERED_NAME = re.compile(r"(.*?)_(\d+)$")
 # Names that a value of a graph may not take, and what bears them.
 _TAKEN: dict[str, Any] = {**dict.fromkeys(keyword.kwlist), **vars(builtins)}
 
 
-def take_name(name: str, thing: Any) -> None:
+def reserve_name(name: str, thing: Any) -> None:
     """Reserve a name in all generated code for one thing."""
     _TAKEN[name] = thing
 
@@ -233,10 +233,10 @@ class Namespace:
         """
         if obj is not None and obj in self._obj_to_name:
             return self._obj_to_name[obj]
-        candidate = _UNFIT.sub("_", candidate) or "_unnamed"
+        candidate = _INVALID_CHARACTERS.sub("_", candidate) or "_unnamed"
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
-        numbered = _NUMBERED.match(candidate)
+        numbered = _NUMBERED_NAME.match(candidate)
         base, number = (numbered[1], int(numbered[2])) if numbered and numbered[1] else (candidate, None)
         if number is None or candidate in self._used_names:
             number = self._base_count.get(base, 0)

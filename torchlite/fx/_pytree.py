@@ -53,18 +53,18 @@ def tree_flatten_spec(pytree: PyTree, spec: TreeSpec, exact_structural_match: bo
     return [leaf for part, inner in children for leaf in tree_flatten_spec(part, inner, exact_structural_match)]
 
 
-def _by_key(value: Any, spec: TreeSpec) -> list[Any]:
+def _flatten_by_key(value: Any, spec: TreeSpec) -> list[Any]:
     return [value[key] for key in spec.context]
 
 
-def _by_place(value: Any, spec: TreeSpec) -> list[Any]:
+def _flatten_by_index(value: Any, spec: TreeSpec) -> list[Any]:
     return [value[i] for i in range(spec.num_children)]
 
 
-def _same_length(value: Any, spec: TreeSpec) -> bool:
+def _has_same_length(value: Any, spec: TreeSpec) -> bool:
     return len(value) == spec.num_children
 
 
-register_pytree_flatten_spec(dict, _by_key, _same_length)
+register_pytree_flatten_spec(dict, _flatten_by_key, _has_same_length)
 for _kind in (list, tuple, namedtuple, *return_types.all_return_types):
-    register_pytree_flatten_spec(_kind, _by_place, _same_length)
+    register_pytree_flatten_spec(_kind, _flatten_by_index, _has_same_length)

@@ -18,7 +18,7 @@ from .._dispatch.op_functions import in_place_method
 from .._dispatch.interceptors import Interceptor, InPlaceCall, strip_default_args
 from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.op_record import EMPTY
-from .._library.operators import LibraryOp
+from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from .._tensor.tensor_queries import _assert
 from .._types.package_name import is_torchlite_object
@@ -32,11 +32,11 @@ from . import graph_module
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
 from ._lazy_graph_module import _LazyGraphModule, _make_graph_module
-from ._naming import BUILTIN, public_name
-from ._wrapping import ProgramTrace, by_keyword, find_proxy, wrap
-from ._wrapping import _maybe_revert_all_patches as _maybe_revert_all_patches
-from ._wrapping import _wrapped_fns_to_patch as _wrapped_fns_to_patch
-from ._wrapping import _wrapped_methods_to_patch as _wrapped_methods_to_patch
+from ._naming import BUILTIN_FUNCTIONAL_NAMES, public_name
+from ._patcher import ProgramTrace, pass_defaults_by_keyword, find_proxy, wrap
+from ._patcher import _maybe_revert_all_patches as _maybe_revert_all_patches
+from ._patcher import _wrapped_fns_to_patch as _wrapped_fns_to_patch
+from ._patcher import _wrapped_methods_to_patch as _wrapped_methods_to_patch
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import base_types, map_aggregate
@@ -46,7 +46,7 @@ __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_
 
 _proxyable_classes: dict[type, None] = {}
 # Where functions are made that have no text of their own: in-place methods.
-_MAKERS = frozenset((in_place_method.__code__.co_filename,))
+_WRAPPER_FILES = frozenset((in_place_method.__code__.co_filename,))
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
@@ -130,7 +130,7 @@ def _transfer_attrs(fr: Any, to: Any) -> None:
             setattr(to, name, value)
 
 
-class _Seeing(Interceptor):
+class _ProxyInterceptor(Interceptor):
     """While a tracer runs, an op of which any argument is a Proxy makes a node, whatever that argument is for."""
 
     intercepts_functions = True
@@ -150,14 +150,14 @@ class _Seeing(Interceptor):
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
         function = _public(op, False) or function
-        if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
+        if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
             # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
             # goes on with the Proxies itself, by whose values it decides.
             asks: Any = torch.nn.functional  # (there, for a program may put another function in the place)
             if not asks.has_torch_function((*args, *kwargs.values())):
                 self._refuse(function)
             defaults = {p.name: p.default for p in op.params}
-            return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
+            return self._node(proxy, function, *pass_defaults_by_keyword(defaults, EMPTY, args, kwargs))
         args, kwargs = strip_default_args(op, args, kwargs)
         if args and is_method(function) and op.params[len(args) - 1].kind == "varargs":
             args = (*args[:-1], *args[-1])
@@ -186,7 +186,7 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     """
     name = function.__name__
     found: Any = getattr(torch.nn.functional, name, None)
-    if found is not function or name in BUILTIN:
+    if found is not function or name in BUILTIN_FUNCTIONAL_NAMES:
         raise AssertionError(f"Expected FunctionType, got built-in function {public_name(function) or name}")
     record = {p.name: p for p in function.op.params}
     parameters = [
@@ -500,13 +500,13 @@ class Tracer(TracerBase):
         }
         if not isinstance(function, FunctionType):
             raise AssertionError(f"Expected FunctionType, got {type(function)}")
-        if hasattr(function, "op") or function.__code__.co_filename in _MAKERS:
+        if hasattr(function, "op") or function.__code__.co_filename in _WRAPPER_FILES:
             function = _with_plain_parameters(function)
         names = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         returns = _annotation(inspect.unwrap(function), "return")
         searched = self._autowrap_search
-        with ProgramTrace(self, self._autowrap_function_ids, searched) as seen, _Seeing():
+        with ProgramTrace(self, self._autowrap_function_ids, searched) as seen, _ProxyInterceptor():
             seen.search(names)
             result = self.create_arg(function(*args))
             self.create_node("output", "output", (result,), {}, type_expr=returns)

@@ -296,7 +296,7 @@ class Graph:
         to_erase._remove_from_list()
         to_erase._erased = True  # whoever walks the nodes may stand on it
         self._len -= 1
-        to_erase._update_args_kwargs(map_arg(to_erase.args, _nothing), map_arg(to_erase.kwargs, _nothing))
+        to_erase._update_args_kwargs(map_arg(to_erase.args, _no_op), map_arg(to_erase.kwargs, _no_op))
 
     def _clear_nodes(self) -> None:
         for node in reversed(self.nodes):
@@ -498,7 +498,7 @@ class Graph:
         return until_left()
 
 
-def _nothing(node: Node) -> None:
+def _no_op(node: Node) -> None:
     return None
 
 

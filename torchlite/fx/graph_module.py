@@ -26,7 +26,7 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._codegen import PythonCode, _BoxedCodeGen, _custom_builtins, _PyTreeCodeGen
 from ._compatibility import compatibility
-from ._sources import _exec_with_source, _forward_from_src, _method_from_src, import_block, imported_here, told_of  # noqa: F401
+from ._generated_source import _exec_with_source, _forward_from_src, _method_from_src, import_block, redirect_imports, format_generated_error  # noqa: F401
 from .graph import Graph
 
 __all__ = ["GraphModule", "reduce_graph_module"]
@@ -54,7 +54,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     """
     code = body.get("_code") or body["code"]
     given = dict(body.pop("_graphmodule_checked", None) or {})
-    return _deserialize_graph_module(_forward_from_src(imported_here(import_block) + code, given), body)
+    return _deserialize_graph_module(_forward_from_src(redirect_imports(import_block) + code, given), body)
 
 
 def _deserialize_graph_module(
@@ -82,7 +82,7 @@ def _deserialize_graph_module(
     return made
 
 
-def _owner(module: Any, path: list[str]) -> Any:
+def _owner_of(module: Any, path: list[str]) -> Any:
     """The module under a path, through modules that are made where there is nothing."""
     for part in path:
         inner = getattr(module, part, None)
@@ -93,7 +93,7 @@ def _owner(module: Any, path: list[str]) -> Any:
     return module
 
 
-def _put(module: Any, name: str, value: Any) -> None:
+def _set_attr(module: Any, name: str, value: Any) -> None:
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         module.register_buffer(name, value)
     else:
@@ -108,14 +108,14 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
         from_module = getattr(from_module, part)
         if inner is from_module:
             return
-        to_module = _owner(to_module, [part])
-    _put(to_module, name, getattr(from_module, name))
+        to_module = _owner_of(to_module, [part])
+    _set_attr(to_module, name, getattr(from_module, name))
 
 
 def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
     """Give a module a value under a dotted name, through modules that are made for it."""
     *path, name = target.split(".")
-    _put(_owner(to_module, path), name, from_obj)
+    _set_attr(_owner_of(to_module, path), name, from_obj)
 
 
 def _get_attr_via_attr_list(model: Any, attr_list: list[str]) -> Any:
@@ -170,7 +170,7 @@ def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
             return cls._own_call(self, *args, **kwargs)
         return super(cls, self).__call__(*args, **kwargs)
     except Exception as error:
-        told = told_of(error)
+        told = format_generated_error(error)
         if told is not None:
             print(told, file=sys.stderr)
         raise
@@ -296,7 +296,7 @@ class GraphModule(Module):
         *path, name = target.split(".")
         owner: Any = self
         for part in path:
-            owner = _owner(owner, [part])
+            owner = _owner_of(owner, [part])
             if not isinstance(owner, Module):
                 return False
         owner.add_module(name, m)
@@ -380,7 +380,7 @@ class GraphModule(Module):
         ours = package_name()
         tab = " " * 8
         lines = [
-            *(imported_here(builtin.import_str) for builtin in _custom_builtins.values()),
+            *(redirect_imports(builtin.import_str) for builtin in _custom_builtins.values()),
             "", f"from {ours}.nn import *",
             f"class {identifier(module_name)}(torch.nn.Module):", "    def __init__(self):", f"{tab}super().__init__()",
         ]  # fmt: skip

@@ -61,7 +61,7 @@ class Interpreter:
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
         self.args_iter: Iterator[Any] = iter(args)
-        with predispatch.ended():
+        with predispatch.end_open_levels():
             return self._run(enable_io_processing)
 
     def _run(self, enable_io_processing: bool) -> Any:

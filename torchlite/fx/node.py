@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import torchlite as torch
 
-from .._library.overloads import OpOverload, OpOverloadPacket
+from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._symbolic_shapes import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
 from .._types.devices import device
@@ -39,7 +39,7 @@ Argument: TypeAlias = Any
 _legal_ops = dict.fromkeys(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _side_effectful_functions: set[Callable[..., Any]] = {operator.setitem}
 # Ops of `torch.ops` that check something and return nothing of use.
-_CHECKS = frozenset(
+_ASSERT_OPS = frozenset(
     (
         "_assert_async _assert_scalar _assert_tensor_metadata sym_constrain_range sym_constrain_range_for_size "
         "_record_function_enter _record_function_enter_new _record_function_exit"
@@ -47,7 +47,7 @@ _CHECKS = frozenset(
 )
 _PRESERVED = ("_assert", "_assert_async")
 # Functions that switch something on or off for what follows.
-_SWITCHES = frozenset(("_set_grad_enabled", "_enter_autocast", "_exit_autocast"))
+_MODE_SWITCH_OPS = frozenset(("_set_grad_enabled", "_enter_autocast", "_exit_autocast"))
 
 
 @compatibility(is_backward_compatible=False)
@@ -61,27 +61,27 @@ def _is_impure(target: Any, impure_random: bool) -> bool:
     """Whether a call of a function does more than return a value."""
     if target in _side_effectful_functions or any(target is getattr(torch, name, None) for name in _PRESERVED):
         return True
-    if getattr(target, "__name__", None) in _SWITCHES and is_torchlite_object(target):
+    if getattr(target, "__name__", None) in _MODE_SWITCH_OPS and is_torchlite_object(target):
         return True
     if isinstance(target, OpOverloadPacket):
-        return target._name in _CHECKS or target._name.endswith("_")
+        return target._name in _ASSERT_OPS or target._name.endswith("_")
     if isinstance(target, OpOverload):
-        return target._opname in _CHECKS or _writes(target) or impure_random and _draws(target)
-    return impure_random and target in _drawing()
+        return target._opname in _ASSERT_OPS or _mutates_args(target) or impure_random and _is_random(target)
+    return impure_random and target in _random_ops()
 
 
-def _writes(overload: OpOverload) -> bool:
+def _mutates_args(overload: OpOverload) -> bool:
     try:
         return bool(overload._schema.is_mutable)
     except (AttributeError, RuntimeError, NotImplementedError):  # an op without a schema is named for what it does
         return overload._opname.endswith("_")
 
 
-def _draws(overload: OpOverload) -> bool:
+def _is_random(overload: OpOverload) -> bool:
     return any(str(tag).endswith("nondeterministic_seeded") for tag in overload.tags)
 
 
-def _drawing() -> list[Any]:
+def _random_ops() -> list[Any]:
     """Functions that draw random numbers, and so move the generator on."""
     names = "rand randint randn randperm rand_like randint_like randn_like normal poisson bernoulli multinomial".split()
     return [getattr(torch, name) for name in names]
@@ -102,7 +102,7 @@ def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
     return f"%{arg}" if isinstance(arg, Node) else str(arg)
 
 
-def _between(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+def _chain_compare(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
     """A key that sorts between the keys of two neighbours; the root's key, at both ends, is empty."""
     if not after:
         return (before[0] + 1,) if before else (0,)
@@ -205,7 +205,7 @@ class Node:
         before = self._prev
         before._next, x._prev = x, before
         x._next, self._prev = self, x
-        x._sort_key = _between(before._sort_key, self._sort_key)
+        x._sort_key = _chain_compare(before._sort_key, self._sort_key)
 
     _prepend = prepend
 

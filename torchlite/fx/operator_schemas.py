@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torchlite as torch
 
-from .._library.overloads import OpOverload, OpOverloadPacket
+from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._tensor import Tensor
 from .._types.dtypes import dtype
 from ._compatibility import compatibility
@@ -47,7 +47,7 @@ def _python_type(text: str) -> Any:
     return _TYPES.get(text.partition("(")[0], Any)
 
 
-def _of_schema(schema: Any) -> inspect.Signature:
+def _signature_of_schema(schema: Any) -> inspect.Signature:
     """A schema as a signature; `self` is called `input` there."""
     parameters = []
     for arg in schema.arguments:
@@ -89,7 +89,7 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
     schemas = [schema for schema in _schemas_of(op) if schema is not None]
     if not schemas:
         return (None, None) if return_schemas else None
-    signatures = [_of_schema(schema) for schema in schemas]
+    signatures = [_signature_of_schema(schema) for schema in schemas]
     return (signatures, schemas) if return_schemas else signatures
 
 
@@ -178,8 +178,8 @@ def normalize_function(
             signature = inspect.signature(inspect.unwrap(target))
         except (TypeError, ValueError):
             return None
-        return _normalized(signature, args, kwargs, normalize_to_only_use_kwargs)
-    fitting = [found for found in get_signature_for_torch_op(target) or () if _fits(found, args, kwargs)]
+        return _normalize_call(signature, args, kwargs, normalize_to_only_use_kwargs)
+    fitting = [found for found in get_signature_for_torch_op(target) or () if _fits_signature(found, args, kwargs)]
     if len(fitting) > 1:
         if arg_types is None and kwarg_types is None:
             raise RuntimeError(
@@ -188,10 +188,10 @@ def normalize_function(
                 + "\n".join(map(str, fitting))
             )
         fitting = [found for found in fitting if _has_types(found, arg_types or (), kwarg_types or {})]
-    return _normalized(fitting[0], args, kwargs, normalize_to_only_use_kwargs) if fitting else None
+    return _normalize_call(fitting[0], args, kwargs, normalize_to_only_use_kwargs) if fitting else None
 
 
-def _fits(signature: inspect.Signature, args: Any, kwargs: Any) -> bool:
+def _fits_signature(signature: inspect.Signature, args: Any, kwargs: Any) -> bool:
     try:
         signature.bind(*args, **kwargs)
     except TypeError:
@@ -224,12 +224,12 @@ def normalize_module(
         ) from error
     if getattr(torch.nn, type(module).__name__, None) is not type(module):
         return None
-    return _normalized(
+    return _normalize_call(
         inspect.signature(inspect.unwrap(module.forward)), args, kwargs or {}, normalize_to_only_use_kwargs
     )
 
 
-def _normalized(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
+def _normalize_call(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
     parameters = signature.parameters.values()
     if any(p.kind not in _PLAIN for p in parameters):
         # A record's `input` may be given as `self`, which alone is positional.

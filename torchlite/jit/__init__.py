@@ -13,7 +13,7 @@ from typing import Any, Final
 from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ..futures import Future
 from . import annotations as annotations
-from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._runtime import Error
 from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._state import Attribute, TracerWarning
@@ -35,7 +35,7 @@ class TracingCheckError(Exception):
     """What tracing raises where a second run differs."""
 
 
-_is = isinstance  # this module has another one
+_python_isinstance = isinstance  # this module has another one
 
 
 def __getattr__(name: str) -> Any:
@@ -77,7 +77,7 @@ def wait(future: Future) -> Any:
 _fork, _wait = fork, wait
 
 
-def _unscripted(name: str) -> Any:
+def _raise_unsupported(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"torch.jit.{name} needs TorchScript, which torchlite does not have yet: save state_dict() with torch.save"
@@ -89,7 +89,7 @@ def _unscripted(name: str) -> Any:
 
 
 jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
-    _unscripted, ("jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
+    _raise_unsupported, ("jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
 )
 
 
@@ -101,23 +101,23 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError for a file that is
     not there, RuntimeError (which names the part) for a damaged one.
     """
-    from . import _loading
+    from . import _load
 
-    return _loading.load(f, map_location, _extra_files, _restore_shapes)
+    return _load.load(f, map_location, _extra_files, _restore_shapes)
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Write a scripted or traced module or function to a file (a path, or an object with `write`) that `torch.jit.load`
     reads, here and in PyTorch. _extra_files: names and texts that go with it. AttributeError for other modules.
     """
-    from . import _saving
+    from . import _save
 
-    _saving.save(m, f, _extra_files)
+    _save.save(m, f, _extra_files)
 
 
 def export_opnames(m: Any) -> list[str]:
     """The names of the operators that a program calls, sorted."""
-    from ._graph import operators_of
+    from ._graph_text import operators_of
 
     return operators_of(m)
 
@@ -137,7 +137,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         return torch.linear(input, CONSTANTS.c0, CONSTANTS.c1)
     <BLANKLINE>
     """
-    if not _is(mod, ScriptModule):
+    if not _python_isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
             "'nn.Module'."
@@ -148,16 +148,16 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
             "before "
             "freezing."
         )
-    from . import _freezing
+    from . import _freeze
 
-    return _freezing.freeze(mod._actual_script_module, list(preserved_attrs or ()), optimize_numerics)
+    return _freeze.freeze(mod._actual_script_module, list(preserved_attrs or ()), optimize_numerics)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
     """The module, frozen: what runs it has no other way that would be faster. RuntimeError for what is no
     ScriptModule.
     """
-    if not _is(mod, ScriptModule):
+    if not _python_isinstance(mod, ScriptModule):
         raise RuntimeError(
             "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
             "script your 'nn.Module'."
@@ -172,11 +172,11 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 
     preserved_methods: its methods beside `forward`. RuntimeError for what is no ScriptModule.
     """
-    if not _is(mod, ScriptModule):
+    if not _python_isinstance(mod, ScriptModule):
         freeze(mod)
-    from . import _freezing
+    from . import _freeze
 
-    _freezing.optimize(mod._actual_script_module, optimize_numerics, list(preserved_methods or ()))
+    _freeze.optimize(mod._actual_script_module, optimize_numerics, list(preserved_methods or ()))
 
 
 _strategy = [("STATIC", 2), ("DYNAMIC", 10)]

@@ -11,9 +11,9 @@ from .._types import dtypes
 from .._types.layouts import Size, layout, memory_format
 from .._types.python_source import literal
 from ..autograd.grad_mode import set_grad_enabled
-from ._codes import code_of
+from ._dtype_codes import to_code
 from ._runtime import CONTAINERS, as_runtime_error
-from ._scalars import visited
+from ._scalar_ops import count_visited
 
 _PLAIN = (Tensor, int, float, bool, str, type(None))
 
@@ -48,7 +48,7 @@ class Schema:
         if self.node is None:
             return f"{self.name}(...) -> Tensor"
         parts = [f"{p.type} {p.name}" + ("" if p.default is None else f"={p.default}") for p in self.arguments]
-        return f"{self.name}({', '.join(parts)}) -> {_kind(self.node.returns)}"
+        return f"{self.name}({', '.join(parts)}) -> {_type_name(self.node.returns)}"
 
     @property
     def arguments(self) -> list[Parameter]:
@@ -59,7 +59,7 @@ class Schema:
         written: list[str | None] = [None] * (len(a.args) - len(a.defaults)) + [
             ast.unparse(default) for default in a.defaults
         ]
-        kinds = [_kind(p.annotation) for p in a.args]
+        kinds = [_type_name(p.annotation) for p in a.args]
         if kinds and self._owner:
             kinds[0] = self._owner
         return [Parameter(p.arg, kind, text) for p, kind, text in zip(a.args, kinds, written, strict=True)]
@@ -67,7 +67,7 @@ class Schema:
     __repr__ = __str__
 
 
-def _kind(annotation: ast.AST | None) -> str:
+def _type_name(annotation: ast.AST | None) -> str:
     return "Tensor" if annotation is None else ast.unparse(annotation)
 
 
@@ -76,7 +76,7 @@ def schema_of(script: Any, name: str) -> Schema:
     return Schema(name, script.nodes.get(name), script.name if script.kind == "Module" else None)
 
 
-def _converted(value: Any) -> Any:
+def _to_program_value(value: Any) -> Any:
     """A value of Python as one of a program."""
     cls = value.__class__
     if cls is Tensor or cls in _PLAIN:
@@ -84,30 +84,30 @@ def _converted(value: Any) -> Any:
     if cls is Size:
         return list(value)
     if cls is dtypes.dtype or cls is layout or cls is memory_format:
-        return code_of(value)
+        return to_code(value)
     if cls is tuple:
-        return tuple(map(_converted, value))
+        return tuple(map(_to_program_value, value))
     return value
 
 
-def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
+def call_function(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
     """Call a program's function. RuntimeError for arguments that it does not take."""
     if not kwargs and tuple([a.__class__ for a in args]) == script.tensors_of(name):
-        return _called(function, (owner, *args) if owner is not None else args, {}, script)
+        return _call_with_context(function, (owner, *args) if owner is not None else args, {}, script)
     if script.by_python:
         given = list(args)
     else:
-        given = [a if a.__class__ in _PLAIN else _converted(a) for a in args]
+        given = [a if a.__class__ in _PLAIN else _to_program_value(a) for a in args]
     if kwargs and not script.by_python:
-        kwargs = {key: _converted(value) for key, value in kwargs.items()}
+        kwargs = {key: _to_program_value(value) for key, value in kwargs.items()}
     own = () if owner is None else (owner,)
     node = script.nodes.get(name)
     if node is not None:
         _check(node, len(own), given, kwargs, script, name)
-    return _called(function, (*own, *given), kwargs, script)
+    return _call_with_context(function, (*own, *given), kwargs, script)
 
 
-def _called(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
+def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
     if script.by_python:
         return function(*args, **kwargs)
     grad = MODE.grad
@@ -122,7 +122,7 @@ def _called(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
         if MODE.grad is not grad and script.of_file:
             set_grad_enabled(grad)
     if script.of_file and made.__class__ in CONTAINERS:
-        visited(made, tensor=0)
+        count_visited(made, tensor=0)
     return made
 
 
@@ -149,13 +149,13 @@ def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: 
                 f"{name}() is missing value for argument '{one}'. Declaration: {schema_of(script, name)}"
             )
     for place, value in enumerate(given):
-        given[place] = _fitting(a.args[place + skip], value, script, name, place + skip)
+        given[place] = _convert_argument(a.args[place + skip], value, script, name, place + skip)
     for p in a.args[skip + len(given) :]:
         if p.arg in kwargs:
-            kwargs[p.arg] = _fitting(p, kwargs[p.arg], script, name, None)
+            kwargs[p.arg] = _convert_argument(p, kwargs[p.arg], script, name, None)
 
 
-def _fitting(parameter: ast.arg, value: Any, script: Any, name: str, place: int | None) -> Any:
+def _convert_argument(parameter: ast.arg, value: Any, script: Any, name: str, place: int | None) -> Any:
     """A value that a parameter takes, an integer as the float that it wants. RuntimeError for other types."""
     kind = parameter.annotation
     wanted = kind.id if isinstance(kind, ast.Name) else "Tensor" if kind is None else None
@@ -173,7 +173,7 @@ def _fitting(parameter: ast.arg, value: Any, script: Any, name: str, place: int 
             try:
                 return members(value)
             except (TypeError, ValueError):
-                fits, path = False, _kind(kind)
+                fits, path = False, _type_name(kind)
                 wanted = f"Enum<{path}>" if path.startswith("__torch__.") else path
     if not fits:
         at = "" if place is None else f"\nPosition: {place}"

@@ -13,14 +13,14 @@ from typing import Any
 
 from torchlite.nn.parameter import Parameter
 
-from .._aten.allowed import check_pieces
+from .._aten.allowlist import check_split_count
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
-from . import _scalars
-from ._state import of_library
+from . import _scalar_ops
+from ._state import is_library_class
 
 _PLAIN = (int, float, bool, complex, str)
 
@@ -37,13 +37,13 @@ class Error(RuntimeError):
     """What a program raises."""
 
 
-_HEAD = (
+_ERROR_PREFIX = (
     "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
     "call last):\n"
 )
 
 
-def entered(function: Callable, *args: Any, **kwargs: Any) -> Any:
+def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """Call a function of a program that was read from a file: the host gets RuntimeErrors alone, results that end, and
     the mode of gradients that it had.
     """
@@ -51,7 +51,7 @@ def entered(function: Callable, *args: Any, **kwargs: Any) -> Any:
     try:
         made = function(*args, **kwargs)
         if made.__class__ in CONTAINERS:
-            _scalars.visited(made, tensor=0)
+            _scalar_ops.count_visited(made, tensor=0)
         return made
     except Exception as error:
         found = as_runtime_error(error)
@@ -73,8 +73,8 @@ def as_runtime_error(error: Exception) -> Exception:
     if isinstance(error, UnboundLocalError):
         return RuntimeError(f"undefined value: {error}")
     if isinstance(error, RecursionError):
-        return RuntimeError(f"{_HEAD}RuntimeError: the program calls itself, or its values lie in each other, too deep")
-    return RuntimeError(f"{_HEAD}RuntimeError: {type(error).__name__}: {str(error)[:1000]}")
+        return RuntimeError(f"{_ERROR_PREFIX}RuntimeError: the program calls itself, or its values lie in each other, too deep")
+    return RuntimeError(f"{_ERROR_PREFIX}RuntimeError: {type(error).__name__}: {str(error)[:1000]}")
 
 
 class ScriptObject:
@@ -90,13 +90,13 @@ class ScriptObject:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         method = self._script.methods.get(name)
-        run = entered if self._script.of_file else _run
+        run = host_entry if self._script.of_file else _run
         if method is not None:
             return lambda *args, **kwargs: run(method, self, *args, **kwargs)
-        return run(get, self, name)
+        return run(get_attribute, self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        store(self, name, value)
+        set_attribute(self, name, value)
 
     def __repr__(self) -> str:
         return f"<{self._script.name} object>"
@@ -124,12 +124,12 @@ def _run(function: Callable, *args: Any, **kwargs: Any) -> Any:
 SCRIPTED: set[Any] = {ScriptObject}
 
 
-def _special(name: str) -> Any:
+def _special_method(name: str) -> Any:
     def run(self: Any, *args: Any) -> Any:
         method = self._script.methods.get(name)
         if method is None:
             raise TypeError(f"'{self._script.original_name}' has no {name}")
-        return entered(method, self, *args) if self._script.of_file else method(self, *args)
+        return host_entry(method, self, *args) if self._script.of_file else method(self, *args)
 
     return run
 
@@ -138,7 +138,7 @@ for _name in (
     "add sub mul truediv mod neg eq ne lt gt le ge getitem setitem len contains call and or xor pow floordiv"
 ).split():
     if _name not in ("eq", "ne"):
-        setattr(ScriptObject, f"__{_name}__", _special(f"__{_name}__"))
+        setattr(ScriptObject, f"__{_name}__", _special_method(f"__{_name}__"))
 
 
 def _equality(name: str, otherwise: Callable) -> Any:
@@ -157,11 +157,11 @@ ScriptObject.__hash__ = lambda self: id(self)  # type: ignore[method-assign, ass
 # -- attributes and methods ---------------------------------------------------------------------
 
 
-def get(obj: Any, name: str) -> Any:
+def get_attribute(obj: Any, name: str) -> Any:
     """An attribute of an object. RuntimeError where a program may not have it."""
     cls = obj.__class__
     if cls in SCRIPTED:
-        return _of_object(obj, name)
+        return _object_attribute(obj, name)
     if getattr(cls, "_script_fields", None) is not None:
         if name in cls._script_fields:
             return tuple.__getitem__(obj, cls._fields.index(name))
@@ -172,14 +172,14 @@ def get(obj: Any, name: str) -> Any:
         if found is not None:
             PROPERTIES[name] = found
             return found(obj)
-    raise RuntimeError(f"'{_kind(obj)}' has no attribute '{name[:100]}' in TorchScript")
+    raise RuntimeError(f"'{_type_name(obj)}' has no attribute '{name[:100]}' in TorchScript")
 
 
-def _kind(obj: Any) -> str:
+def _type_name(obj: Any) -> str:
     return obj._script.original_name if obj.__class__ in SCRIPTED else obj.__class__.__name__
 
 
-def _of_object(obj: Any, name: str) -> Any:
+def _object_attribute(obj: Any, name: str) -> Any:
     attributes = obj._attributes
     if name in attributes:
         return attributes[name]
@@ -202,7 +202,7 @@ def _of_object(obj: Any, name: str) -> Any:
     raise RuntimeError(f"Module '{script.original_name}' has no attribute '{name[:100]}'")
 
 
-def store(obj: Any, name: str, value: Any) -> None:
+def set_attribute(obj: Any, name: str, value: Any) -> None:
     """Set an attribute of an object of a program."""
     if obj.__class__ is ScriptObject:
         setter = obj._script.properties.get(name, (None, None))[1]
@@ -212,7 +212,7 @@ def store(obj: Any, name: str, value: Any) -> None:
             obj._attributes[name] = value
         return
     if obj.__class__ not in SCRIPTED:
-        raise RuntimeError(f"'{_kind(obj)}' takes no attributes in TorchScript")
+        raise RuntimeError(f"'{_type_name(obj)}' takes no attributes in TorchScript")
     if name == "training":
         object.__setattr__(obj, "training", bool(value))
     elif name in obj._parameters:
@@ -222,13 +222,13 @@ def store(obj: Any, name: str, value: Any) -> None:
     elif name in obj._modules:
         raise RuntimeError(f"the submodule {name} cannot be set in TorchScript")
     else:
-        _first(obj, name, value)
+        _register_attribute(obj, name, value)
 
 
-def _first(obj: Any, name: str, value: Any) -> None:
+def _register_attribute(obj: Any, name: str, value: Any) -> None:
     """Give a module an attribute that it does not have yet, where it belongs."""
     if isinstance(value, Tensor) and name in obj._script.listed("parameters"):
-        obj._parameters[name] = as_parameter(value)
+        obj._parameters[name] = to_parameter(value)
     elif isinstance(value, Tensor) and name in obj._script.listed("buffers"):
         obj._buffers[name] = value
     elif value.__class__ in SCRIPTED and value.__class__ is not ScriptObject:
@@ -237,7 +237,7 @@ def _first(obj: Any, name: str, value: Any) -> None:
         obj._attributes[name] = value
 
 
-def as_parameter(tensor: Any) -> Any:
+def to_parameter(tensor: Any) -> Any:
     """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
     if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
         wants = tensor.requires_grad
@@ -248,13 +248,13 @@ def as_parameter(tensor: Any) -> Any:
     return tensor
 
 
-def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+def call_method(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """A method of an object, or an operator of the name with the object as first argument."""
     if obj.__class__ in SCRIPTED:
         method = obj._script.methods.get(name)
         if method is not None:
             return method(obj, *args, **kwargs)
-        return invoke(_of_object(obj, name), *args, **kwargs)
+        return invoke(_object_attribute(obj, name), *args, **kwargs)
     return method_of(obj, name)(obj, *args, **kwargs)
 
 
@@ -268,7 +268,7 @@ def method_of(obj: Any, name: str) -> Any:
     if function is None and not name.startswith("__"):
         function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")
     if function is None:
-        raise RuntimeError(f"'{_kind(obj)}' has no method '{name[:100]}' in TorchScript")
+        raise RuntimeError(f"'{_type_name(obj)}' has no method '{name[:100]}' in TorchScript")
     METHODS[name] = function
     return function
 
@@ -280,12 +280,12 @@ def invoke(function: Any, *args: Any, **kwargs: Any) -> Any:
         method = function._script.methods.get("forward" if cls is not ScriptObject else "__call__")
         if method is not None:
             return method(function, *args, **kwargs)
-    elif of_library(getattr(function, "__module__", None), "jit") and callable(function):
+    elif is_library_class(getattr(function, "__module__", None), "jit") and callable(function):
         return function(*args, **kwargs)
-    raise RuntimeError(f"'{_kind(function)}' cannot be called in TorchScript")
+    raise RuntimeError(f"'{_type_name(function)}' cannot be called in TorchScript")
 
 
-class Maker:
+class ClassConstructor:
     """A class that a program calls."""
 
     __module__ = "torchlite.jit"
@@ -308,7 +308,7 @@ def new(script: Any) -> Any:
     return ScriptObject(script)
 
 
-class Later:
+class DeferredFunction:
     """A function that is not compiled yet; calling it calls what is there by then."""
 
     __module__ = "torchlite.jit"
@@ -344,7 +344,7 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
     name = path.rpartition(".")[2]
 
     def show(self: Any) -> str:
-        shown = [repr(v) if v.__class__ is str else _scalars.shown(v) for v in self]
+        shown = [repr(v) if v.__class__ is str else _scalar_ops.format_value(v) for v in self]
         return f"{name}(" + ", ".join(f"{n}={text}" for n, text in zip(names, shown, strict=True)) + ")"
 
     def as_dict(self: Any) -> dict:
@@ -372,7 +372,7 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
         "_asdict": as_dict,
         "_field_defaults": (dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))),
         "__reduce__": lambda self: (_plain_tuple, (tuple(self),)),
-        "__deepcopy__": _copied,
+        "__deepcopy__": _deepcopy_namedtuple,
     }
     return type(name, (tuple,), body)
 
@@ -381,7 +381,7 @@ def _plain_tuple(items: tuple) -> tuple:
     return items
 
 
-def _copied(self: Any, memo: dict) -> Any:
+def _deepcopy_namedtuple(self: Any, memo: dict) -> Any:
     import copy
 
     return tuple.__new__(type(self), [copy.deepcopy(item, memo) for item in self])
@@ -392,7 +392,7 @@ def _copied(self: Any, memo: dict) -> Any:
 _KINDS: dict[str, Callable] = {"int": int, "float": float, "bool": bool, "complex": complex}
 
 
-def number(value: Any, kind: str) -> Any:
+def to_number(value: Any, kind: str) -> Any:
     """A tensor of one element as the number that a type says; other values as they are."""
     if isinstance(value, Tensor):
         value = value.item()
@@ -409,7 +409,7 @@ def to_int(value: Any) -> int:
     value = _item(value)
     if value.__class__ is float and not math.isfinite(value):
         return -(1 << 63)
-    return _scalars.wrapped(int(value))
+    return _scalar_ops.wrap_int64(int(value))
 
 
 def _arguments(*values: Any) -> list:
@@ -423,9 +423,9 @@ def iterate(value: Any) -> Any:
     """What a loop goes over."""
     cls = value.__class__
     if cls is range:
-        return _scalars.list_of(value)
+        return _scalar_ops.to_list(value)
     if isinstance(value, Tensor) and value.ndim:
-        check_pieces(value, len(value))
+        check_split_count(value, len(value))
     if isinstance(value, _ITERABLE):
         return value
     if cls is dict:
@@ -434,27 +434,27 @@ def iterate(value: Any) -> Any:
         if value._script.original_name == "ModuleDict":
             return list(value._modules)
         return list(value._modules.values())
-    raise RuntimeError(f"'{_kind(value)}' object is not iterable")
+    raise RuntimeError(f"'{_type_name(value)}' object is not iterable")
 
 
-def context(value: Any) -> Any:
+def context_manager_of(value: Any) -> Any:
     """What `with` enters: an object of the program, or one of the contexts that an operator makes."""
     if value.__class__ is ScriptObject and {"__enter__", "__exit__"} <= value._script.methods.keys():
         return value
     if getattr(value.__class__, "_script_context", False):
         return value
-    raise RuntimeError(f"'{_kind(value)}' is no context of TorchScript")
+    raise RuntimeError(f"'{_type_name(value)}' is no context of TorchScript")
 
 
-def failed(said: Any) -> None:
+def make_assertion_error(said: Any) -> None:
     """What an assertion that does not hold raises."""
-    fail(f"AssertionError: {_scalars.shown(said)}")
+    raise_error(f"AssertionError: {_scalar_ops.format_value(said)}")
 
 
-def fail(message: Any = "", kind: Any = None, *rest: Any) -> None:
+def raise_error(message: Any = "", kind: Any = None, *rest: Any) -> None:
     """What a program's `raise` does."""
-    said = _scalars.shown(message)
-    raise Error(f"{_HEAD}{kind or 'RuntimeError'}: {said}" if kind else f"{_HEAD}RuntimeError: {said}")
+    said = _scalar_ops.format_value(message)
+    raise Error(f"{_ERROR_PREFIX}{kind or 'RuntimeError'}: {said}" if kind else f"{_ERROR_PREFIX}RuntimeError: {said}")
 
 
 def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
@@ -467,11 +467,11 @@ def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
     return future
 
 
-def change(name: str, value: Any, other: Any) -> Any:
+def augmented_assign(name: str, value: Any, other: Any) -> Any:
     """`value += other` and its like: tensors and lists are changed where they are."""
     inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
     if value.__class__ is list and name == "add":
-        return _scalars.SCALARS["add_"](value, other)
+        return _scalar_ops.SCALARS["add_"](value, other)
     function = operator_of(f"torch.{inside}")
     return function(value, other)
 
@@ -480,43 +480,43 @@ _IN_PLACE = frozenset("add sub mul div floor_divide remainder pow".split())
 
 
 def _print(*values: Any) -> None:
-    print(*map(_scalars.shown, values))
+    print(*map(_scalar_ops.format_value, values))
 
 
 def _range(*values: Any) -> range:
     return range(*_arguments(*values))
 
 
-def _short_range(*values: Any) -> list:
+def _range_list(*values: Any) -> list:
     """A range that no loop goes over: as the list that it becomes."""
-    return _scalars.list_of(_range(*values))
+    return _scalar_ops.to_list(_range(*values))
 
 
 def _length(value: Any) -> int:
     if value.__class__ in SCRIPTED and value.__class__ is not ScriptObject and "__len__" not in value._script.methods:
         return len(value._modules)
-    return call(value, "__len__") if value.__class__ in SCRIPTED else len(value)
+    return call_method(value, "__len__") if value.__class__ in SCRIPTED else len(value)
 
 
 def _has(obj: Any, name: Any) -> bool:
     if obj.__class__ not in SCRIPTED:
         return False
     try:
-        _of_object(obj, name)
+        _object_attribute(obj, name)
     except RuntimeError:
         return name in obj._script.methods
     return True
 
 
-def _through(name: str) -> Callable:
+def _delegate(name: str) -> Callable:
     def run(*args: Any) -> Any:
         return operator_of(f"torch.{name}")(*args)
 
     return run
 
 
-def _pick(name: str) -> Callable:
-    python = _scalars.SCALARS[name]
+def _select(name: str) -> Callable:
+    python = _scalar_ops.SCALARS[name]
 
     def run(*args: Any) -> Any:
         if any(isinstance(a, Tensor) for a in args):
@@ -534,28 +534,28 @@ def _zip(*items: Any) -> Any:
     return zip(*map(iterate, items), strict=False)
 
 
-def _of_type(value: Any, test: Callable) -> bool:
+def _is_instance(value: Any, test: Callable) -> bool:
     if value.__class__ in CONTAINERS:
-        _scalars.visited(value, tensor=0)
+        _scalar_ops.count_visited(value, tensor=0)
     return test(value)
 
 
 GLOBALS: dict[str, Any] = {
-    "own.key": _scalars.keyed,
+    "own.key": _scalar_ops.safe_key,
     "own.plain_keys": frozenset((int, str, float, bool, Tensor, type(None))),
-    "own.get": get,
-    "own.set": store,
-    "own.call": call,
+    "own.get": get_attribute,
+    "own.set": set_attribute,
+    "own.call": call_method,
     "own.invoke": invoke,
     "own.new": new,
     "own.iterate": iterate,
-    "own.context": context,
-    "own.failed": failed,
-    "own.raise": fail,
-    "own.number": number,
-    "own.isinstance": _of_type,
+    "own.context": context_manager_of,
+    "own.failed": make_assertion_error,
+    "own.raise": raise_error,
+    "own.number": to_number,
+    "own.isinstance": _is_instance,
     "own.fork": fork,
-    "own.change": change,
+    "own.change": augmented_assign,
     "number.inf": math.inf,
     "number.nan": math.nan,
     "number.infj": complex(0, math.inf),
@@ -564,32 +564,32 @@ GLOBALS: dict[str, Any] = {
     "plain.float": lambda value: float(_item(value)),
     "plain.bool": bool,
     "plain.complex": lambda *values: complex(*_arguments(*values)),
-    "plain.str": _scalars.text,
+    "plain.str": _scalar_ops.to_str,
     "plain.print": _print,
     "plain.range": _range,
-    "own.range": _short_range,
+    "own.range": _range_list,
     "plain.len": _length,
-    "plain.min": _pick("min"),
-    "plain.max": _pick("max"),
-    "plain.abs": _through("abs"),
-    "plain.sorted": _scalars.sorted_,
-    "plain.list": lambda items=(): _scalars.list_of(iterate(items)),
-    "plain.tuple": lambda items: tuple(_scalars.list_of(iterate(items))),
-    "plain.dict": _scalars.dict_of,
+    "plain.min": _select("min"),
+    "plain.max": _select("max"),
+    "plain.abs": _delegate("abs"),
+    "plain.sorted": _scalar_ops.sorted_,
+    "plain.list": lambda items=(): _scalar_ops.to_list(iterate(items)),
+    "plain.tuple": lambda items: tuple(_scalar_ops.to_list(iterate(items))),
+    "plain.dict": _scalar_ops.to_dict,
     "plain.enumerate": _enumerate,
     "plain.zip": _zip,
     "plain.reversed": lambda items: list(iterate(items))[::-1],
-    "plain.round": _through("round"),
-    "plain.hash": _scalars.hashed,
+    "plain.round": _delegate("round"),
+    "plain.hash": _scalar_ops.safe_hash,
     "plain.ord": ord,
     "plain.chr": chr,
     "plain.hex": hex,
     "plain.oct": oct,
     "plain.bin": bin,
     "plain.divmod": divmod,
-    "plain.sum": _through("sum"),
-    "plain.any": _through("any"),
-    "plain.all": _through("all"),
+    "plain.sum": _delegate("sum"),
+    "plain.any": _delegate("any"),
+    "plain.all": _delegate("all"),
     "plain.hasattr": _has,
     "plain.slice": lambda *values: slice(*_arguments(*values)),
 }

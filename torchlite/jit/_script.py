@@ -28,16 +28,16 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     >>> clipped(torch.tensor([0.5, 2.0]))
     tensor([0.5000, 1.0000])
     """
-    from . import _scripting
+    from . import _recursive
 
-    return _scripting.script(obj)
+    return _recursive.script(obj)
 
 
 def script_method(fn: Any) -> Any:
     """Mark a method of a `ScriptModule`'s subclass: it is compiled when an object has been made."""
-    from ._scripting import by_python
+    from ._recursive import run_as_scripted
 
-    made = by_python(fn)
+    made = run_as_scripted(fn)
     made._script_method = True
     return made
 
@@ -82,11 +82,11 @@ class CompilationUnit:
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
         """Add the functions of a text."""
-        from . import _scripting
-        from ._sources import frame_names
+        from . import _recursive
+        from ._source_resolution import names_in_frame
 
-        names = frame_names(_frames_up + 1)
-        self._functions |= _scripting.defined(lang, {**names, **self._functions})
+        names = names_in_frame(_frames_up + 1)
+        self._functions |= _recursive.compile_functions(lang, {**names, **self._functions})
 
     def get_functions(self) -> list:
         """The functions."""

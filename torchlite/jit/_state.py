@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .._jit_internal import STATE
 
-__all__ = ["STATE", "Attribute", "TracerWarning", "of_library"]
+__all__ = ["STATE", "Attribute", "TracerWarning", "is_library_class"]
 
 
 class TracerWarning(Warning):
@@ -20,7 +20,7 @@ class Attribute(NamedTuple):
     type: Any
 
 
-def of_library(module: str | None, part: str = "") -> bool:
+def is_library_class(module: str | None, part: str = "") -> bool:
     """Whether a module's name is one of torchlite's, or of a part of it: with `as_torch` they go by the name torch."""
     root, _, rest = (module or "").partition(".")
     return root in ("torchlite", "torch") and (not part or f"{rest}.".startswith(f"{part}."))

@@ -24,16 +24,16 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> A
     Values that Python reads of tensors are as they were for the example, with a TracerWarning; sizes are asked of the
     inputs. RuntimeError for inputs and outputs that no program has.
     """
-    from . import _tracing
+    from . import _trace_to_script
 
-    return _tracing.trace(func, example_inputs, *args, **kwargs)
+    return _trace_to_script.trace(func, example_inputs, *args, **kwargs)
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
-    from . import _tracing
+    from . import _trace_to_script
 
-    return _tracing.trace_module(mod, inputs, *args, **kwargs)
+    return _trace_to_script.trace_module(mod, inputs, *args, **kwargs)
 
 
 def _script_if_tracing(fn: Any) -> Any:
@@ -62,6 +62,6 @@ def _get_trace_graph(
     The graph has `nodes()`, `inputs()` and `outputs()`; a node its `kind()`, such as "aten::linear", the `scopeName()`
     that hooks pushed on `torch._C._get_tracing_state()`, and values with types. return_inputs: also the inputs.
     """
-    from . import _ir
+    from . import _trace_graph
 
-    return _ir.trace_graph(f, args, kwargs, return_inputs or _return_inputs_states)
+    return _trace_graph.trace_graph(f, args, kwargs, return_inputs or _return_inputs_states)

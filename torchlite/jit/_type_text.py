@@ -10,7 +10,7 @@ from typing import Any
 from .._dispatch.call import Tensor
 from .._types.devices import device
 from ..futures import Future
-from ._language import dotted
+from ._python_translator import dotted_name
 from ._runtime import SCRIPTED
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
@@ -47,17 +47,17 @@ def checker_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Cal
         return lambda v: any(test(v) for test in tests)
     if isinstance(node, ast.Constant) and node.value is None:
         return _PLAIN["NoneType"]
-    path = dotted(node)
+    path = dotted_name(node)
     if path is not None:
-        return _named(path, find)
+        return _named_type_checker(path, find)
     if not isinstance(node, ast.Subscript):
         raise ValueError(f"{ast.unparse(node)[:100]} is no type")
-    outer = (dotted(node.value) or "").rpartition(".")[2]
+    outer = (dotted_name(node.value) or "").rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return _container(outer, [checker_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
+    return _container_checker(outer, [checker_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
 
 
-def _named(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
+def _named_type_checker(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
     if path in ("torch.Tensor", "torch.device"):
         path = {"torch.Tensor": "Tensor", "torch.device": "Device"}[path]
     if path in _PLAIN:
@@ -72,7 +72,7 @@ def _named(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
     raise ValueError(f"Unknown type name '{path[:100]}'")
 
 
-def _container(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
+def _container_checker(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
     if outer in ("Optional", "Union"):
         return lambda v: v is None and outer == "Optional" or any(test(v) for test in tests)
     if outer in ("List", "list") and len(tests) == 1:
@@ -88,21 +88,21 @@ def _container(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
     raise ValueError(f"{text} is no type")
 
 
-def members_for(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
+def matching_members(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
     """What makes Python's members of enumerations those of a program's type, in its lists, tuples and dicts as well;
     None for types without any. TypeError for what is no member.
 
     A program has enumerations of its own: a member of the user's class is the one of the same name and value.
     """
-    path = dotted(node) if node is not None else None
+    path = dotted_name(node) if node is not None else None
     if path is not None:
         found = find(path) if path.startswith("__torch__.") else None
         return _member_of(found) if isinstance(found, enum.EnumMeta) else None
     if not isinstance(node, ast.Subscript):
         return None
-    outer = (dotted(node.value) or "").rpartition(".")[2]
+    outer = (dotted_name(node.value) or "").rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    parts = [members_for(part, find) for part in inner]
+    parts = [matching_members(part, find) for part in inner]
     return _members_in(outer, parts) if any(parts) else None
 
 

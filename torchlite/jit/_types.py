@@ -55,7 +55,7 @@ class Type:
         return hash((type(self), self._parts))
 
 
-class _Single(Type):
+class _SingletonType(Type):
     """A type of which there is one: `get` returns it."""
 
     @classmethod
@@ -64,91 +64,91 @@ class _Single(Type):
         return cls()
 
 
-class AnyType(_Single):
+class AnyType(_SingletonType):
     """TorchScript's `Any`."""
 
     _name = "Any"
 
 
-class BoolType(_Single):
+class BoolType(_SingletonType):
     """TorchScript's `bool`."""
 
     _name = "bool"
 
 
-class ComplexType(_Single):
+class ComplexType(_SingletonType):
     """TorchScript's `complex`."""
 
     _name = "complex"
 
 
-class DeviceObjType(_Single):
+class DeviceObjType(_SingletonType):
     """TorchScript's `Device`."""
 
     _name = "Device"
 
 
-class FloatType(_Single):
+class FloatType(_SingletonType):
     """TorchScript's `float`."""
 
     _name = "float"
 
 
-class IntType(_Single):
+class IntType(_SingletonType):
     """TorchScript's `int`."""
 
     _name = "int"
 
 
-class NoneType(_Single):
+class NoneType(_SingletonType):
     """TorchScript's `NoneType`."""
 
     _name = "NoneType"
 
 
-class NumberType(_Single):
+class NumberType(_SingletonType):
     """TorchScript's `number`."""
 
     _name = "number"
 
 
-class PyObjectType(_Single):
+class PyObjectType(_SingletonType):
     """TorchScript's `PyObject`."""
 
     _name = "PyObject"
 
 
-class StreamObjType(_Single):
+class StreamObjType(_SingletonType):
     """TorchScript's `Stream`."""
 
     _name = "Stream"
 
 
-class StringType(_Single):
+class StringType(_SingletonType):
     """TorchScript's `str`."""
 
     _name = "str"
 
 
-class SymBoolType(_Single):
+class SymBoolType(_SingletonType):
     """TorchScript's `bool`."""
 
     _name = "bool"
 
 
-class SymIntType(_Single):
+class SymIntType(_SingletonType):
     """TorchScript's `int`."""
 
     _name = "int"
 
 
-class TensorType(_Single):
+class TensorType(_SingletonType):
     """TorchScript's `Tensor`."""
 
     _name = "Tensor"
 
 
-class _Holder(Type):
+class _ElementType(Type):
     """A type made of one other."""
 
     def __init__(self, element: Type) -> None:
@@ -159,7 +159,7 @@ class _Holder(Type):
         return self._parts[0]
 
 
-class ListType(_Holder):
+class ListType(_ElementType):
     """A list whose items are of a type."""
 
     _name = "List"
@@ -175,7 +175,7 @@ class ListType(_Holder):
         return ListType(TensorType())
 
 
-class OptionalType(_Holder):
+class OptionalType(_ElementType):
     """A type or None."""
 
     _name = "Optional"
@@ -186,7 +186,7 @@ class OptionalType(_Holder):
         return OptionalType(TensorType())
 
 
-class FutureType(_Holder):
+class FutureType(_ElementType):
     """What will have a value of a type."""
 
     _name = "Future"

@@ -8,9 +8,9 @@ from typing import Any
 from . import errors as errors
 from . import symbolic_helper as symbolic_helper
 from . import symbolic_opset11 as symbolic_opset11
-from ._kinds import OperatorExportTypes as OperatorExportTypes
-from ._kinds import TensorProtoDataType as TensorProtoDataType
-from ._kinds import TrainingMode as TrainingMode
+from ._enums import OperatorExportTypes as OperatorExportTypes
+from ._enums import TensorProtoDataType as TensorProtoDataType
+from ._enums import TrainingMode as TrainingMode
 from .errors import OnnxExporterError, OnnxFileError
 
 __all__ = ["ONNXProgram", "OnnxExporterError", "OnnxFileError", "errors", "export", "is_in_onnx_export", "load",
@@ -19,7 +19,7 @@ __all__ = ["ONNXProgram", "OnnxExporterError", "OnnxFileError", "errors", "expor
 producer_name = "torchlite"
 # By name: the module that has it, which is loaded when it is first asked for.
 _WHERE = {
-    "ONNXProgram": "_program", "export": "_exporting", "load": "_loading", "ops": "",
+    "ONNXProgram": "_onnx_program", "export": "_export_api", "load": "_load", "ops": "",
     "select_model_mode_for_export": "utils", "utils": "",
 }  # fmt: skip
 
@@ -36,7 +36,7 @@ def is_in_onnx_export() -> bool:
     """Whether this thread exports a model."""
     import sys
 
-    module = sys.modules.get(f"{__name__}._exporting")
+    module = sys.modules.get(f"{__name__}._export_api")
     return module is not None and bool(module.STATE.depth)
 
 
@@ -49,9 +49,9 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
         raise ValueError(
             f"Failed to register operator {symbolic_name}. The symbolic name must match the format domain::name"
         )
-    importlib.import_module(f"{__name__}._symbolics").SYMBOLICS[symbolic_name, opset_version] = symbolic_fn
+    importlib.import_module(f"{__name__}._custom_symbolics").SYMBOLICS[symbolic_name, opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Forget what `register_custom_op_symbolic` was told."""
-    importlib.import_module(f"{__name__}._symbolics").SYMBOLICS.pop((symbolic_name, opset_version), None)
+    importlib.import_module(f"{__name__}._custom_symbolics").SYMBOLICS.pop((symbolic_name, opset_version), None)

@@ -61,10 +61,10 @@ class Message:
         return f"<{self._kind}: {', '.join(self._set)}>"
 
     def __reduce__(self) -> Any:
-        return _restored, (self._kind, {n: bytes(v) if isinstance(v, memoryview) else v for n, v in self._set.items()})
+        return _restore_message, (self._kind, {n: bytes(v) if isinstance(v, memoryview) else v for n, v in self._set.items()})
 
 
-def _restored(kind: str, fields: dict[str, Any]) -> Message:
+def _restore_message(kind: str, fields: dict[str, Any]) -> Message:
     return Message(kind, **fields)
 
 
@@ -97,7 +97,7 @@ def _message(out: Message, view: memoryview, at: int, end: int, where: str, dept
         number, wire = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
             raise OnnxFileError(f"no ONNX model: {where}: a field has the number {number}")
-        start, at = _extent(view, at, end, wire, number, where, depth)
+        start, at = _field_extent(view, at, end, wire, number, where, depth)
         field = fields.get(number)
         if field is None:
             continue
@@ -125,7 +125,7 @@ def _append(found: dict[str, Any], name: str, value: Any) -> None:
     kept.extend(value.tolist() if isinstance(value, np.ndarray) else (value,))
 
 
-def _extent(view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int) -> tuple[int, int]:
+def _field_extent(view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int) -> tuple[int, int]:
     """Where a field's content begins and ends."""
     if wire == 0:
         return at, _varint(view, at, end, where)[1]
@@ -152,7 +152,7 @@ def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: 
             if tag >> 3 != number:
                 raise OnnxFileError(f"no ONNX model: {where}: the end of another group")
             return at
-        at = _extent(view, at, end, tag & 7, tag >> 3, where, depth)[1]
+        at = _field_extent(view, at, end, tag & 7, tag >> 3, where, depth)[1]
 
 
 def _value(field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any) -> Any:
@@ -213,22 +213,22 @@ def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
 
 def encode(message: Message) -> list[Any]:
     """A message's bytes in pieces, to be written one after the other; large parts are not copied."""
-    return list(_pieces(message))
+    return list(_encode_pieces(message))
 
 
-def _pieces(message: Message) -> Iterator[Any]:
+def _encode_pieces(message: Message) -> Iterator[Any]:
     for field in MESSAGES[message._kind]:
         if not message.has(field.name):
             continue
         value = getattr(message, field.name)
         if field.packed:
-            yield from _packed_field(field, value)
+            yield from _encode_packed(field, value)
         else:
             for item in value if field.repeats else (value,):
-                yield from _field(field, item)
+                yield from _encode_field(field, item)
 
 
-def _number(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     value &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while value > 127:
@@ -238,22 +238,22 @@ def _number(value: int) -> bytes:
     return bytes(out)
 
 
-def _field(field: Field, value: Any) -> Iterator[Any]:
+def _encode_field(field: Field, value: Any) -> Iterator[Any]:
     if field.type in _FIXED:
         form, wire, _ = _FIXED[field.type]
-        yield _number(field.number << 3 | wire) + struct.pack(form, value)
+        yield _encode_varint(field.number << 3 | wire) + struct.pack(form, value)
     elif field.type in SCALARS and field.type not in ("string", "bytes"):
-        yield _number(field.number << 3) + _number(int(value))
+        yield _encode_varint(field.number << 3) + _encode_varint(int(value))
     else:
         text = [value.encode()] if field.type == "string" else [value] if field.type == "bytes" else encode(value)
-        yield _number(field.number << 3 | 2) + _number(sum(memoryview(piece).nbytes for piece in text))
+        yield _encode_varint(field.number << 3 | 2) + _encode_varint(sum(memoryview(piece).nbytes for piece in text))
         yield from text
 
 
-def _packed_field(field: Field, values: Any) -> Iterator[Any]:
+def _encode_packed(field: Field, values: Any) -> Iterator[Any]:
     if field.type in _FIXED:
         part = np.ascontiguousarray(values, _FIXED[field.type][0]).tobytes()
     else:
-        part = b"".join(_number(int(value)) for value in values)
+        part = b"".join(_encode_varint(int(value)) for value in values)
     if part:
-        yield _number(field.number << 3 | 2) + _number(len(part)) + part
+        yield _encode_varint(field.number << 3 | 2) + _encode_varint(len(part)) + part

@@ -19,8 +19,8 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from . import _ops as _loaded
-from ._types import NARROW, NUMBERS, dtype_of
+from . import _import as _loaded
+from ._element_types import NARROW, NUMBERS, dtype_of
 
 __all__ = ["aten_decompositions", "attention", "rotary_embedding", "symbolic", "symbolic_multi_out"]
 
@@ -54,11 +54,11 @@ def _dtype(number: int) -> Any:
         raise RuntimeError(f"{number} is invalid as an ONNX data type. Valid values are {_VALID}") from None
 
 
-def _one(inputs: Any, op_type: str, onnx_dtype: int, *, shape: Any, **about: Any) -> Tensor:
+def _define_single_out(inputs: Any, op_type: str, onnx_dtype: int, *, shape: Any, **about: Any) -> Tensor:
     return _empty(onnx_dtype, shape, inputs)
 
 
-def _several(inputs: Any, op_type: str, onnx_dtypes: Any, *, shapes: Any, **about: Any) -> list[Tensor]:
+def _define_multi_out(inputs: Any, op_type: str, onnx_dtypes: Any, *, shapes: Any, **about: Any) -> list[Tensor]:
     return [_empty(number, shape, inputs) for number, shape in zip(onnx_dtypes, shapes, strict=True)]
 
 
@@ -67,7 +67,7 @@ def _attends(
     is_causal: bool = False, kv_num_heads: int = 0, q_num_heads: int = 0, qk_matmul_output_mode: int = 0,
     scale: float | None = None, softcap: float = 0.0, softmax_precision: int | None = None,
 ) -> Any:  # fmt: skip
-    from ._ops.attention import attention as run
+    from ._import.attention import attention as run
 
     found = run(
         q, k, v, mask, past_key, past_value, is_causal=is_causal, kv_num_heads=kv_num_heads or None,
@@ -81,7 +81,7 @@ def _turns(
     x: Tensor, cos: Tensor, sin: Tensor, positions: Any = None, *, interleaved: bool = False, num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> Tensor:  # fmt: skip
-    from ._ops.attention import rotary_embedding as run
+    from ._import.attention import rotary_embedding as run
 
     return run(
         x, cos, sin, positions, interleaved=interleaved, num_heads=num_heads or None,
@@ -95,14 +95,14 @@ def _define(name: str, schema: str, function: Callable) -> Any:
     return made
 
 
-_loaded.load()
+_loaded.register_all()
 _symbolic = _define(
     "onnx_symbolic::_symbolic",
-    f"(Tensor?[] inputs, str op_type, int onnx_dtype, *, SymInt[] shape, {_REST}) -> Tensor", _one,
+    f"(Tensor?[] inputs, str op_type, int onnx_dtype, *, SymInt[] shape, {_REST}) -> Tensor", _define_single_out,
 )  # fmt: skip
 _symbolic_multi_out = _define(
     "onnx_symbolic::_symbolic_multi_out",
-    f"(Tensor?[] inputs, str op_type, int[] onnx_dtypes, *, SymInt[][] shapes, {_REST}) -> Tensor[]", _several,
+    f"(Tensor?[] inputs, str op_type, int[] onnx_dtypes, *, SymInt[][] shapes, {_REST}) -> Tensor[]", _define_multi_out,
 )  # fmt: skip
 _attention = _define("onnx::Attention.opset23", _ATTENTION, _attends)
 _rotary_embedding = _define("onnx::RotaryEmbedding.opset23", _ROTARY, _turns)
@@ -137,7 +137,7 @@ def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def _about(domain_op: str, attrs: Any, version: int | None, metadata: Mapping[str, str] | None) -> tuple[str, dict]:
+def _describe(domain_op: str, attrs: Any, version: int | None, metadata: Mapping[str, str] | None) -> tuple[str, dict]:
     domain, _, name = domain_op.rpartition("::")
     props = dict(metadata or {})
     rest = {"metadata_props_keys": list(props), "metadata_props_values": list(props.values())}
@@ -158,7 +158,7 @@ def symbolic(
     """A node "domain::Name" of the exported model; run here it is zeros of `dtype` (torch's, or ONNX's number) and
     `shape`. `attrs` are numbers, texts and lists of them; `version` is that of the domain's ops.
     """
-    name, about = _about(domain_op, attrs, version, metadata_props)
+    name, about = _describe(domain_op, attrs, version, metadata_props)
     return torch.ops.onnx_symbolic._symbolic(list(inputs), name, _number(dtype), shape=list(shape), **about)
 
 
@@ -170,7 +170,7 @@ def symbolic_multi_out(
     """As `symbolic`, of a node with a result for each of `dtypes` and `shapes`."""
     if len(shapes) != len(dtypes):
         raise RuntimeError(f"Number of shapes ({len(shapes)}) must match number of dtypes ({len(dtypes)})")
-    name, about = _about(domain_op, attrs, version, metadata_props)
+    name, about = _describe(domain_op, attrs, version, metadata_props)
     kinds, sizes = [_number(dtype) for dtype in dtypes], [list(shape) for shape in shapes]
     return torch.ops.onnx_symbolic._symbolic_multi_out(list(inputs), name, kinds, shapes=sizes, **about)
 

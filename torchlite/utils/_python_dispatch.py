@@ -8,7 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch.interceptors import showing, stack
-from torchlite._library.dispatching import DispatchMode
+from torchlite._library.torch_dispatch import DispatchMode
 from torchlite._tensor.slot_conflicts import user_attribute
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]

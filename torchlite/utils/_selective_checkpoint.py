@@ -7,12 +7,12 @@ import functools
 from collections import defaultdict, deque
 from typing import Any
 
-from .._aten import OpOverload, OpOverloadPacket, ops, without_name
-from .._aten.matching import matched
+from .._aten import OpOverload, OpOverloadPacket, ops, torchlite_overload
+from .._aten.record_to_overload import match_overload
 from .._dispatch import call
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.cached_results import CachedResult, replay_op
-from .._library.operators import LibraryOp
+from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from ._pytree import tree_leaves, tree_map_only
 
@@ -32,8 +32,8 @@ def _named(op: Any, args: Any, kwargs: Any) -> OpOverload:
         name = _PRODUCTS.get((values[0].ndim, values[1].ndim))
     if name is not None:
         return getattr(ops.aten, name).default
-    found = matched(op, values)
-    return without_name(op) if found is None else found[0]
+    found = match_overload(op, values)
+    return torchlite_overload(op) if found is None else found[0]
 
 
 class CheckpointPolicy(enum.Enum):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._settings.compiler_state import PROCESS_STATE
 from ..exc import InvalidBackend
-from ..options import mode_of
+from ..compile_options import mode_of
 
 # Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
 # captures kernels, and those of "aot" other names for it, for programs that look for what a compiler does wrong.
@@ -17,7 +17,7 @@ _TAGS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 # Compilers of PyTorch's that torchlite lacks: functions run as they are written.
-_OF_OTHERS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex")
+_UNSUPPORTED_BACKENDS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex")
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
@@ -58,15 +58,15 @@ def lookup_backend(compiler_fn: Any) -> Any:
         return _FUNCTIONS[compiler_fn]
     if compiler_fn not in _TAGS:
         raise InvalidBackend(compiler_fn)
-    return _as_it_is
+    return _eager
 
 
-def _as_it_is(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
+def _eager(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
     """What runs a graph op by op."""
     return gm.forward
 
 
-def frame_for(
+def make_compiled_function(
     backend: Any,
     fullgraph: bool = False,
     limit: int | None = None,
@@ -76,27 +76,27 @@ def frame_for(
 ) -> Any:
     """What makes a compiled function of a function. InvalidBackend for a name that is none."""
     backend = PROCESS_STATE.backend if backend is None else backend
-    if backend in ("eager", *_OF_OTHERS):
+    if backend in ("eager", *_UNSUPPORTED_BACKENDS):
         return lambda function: function
     if backend in _FUNCTIONS or callable(backend):
         compiler = lookup_backend(backend)
         given = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}
-        return functools.partial(_graph_frame, functools.partial(compiler, **given) if given else compiler,
+        return functools.partial(_make_graph_compiled_function, functools.partial(compiler, **given) if given else compiler,
                                  fullgraph, limit, dynamic)  # fmt: skip
     if backend not in _TAGS:
         raise InvalidBackend(backend)
-    return functools.partial(_frame, fullgraph, limit, mode_of(mode, options), dynamic)
+    return functools.partial(_make_replaying_function, fullgraph, limit, mode_of(mode, options), dynamic)
 
 
-def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any) -> Any:
-    from ..graphs import GraphFrame
-    from ..trees import name_of
+def _make_graph_compiled_function(compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any) -> Any:
+    from ..custom_backend import GraphCompiledFunction
+    from ..flatten_args import callable_name
 
-    return GraphFrame(function, name_of(function), compiler, fullgraph, limit, dynamic)
+    return GraphCompiledFunction(function, callable_name(function), compiler, fullgraph, limit, dynamic)
 
 
-def _frame(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:
-    from ..frames import Frame
-    from ..trees import name_of
+def _make_replaying_function(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:
+    from ..compiled_function import CompiledFunction
+    from ..flatten_args import callable_name
 
-    return Frame(function, name_of(function), fullgraph, limit, mode, dynamic)
+    return CompiledFunction(function, callable_name(function), fullgraph, limit, mode, dynamic)

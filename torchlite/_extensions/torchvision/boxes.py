@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..provided import require
+from ..op_spec import require
 
 
 def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
@@ -30,10 +30,10 @@ def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
     boxes = dets.detach().cpu()
     boxes = (boxes.float() if boxes.dtype.itemsize < 4 else boxes).numpy()
     order = scores.detach().cpu().sort(stable=True, descending=True)[1].numpy()
-    return torch.from_numpy(_kept(boxes[order], order, iou_threshold)).to(dets.device)
+    return torch.from_numpy(_suppress(boxes[order], order, iou_threshold)).to(dets.device)
 
 
-def _kept(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndarray:
+def _suppress(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndarray:
     """Of boxes in the order of their scores those that stay, by their numbers in `order`."""
     x1, y1, x2, y2 = np.ascontiguousarray(boxes.T)
     areas = (x2 - x1) * (y2 - y1)
@@ -57,19 +57,19 @@ def box_iou_rotated(boxes1: Any, boxes2: Any) -> Any:
 
     first, second = (b.detach().cpu().double().numpy() for b in (boxes1, boxes2))
     one, two = np.broadcast_arrays(first[:, None], second[None, :])
-    shared = _shared_area(one, two)
+    shared = _intersection_area(one, two)
     areas = one[..., 2] * one[..., 3] + two[..., 2] * two[..., 3]
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.where(shared > 0, shared / (areas - shared), 0)
     return torch.from_numpy(found).to(boxes1.device, boxes1.dtype if boxes1.is_floating_point() else torch.float32)
 
 
-def _shared_area(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+def _intersection_area(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """The area that two turned boxes share: that of the polygon of corners inside the other and crossings of edges."""
     offset = (one[..., :2] + two[..., :2])[..., None, :] / 2
     corners = [_corners(box) - offset for box in (one, two)]
-    inside = [_within(corners[i], corners[1 - i]) for i in (0, 1)]
-    crossings, crossed = _crossings(*corners)
+    inside = [_points_in_box(corners[i], corners[1 - i]) for i in (0, 1)]
+    crossings, crossed = _edge_intersections(*corners)
     points = np.concatenate([*corners, crossings], axis=-2)
     valid = np.concatenate([*inside, crossed], axis=-1)
     count = valid.sum(-1)
@@ -93,7 +93,7 @@ def _corners(box: np.ndarray) -> np.ndarray:
     return box[..., None, :2] + np.stack([-across - along, across - along, across + along, along - across], -2)
 
 
-def _within(points: np.ndarray, box: np.ndarray) -> np.ndarray:
+def _points_in_box(points: np.ndarray, box: np.ndarray) -> np.ndarray:
     """Which of some points (..., P, 2) lie in a box (..., 4, 2), its edge included."""
     start, across, along = box[..., 0, :], box[..., 1, :] - box[..., 0, :], box[..., 3, :] - box[..., 0, :]
     away = points - start[..., None, :]
@@ -105,7 +105,7 @@ def _within(points: np.ndarray, box: np.ndarray) -> np.ndarray:
     return inside
 
 
-def _crossings(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _edge_intersections(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the edges of two boxes cross (..., 16, 2), and which of these do."""
     start1, start2 = one[..., :, None, :], two[..., None, :, :]
     way1 = np.roll(one, -1, axis=-2)[..., :, None, :] - start1

@@ -20,30 +20,30 @@ from .._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
-from ._recording import Recorder, recorder
+from ._op_recorder import OpRecorder, current_recorder
 
 __all__ = [
     "ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_innermost_proxy_mode", "get_proxy_mode", "make_fx",
     "maybe_disable_thunkify", "maybe_enable_thunkify", "py_sym_types",
 ]  # fmt: skip
 
-ProxyTorchDispatchMode = Recorder
+ProxyTorchDispatchMode = OpRecorder
 py_sym_types = (SymInt, SymFloat)
 
 
-def get_proxy_mode() -> Recorder | None:
+def get_proxy_mode() -> OpRecorder | None:
     """The mode of the trace that is being recorded; None where there is none."""
-    return recorder()
+    return current_recorder()
 
 
 get_innermost_proxy_mode = get_proxy_mode
 
 
 @contextlib.contextmanager
-def disable_proxy_modes_tracing() -> Iterator[Recorder | None]:
+def disable_proxy_modes_tracing() -> Iterator[OpRecorder | None]:
     """Within it, nothing is recorded."""
-    found = recorder()
-    with showing([item for item in stack.items if not isinstance(item, Recorder)]):
+    found = current_recorder()
+    with showing([item for item in stack.items if not isinstance(item, OpRecorder)]):
         yield found
 
 
@@ -59,7 +59,7 @@ def maybe_enable_thunkify() -> Iterator[None]:
     yield
 
 
-class _Traced:
+class _MakeFxTrace:
     """One run of a function, recorded."""
 
     @restores_modes
@@ -67,7 +67,7 @@ class _Traced:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.held: dict[int, str] = {}
         leaves, self.spec = pytree.tree_flatten(args)
-        self.recorder = Recorder(self.graph, self._constant, whole=True, decompositions=table)
+        self.recorder = OpRecorder(self.graph, self._constant, whole=True, decompositions=table)
         self.recorder.decomposing = not pre_dispatch
         self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
         self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
@@ -169,11 +169,11 @@ def make_fx(
 
     @functools.wraps(f)
     def wrapped(*args: Any) -> GraphModule:
-        traced = _Traced(f, args, table, pre_dispatch)
+        traced = _MakeFxTrace(f, args, table, pre_dispatch)
         if tracing_mode == "symbolic":
-            from ._sizes import with_sizes
+            from ._symbolic_make_fx import insert_size_nodes
 
-            with_sizes(traced, args, lambda others: _Traced(f, others, table, pre_dispatch))
+            insert_size_nodes(traced, args, lambda others: _MakeFxTrace(f, others, table, pre_dispatch))
         return traced.module()
 
     return wrapped

@@ -10,7 +10,7 @@ from typing import Any
 import torchlite as torch
 
 from ...nn.modules.module import Module
-from .._codegen import _from_trace
+from .._codegen import _source_comment
 from .._compatibility import compatibility
 from ..graph_module import GraphModule, _get_attr
 from ..node import Node, _format_arg, _get_qualified_name
@@ -180,7 +180,7 @@ class FxGraphDrawer:
             parts.append(f"num_users={len(node.users)}")
         parts += self._tensor_meta_to_label(node.meta.get("tensor_meta"))
         if self._shows_place and node.stack_trace is not None:
-            parts.append(_escaped(_from_trace(node.stack_trace)))
+            parts.append(_escaped(_source_comment(node.stack_trace)))
         return "{" + "|".join(parts) + r"\n}"
 
     def _arguments(self, node: Node) -> list[str]:

@@ -130,7 +130,7 @@ class _Splitter:
             env[node] = made
 
 
-class _Base:
+class _RootModule:
     """The module around: inputs, attributes, and calls of the partitions."""
 
     def __init__(self, splitter: _Splitter, keep_names: bool) -> None:
@@ -208,7 +208,7 @@ def split_module(
     for name in ordered:
         splitter.take_inputs(splitter.partitions[name], keep_original_input_name)
     splitter.copy_nodes(bool(keep_original_node_name), qualname_map)
-    base = _Base(splitter, bool(keep_original_node_name))
+    base = _RootModule(splitter, bool(keep_original_node_name))
     for node in m.graph.nodes:
         if node.op == "placeholder" or node.op == "get_attr" and not keep_original_order:
             base.outer(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlite._aten.running import record_of
+from torchlite._aten.overload_impl import record_for_library_name
 
 from .._dispatch import RULES, Call, Rule, Way, is_dtensor
 
@@ -30,7 +30,7 @@ def register_sharding(op: Any) -> Callable:
 
     def declare(function: Callable) -> Callable:
         for overload in overloads:
-            record = record_of(overload._opname)
+            record = record_for_library_name(overload._opname)
             if record is None or record.is_implicit:
                 raise NotImplementedError(f"register_sharding: {overload} is no op of its own in torchlite")
             before = RULES.get(record.name)

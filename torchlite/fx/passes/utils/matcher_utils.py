@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...._library.overloads import OpOverload
+from ...._library.op_overload import OpOverload
 from ...._tensor import Tensor
 from ..._compatibility import compatibility
 from ...graph import Graph

@@ -1,0 +1,167 @@
+"""The ops that a program out of a file may name, whatever the file's format: the one list for all of them.
+
+A name is looked up among records, never among attributes: an op is an overload that PyTorch's library declares, one of
+torchlite's own records, or an op that the user registered. Whatever else `torch.ops` has is no op.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._library.library_op import DEFINED
+from .._library.op_overload import OpOverload, OpOverloadPacket
+from .._types.checked_callable import CheckedCallable
+from . import TORCHLITE_NAMESPACE, ops
+from .overload_packet import AtenOverload
+from .recorded_schemas import schema_entries
+
+# Ops of the library that read or change more than their arguments: they open files, or set the random numbers that
+# the host draws. A program may draw such numbers.
+REFUSED_OPS = frozenset(("from_file", "manual_seed", "seed", "initial_seed"))
+
+
+def allowed_packet(space: str, name: str) -> OpOverloadPacket | None:
+    """The op of a library's name; None for what is no op, or none that a file's program may call."""
+    if space == "profiler":
+        space = ops.profiler.name  # which declares its ops
+    if space == "aten" and name in REFUSED_OPS or not name.isidentifier():
+        return None
+    found = DEFINED.get((space, name))
+    if found is None and (space == TORCHLITE_NAMESPACE or space == "aten" and schema_entries(name)):
+        found = getattr(getattr(ops, space), name, None)
+    return found if isinstance(found, OpOverloadPacket) and found._namespace == space else None
+
+
+def allowed_overload(space: str, name: str, overload: str) -> OpOverload | None:
+    """An overload of such an op; None where it has none of this name."""
+    packet = allowed_packet(space, name)
+    if packet is None or overload not in packet.overloads():
+        return None
+    found = getattr(packet, overload)
+    return found if isinstance(found, OpOverload) else None
+
+
+# -- what an op of a program may repeat ----------------------------------------------------------
+
+# Whole numbers by which ops repeat their work, or make tensors, whatever their inputs' sizes are: the most of each.
+_COUNTS: dict[str, tuple[str, int]] = {
+    **{
+        f"special_{name}": ("n", 1 << 12)
+        for name in (
+            "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
+            "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
+            "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l "
+            "legendre_polynomial_p"
+        ).split()
+    },
+    "mvlgamma": ("p", 1 << 12), "special_multigammaln": ("p", 1 << 12),
+    **dict.fromkeys(("tensor_split", "hsplit", "vsplit", "dsplit"), ("sections", 1 << 20)),
+}  # fmt: skip
+COUNT_ARGUMENTS = frozenset(name for name, (number, _) in _COUNTS.items() if number != "sections")
+_COMBINATORIAL_OPS = 1 << 22  # elements of what `combinations` may give
+# Lists of tensors whose length an op's work grows with by its cube, and the longest.
+_CHAINS = {"chain_matmul": ("matrices", 200), "linalg_multi_dot": ("tensors", 200)}
+_SPLIT_OPS = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
+
+
+def check_split_count(tensor: Any, count: int) -> None:
+    """RuntimeError where a tensor is to become more pieces than there are bytes behind it, and than a million."""
+    if count > 1 << 20 and count > tensor.untyped_storage().nbytes():
+        raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
+
+
+def _largest_value(value: Any) -> Any:
+    """A number, or the largest of a tensor."""
+    if isinstance(value, Tensor) and value.numel() and value.device.type != "meta" and not value.is_complex():
+        return value.detach().max().item()
+    return value
+
+
+def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, **_: Any) -> None:
+    count = self.numel() + (r - 1 if with_replacement else 0)
+    if r > 1 << 10 or 0 < r <= count and math.comb(count, r) * r > _COMBINATORIAL_OPS:
+        raise RuntimeError(f"aten::combinations: a program may ask for {_COMBINATORIAL_OPS} elements at most, and not for r={r}")
+
+
+def _count_check_for(overload: OpOverload) -> Any:
+    """The check of the whole numbers that repeat an overload's work: a function of arguments and keywords. None
+    for overloads that have no such numbers.
+    """
+    name = overload._opname
+    if overload.namespace != "aten" or name not in (*_COUNTS, *_CHAINS, *_SPLIT_OPS, "combinations"):
+        return None
+    places = [argument.name for argument in overload._schema.positional]
+    if name == "combinations":
+        return lambda args, kwargs: _check_combinations(**dict(zip(places, args, strict=False)) | kwargs)
+    if name in _CHAINS:
+        listed, longest = _CHAINS[name]
+
+        def check_length(args: tuple, kwargs: dict[str, Any]) -> None:
+            count = len((dict(zip(places, args, strict=False)) | kwargs).get(listed, ()))
+            if count > longest:
+                raise RuntimeError(f"{overload.name()}: a program may give {longest} {listed} at most, but got {count}")
+
+        return check_length
+    if name in _SPLIT_OPS:
+
+        def check(args: tuple, kwargs: dict[str, Any]) -> None:
+            given = dict(zip(places, args, strict=False)) | kwargs
+            tensor, dim, step = given.get("self"), given.get("dim", 0), given.get("split_size", 1)
+            shape = getattr(tensor, "shape", ())
+            if isinstance(dim, int) and -len(shape) <= dim < len(shape) and isinstance(step, int) and step > 0:
+                chunks = given.get("chunks", shape[dim])
+                check_split_count(tensor, min(shape[dim], chunks) // step if shape[dim] else chunks)
+
+        return check
+    counted, most = _COUNTS[name]
+
+    def check_count(args: tuple, kwargs: dict[str, Any]) -> None:
+        given = dict(zip(places, args, strict=False)) | kwargs
+        number = given.get(counted)
+        if counted == "sections" and number is None:  # places, where the tensor has a dimension
+            sections = given.get("tensor_indices_or_sections")
+            number = sections if getattr(sections, "ndim", 1) == 0 else None
+        number = _largest_value(number)
+        if isinstance(number, (int, float)) and not number <= most:  # NaN hides the others of a tensor
+            raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
+
+    return check_count
+
+
+def limit_run(overload: OpOverload, run: Any) -> Any:
+    """What computes an overload for a program, as far as whole numbers that it repeats its work by are bounded."""
+    check = _count_check_for(overload)
+    if check is None:
+        return run
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return run(*args, **kwargs)
+
+    return checked
+
+
+class BoundedOverload(CheckedCallable, AtenOverload):
+    """An overload in the graph of a file: whole numbers that it repeats its work by are bounded."""
+
+    def __init__(self, plain: AtenOverload) -> None:
+        super().__init__(plain.overloadpacket, plain._overloadname, plain.entry)  # type: ignore[arg-type]
+        self.plain, self.check = plain, _count_check_for(plain)  # type: ignore[method-assign]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self.check(args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return bounded_overload, (self.plain,)
+
+
+@functools.cache
+def bounded_overload(overload: OpOverload) -> OpOverload:
+    """An overload as the graph of a file has it."""
+    if isinstance(overload, AtenOverload) and _count_check_for(overload) is not None:
+        return BoundedOverload(overload)
+    return overload

@@ -1,0 +1,146 @@
+"""The overloads of PyTorch's library: each is called by its schema, and finds what runs it at its first call."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.interceptors import torch_dispatch_classes, stack
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.arg_parser import NUMBERS_AS_TENSORS
+from .._dispatch.tracing import TRACES, trace_function
+from .._library.op_overload import OpOverload, OpOverloadPacket
+from .._library.function_schema import FunctionSchema
+from .._library.tags import Tag
+from .._settings.cached import cached_property
+from .recorded_schemas import SchemaEntry, schema_entries
+
+_TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
+
+
+class AtenOverload(OpOverload):
+    """An overload of PyTorch's library: `torch.ops.aten.add.Tensor`."""
+
+    def __init__(self, packet: AtenPacket, name: str, entry: SchemaEntry) -> None:
+        super().__init__(packet, name)
+        self.entry = entry
+        self.is_implicit = entry.is_implicit
+        self._run: Any = None  # what computes it, once it was called
+        self._plain: Any = None  # the same, for arguments of which none has a class with a say in it
+        self._by_position = False  # whether that takes no keyword for an argument that has a position
+
+    @cached_property
+    def _schema(self) -> FunctionSchema:
+        """The overload's schema: PyTorch's argument names and types."""
+        return FunctionSchema(self.name() + self.entry.text)
+
+    @cached_property
+    def tags(self) -> list:
+        """What `torch.Tag` says of the overload."""
+        return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
+            return found
+        if GLOBALS["INTERCEPTORS"] and stack.items and not self.is_implicit:
+            top = stack.items[-1]
+            if top.intercepts_overloads:
+                return top.overload(self, args, kwargs)
+        run = self._run or self._found()
+        try:
+            if kwargs and self._by_position:
+                args, kwargs = self._schema.placed(args, kwargs)
+            return run(*args, **kwargs)
+        except (TypeError, AttributeError, ValueError, IndexError):
+            self._schema.bind(args, kwargs, self.accepts_scalars)  # which says what does not fit the schema
+            raise
+
+    @property
+    def accepts_scalars(self) -> bool:
+        """Whether a Python number may stand where the schema has a tensor."""
+        return self._opname in NUMBERS_AS_TENSORS
+
+    @property
+    def _op(self) -> Any:
+        return self.__call__
+
+    op = _op
+
+    def redispatch(self, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The op: there are no dispatch keys to leave out."""
+        return self(*args, **kwargs)
+
+    def _found(self) -> Any:
+        from .overload_impl import find_implementation
+
+        run, self._by_position = find_implementation(self)
+        self._plain = run
+        if not self.is_implicit:
+            record = getattr(run, "op", None)
+            run = run if record is not None and not record.is_implicit else self._seen(run, record is not None)
+        self._run = run
+        return run
+
+    def _seen(self, run: Any, has_record: bool) -> Any:
+        """What computes the op where no class of an argument with `__torch_dispatch__` does. A record whose result gets
+        a history runs all the same: its parts come to the class, and have theirs.
+        """
+
+        @functools.wraps(run)
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            values = (*args, *kwargs.values())
+            classes = tuple(cls for cls in torch_dispatch_classes(values) if not cls._takes_records)
+            if classes and not (has_record and MODE.grad and call._any_requires_grad(values)):
+                return classes[0].__torch_dispatch__(self, classes, args, kwargs)
+            return run(*args, **kwargs)
+
+        return seen
+
+
+class AtenPacket(OpOverloadPacket):
+    """A name of PyTorch's library with its overloads: `torch.ops.aten.add`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, None)
+        self._entries = schema_entries(name)
+        self._schema_of = lambda overload: getattr(self, overload)._schema
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__") or name not in self._entries:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        # Of threads that meet here all get the object of the first one.
+        made = self._overloads.setdefault(name, AtenOverload(self, name, self._entries[name]))
+        return self.__dict__.setdefault(name, made)
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads that there are."""
+        return list(self._entries)
+
+    def __iter__(self) -> Any:
+        return iter(self._entries)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._entries]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
+            return found
+        return self.resolved(args, kwargs)(*args, **kwargs)
+
+    def resolved(self, args: tuple, kwargs: dict) -> AtenOverload:
+        """The first overload whose schema a call fits. RuntimeError, with what each says, where none does."""
+        found: list[AtenOverload] = [getattr(self, name) for name in self._entries]
+        if len(found) == 1:
+            return found[0]
+        words = []
+        for overload in found:
+            try:
+                overload._schema.bind(args, kwargs, overload.accepts_scalars)
+            except RuntimeError as error:
+                words.append(str(error))
+                continue
+            return overload
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(words)
+        )

@@ -1,0 +1,243 @@
+"""How a record's call is called in PyTorch's library: the overload that its values fit, and its arguments there.
+
+Values go to a schema's arguments by their names (`input` is `self`), the rest by their order; what a schema has no
+argument for has to be at its default. The first overload that all fits is taken, as PyTorch's parser does. Of a `whole`
+call it is the one that programs call, else the one below autograd, which is not written in others where there is one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.op_record import Op
+from .._library.function_schema import Argument, FunctionSchema
+from .._types.dtypes import bool_, complex64, float64, int64
+from .recorded_schemas import schema_entries
+
+# Records whose name is not the library's.
+_RECORDS = {
+    "_where": "where", "_where_method": "where", "var_correction": "var", "std_correction": "std", "max_dim": "max",
+    "min_dim": "min", "_copy": "copy", "_fill": "fill",
+    "_masked_fill_tensor": "masked_fill", "_masked_fill": "masked_fill",
+    "_clamp_tensors": "clamp", "_clamp_scalars": "clamp", "_lerp_tensor": "lerp", "_lerp_scalar": "lerp",
+    "median_dim": "median", "median_all": "median", "nanmedian_dim": "nanmedian", "nanmedian_all": "nanmedian",
+    "_var_mean": "var_mean", "_std_mean": "std_mean", "vector_norm_core": "linalg_vector_norm",
+    "nonzero_indices": "nonzero", "_im2col": "im2col", "_col2im": "col2im", "_filled": "full", "_new": "empty",
+    "_torch_dropout": "dropout", "_torch_alpha_dropout": "alpha_dropout", "logsigmoid": "log_sigmoid",
+    "_torch_feature_dropout": "feature_dropout", "_torch_feature_alpha_dropout": "feature_alpha_dropout",
+    "_gelu_backward": "gelu_backward", "_silu_backward": "silu_backward", "_mish_backward": "mish_backward",
+    "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
+    "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
+    "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
+    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r", "_unique_and_all": "_unique2",
+    "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
+}  # fmt: skip
+# Values of arguments that a record does not have: of the op that it is.
+_GIVEN: dict[str, dict[str, Any]] = {
+    "_softmax": {"half_to_float": False}, "_log_softmax": {"half_to_float": False},
+    "_floor_divide": {"rounding_mode": "floor"}, "_trunc_divide": {"rounding_mode": "trunc"},
+}  # fmt: skip
+_ADAPT_VALUES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
+_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex64}
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_UNFIT: Any = object()
+
+
+@functools.cache
+def library_names(op: Op, whole: bool = False) -> tuple[str, ...]:
+    """The names that a record's op has in PyTorch's library, the likeliest first."""
+    public = [_ADAPT_VALUES.get(space, "") + name for space, _, name in (alias.rpartition(".") for alias in op.alias.split())]
+    inner = _RECORDS.get(op.name, op.name)
+    names = [op.name, *public, inner, op.name.removeprefix("_")] if whole else [inner, *public]
+    return tuple(dict.fromkeys(name for name in names if schema_entries(name)))
+
+
+@functools.cache
+def _candidate_overloads(op: Op, name: str, whole: bool) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
+    """The overloads of a name, each with the place of the record's parameter for each argument, and the places that
+    are left.
+    """
+    from . import ops
+
+    packet = getattr(ops.aten, name)
+    found = []
+    for which in packet.overloads():
+        overload = getattr(packet, which)
+        schema = overload._schema
+        if overload.entry.is_script or any(a.is_write and a.kwarg_only for a in schema.arguments):
+            continue
+        found.append((overload, *_parameter_positions(op, schema)))
+    return sorted(found, key=lambda entry: (entry[0].is_implicit and not whole, len(entry[1])))
+
+
+def _parameter_positions(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Argument, int | None]], list[int]]:
+    by_name = {p.name.rstrip("_"): place for place, p in enumerate(op.params)}
+    taken: dict[int, int] = {}
+    for position, argument in enumerate(schema.arguments):
+        place = by_name.get(argument.name)
+        if place is None and argument.name == "self":
+            place = by_name.get("input")
+        if place is not None:
+            taken[position] = place
+    left = [place for place, p in enumerate(op.params) if place not in taken.values() and not p.kwonly]
+    for position, argument in enumerate(schema.arguments):
+        if position in taken or argument.kwarg_only or not left:
+            continue
+        if not argument.has_default:
+            taken[position] = left.pop(0)
+        elif position in left:  # under another name: an `end` is a `stop`
+            left.remove(position)
+            taken[position] = position
+    rest = [place for place in range(len(op.params)) if place not in taken.values()]
+    return [(argument, taken.get(position)) for position, argument in enumerate(schema.arguments)], rest
+
+
+def to_library_argument(value: Any, argument: Argument, reads: bool = True) -> Any:
+    """A value as the library's argument has it; of a tensor of one element a number where it `reads`."""
+    kind = argument.type
+    base, several = kind.base, any(s.startswith("[") for s in kind.suffixes)
+    if several and base != "Tensor":
+        if value is None:
+            return [] if argument.has_default and "?" not in kind.suffixes else None
+        if isinstance(value, (tuple, list)):
+            value = list(value)
+            return [float(v) for v in value] if base == "float" else value
+        return [value] * argument.N if argument.N else value
+    if several and isinstance(value, (tuple, list)):
+        return list(value)
+    if base == "float" and type(value) is int:
+        return float(value)
+    if base == "int" and isinstance(value, str) and argument.name == "reduction":
+        return REDUCTIONS.get(value, value)
+    if reads and base in ("int", "SymInt", "bool") and isinstance(value, call.Tensor) and not value.ndim:
+        return value.item()
+    if base == "bool" and isinstance(value, int):
+        return bool(value)
+    if base == "ScalarType" and isinstance(value, type):
+        return _PYTHON_TYPES.get(value, value)
+    return value
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        isinstance(value, (int, float, str, bool, tuple, list)) and type(value) is type(default) and value == default
+    )
+
+
+def _same_default(value: Any, own: Any, argument: Argument) -> bool:
+    """Whether a value is the record's default, and the library's but for its type: `1.0` for `1`, `()` for `None`."""
+    if not argument.has_default or not _is_default(value, own):
+        return False
+    if argument.type.base == "Scalar" and isinstance(value, (int, float)):
+        return bool(value == argument.default_value)
+    return value == () and argument.default_value is None
+
+
+def _adapt_scatter(input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> list:
+    """A number is a value, not a source."""
+    number = value is None and isinstance(src, (int, float, complex))
+    return [input, dim, index, None, src, reduce] if number else [input, dim, index, src, value, reduce]
+
+
+def _adapt_random(input: Any, start: Any, end: Any, generator: Any) -> list:
+    """One bound is the upper one."""
+    upper = end is ... and start is not None
+    return [input, None, start, generator] if upper else [input, start, end, generator]
+
+
+def _adapt_extreme(input: Any, dim: Any, keepdim: Any, other: Any) -> list:
+    """A tensor is another one, not a dimension."""
+    return [input, None, keepdim, dim] if isinstance(dim, call.Tensor) else [input, dim, keepdim, other]
+
+
+def _adapt_tensor_split(input: Any, places: Any, dim: Any, indices: Any, sections: Any, tensor: Any) -> list:
+    """A number of parts, places to cut at, or a tensor of either."""
+    given = [indices, sections, tensor]
+    if places is not None:
+        given[2 if isinstance(places, call.Tensor) else 1 if isinstance(places, int) else 0] = places
+    return [input, None, dim, *given]
+
+
+# How values of records go to their parameters before these are matched.
+_ARRANGED: dict[str, Callable[..., list]] = {
+    "scatter": _adapt_scatter, "random_": _adapt_random, "max": _adapt_extreme, "min": _adapt_extreme,
+    "tensor_split": _adapt_tensor_split,
+}  # fmt: skip
+
+MatchedOverload = tuple[Any, tuple, dict]
+# Of ops on a number and a tensor: the overload, and which values it has in which order.
+_SCALAR_FIRST_OPS = {
+    "mul": ("mul.Tensor", 1, 0), "add": ("add.Tensor", 1, 0), "_add": ("add.Tensor", 1, 0),
+    "sub": ("rsub.Scalar", 1, 0), "_sub": ("rsub.Scalar", 1, 0),
+}  # fmt: skip
+
+
+def _aten(name: str) -> Any:
+    from . import ops
+
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(ops.aten, packet), overload)
+
+
+def match_overload(op: Op, values: list, writes: bool = False, whole: bool = False) -> MatchedOverload | None:
+    """The library's overload for a record's call on bound values, with its arguments there; None where none fits."""
+    other = _SCALAR_FIRST_OPS.get(op.name)
+    if other and not writes and not isinstance(values[0], call.Tensor):
+        target, first, second = other
+        if all(_is_default(value, p.default) for value, p in zip(values[2:], op.params[2:], strict=True)):
+            return _aten(target), (values[first], values[second]), {}
+    arranged = _ARRANGED.get(op.name)
+    values = values if arranged is None else arranged(*values)
+    for name in library_names(op, whole):
+        if writes and not (name.endswith("_") and not name.endswith("__")):
+            name += "_"
+        if not schema_entries(name):
+            continue
+        given = {} if whole else _GIVEN.get(op.name, {})
+        for reads in (False, True):
+            for overload, places, rest in _candidate_overloads(op, name, whole):
+                bound = _bind_overload(op, overload, places, rest, values, given, reads)
+                if bound is not None:
+                    return overload, *overload._schema.call_form(bound)
+            if whole or not any(isinstance(value, call.Tensor) and not value.ndim for value in values):
+                break
+    return None
+
+
+def _bind_overload(
+    op: Op, overload: Any, places: list, rest: list[int], values: list, given: dict[str, Any], reads: bool
+) -> list | None:
+    """The values of an overload's arguments; None where they do not fit. Tensors of one element are numbers where it
+    `reads`.
+    """
+    if any(not _is_default(values[place], op.params[place].default) for place in rest):
+        return None
+    bound = []
+    for argument, place in places:
+        if place is None:
+            value = given.get(argument.name, argument.default_value if argument.has_default else _UNFIT)
+        else:
+            value = values[place]
+            unset = value is None and argument.has_default and "?" not in argument.type.suffixes[:1]
+            if unset or _same_default(value, op.params[place].default, argument):
+                value = argument.default_value
+            value = to_library_argument(value, argument, reads)
+        if value is _UNFIT or not _has_argument_type(value, argument, overload.accepts_scalars):
+            if place is None or not argument.has_default or not _is_default(values[place], op.params[place].default):
+                return None
+            value = argument.default_value
+        bound.append(value)
+    return bound
+
+
+def _has_argument_type(value: Any, argument: Argument, numbers: bool) -> bool:
+    if argument.type.base in ("Layout", "MemoryFormat", "ScalarType") and value == argument.default_value:
+        return True
+    if numbers and argument.type.text == "Tensor" and isinstance(value, (int, float, complex)):
+        return True
+    if isinstance(value, call.Tensor) and argument.type.base != "Tensor":
+        return False
+    return argument.type.holds(value)

@@ -1,0 +1,63 @@
+"""Which arrays of a program lie in one memory, what of it is written, and what is seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .pointwise_fusion import without_layout_wrapper, is_ufunc
+from .side_effects import is_pure
+from .program_ir import Layouts, Program, Slot, Step
+
+
+class AliasAnalysis:
+    """What becomes of the memory of a program's slots. place: numbers that slots in one memory have in common."""
+
+    def __init__(self, program: Program, place: dict[int, int]) -> None:
+        self.place = place
+        seen = {*program.outputs, *program.inputs, *program.constants, *program.held}
+        self.written: set[int] = set()
+        for step in program.steps:
+            seen.update(slot.number for _, slot in step.grads if slot is not None)
+            if step.name == "_cow_clone" or step.kind != "kernel":  # who has it in common writes nothing that we see
+                seen.update((*step.uses(), *step.makes()))
+            if not is_pure(step):
+                self.written.update(map(self.of, step.uses()))
+        self.seen = set(map(self.of, seen))
+
+    def of(self, number: int) -> Any:
+        """The memory of a slot; what is not known is one of its own."""
+        return self.place.get(number, (number,))
+
+    def is_plain(self, number: int) -> bool:
+        """Whether nobody outside gets a slot's memory, and nothing writes into it but what made it."""
+        return number in self.place and self.of(number) not in self.seen | self.written
+
+    def is_view(self, step: Step) -> bool:
+        """Whether what a step makes lies in memory that it reads."""
+        given = set(map(self.of, step.uses()))
+        return any(self.of(n) in given for n in step.makes())
+
+
+def reuse_buffers(program: Program, layouts: Layouts, place: dict[int, int]) -> Program:
+    """Have ufuncs write their results over an operand whose memory nothing needs any more. What is seen from outside
+    gets memory of its own.
+    """
+    memory = AliasAnalysis(program, place)
+    last = {memory.of(n): at for at, step in enumerate(program.steps) for n in (*step.uses(), *step.makes())}
+    steps = []
+    for at, step in enumerate(program.steps):
+        dying = [n for n in step.uses() if last[memory.of(n)] == at and memory.is_plain(n)]
+        target = next((n for n in dying if _can_write_into(step, n, layouts)), None)
+        if target is not None and memory.of(step.out.number) not in memory.seen:
+            step = replace(step, kwargs={"out": Slot(target)})
+        steps.append(step)
+    return replace(program, steps=steps)
+
+
+def _can_write_into(step: Step, target: int, layouts: Layouts) -> bool:
+    """Whether a step can write into a slot."""
+    if step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(without_layout_wrapper(step.kernel), "plain"):
+        return False  # an engine's has no `out`
+    made, given = layouts.get(step.out.number), layouts.get(target)
+    return made is not None and made == given and made[2] and made[0] != ()

@@ -1,0 +1,493 @@
+"""One call of a function, run as it is written and recorded kernel by kernel."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from torchlite._device.generators import THREADS_WITH_COPIES, original_engine
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.call import Parameter, Tensor
+from torchlite._dispatch.autograd_graph import base_of, view_kind_of, root_meta_of
+from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
+from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
+from torchlite._settings.compiler_state import THREAD_STATE
+from torchlite._types.devices import device
+from torchlite._types.dtypes import dtype
+from torchlite._types.layouts import layout, memory_format
+from torchlite.optim.lbfgs import LBFGS
+from torchlite.optim.optimizer import HOOKS_OF_STEPS, Optimizer
+
+from .captured_backward import ANYTHING as _ANYTHING
+from .captured_backward import GraphBoundary
+from .side_effects import is_pure, only_mutates_args
+from .lazy_scalars import LazyScalar, LazyItemArray, is_returned, to_number
+from .exc import Unsupported
+from .array_ids import ArrayIds
+from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
+from .warning_replay import WarningRecorder
+from .flatten_args import flatten_result
+from .guards import SIMPLE_TYPES, ReachableState, is_known_module
+from .side_effect_monitor import SideEffectMonitor, user_location
+
+# What kernels get besides arrays.
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
+              type(Ellipsis), type)  # fmt: skip
+# Elements of an array up to which Python may look at it, and a constant may have.
+_READ, _CONSTANT = 1 << 12, 1 << 16
+
+
+def _is_importing(frame: Any) -> bool:
+    """Whether a frame is part of an import: finders of modules may be written in Python."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Capture(KernelRecorder):
+    """The recorder of a call. outside: the tensors that exist before it."""
+
+    def __init__(self, table: Any, outside: list, state: ReachableState) -> None:
+        super().__init__(table)
+        self.outside, self.state = outside, state
+        self.place = ""
+        self._modules = len(sys.modules)
+        self.loads = False  # whether modules were loaded before it failed, or one just then
+        self.steps: list[Step] = []
+        self.names = ArrayIds()
+        self.count = 0  # of slots
+        self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
+        self.constants: dict[int, Any] = {}
+        self.lasting = {id(held.place) for held in state.held}  # containers that were there before
+        self.changes = False  # whether the call changed objects that live on
+        self.is_open = True  # whether the program's own code still runs
+        self.writes = False  # whether anything was written or drawn, which no later miss could take back
+        self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
+        self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
+        self.elements: list[Any] = []  # numbers that were given out, and nobody has looked at; with their slots
+        self.watcher = SideEffectMonitor(state.codes, self)
+        self.inputs = [self.new_slot(t._data).number for t in outside]
+        # The gradients that tensors have before, which may die, and how these lie in memory.
+        self.first_grads = [None if t.grad is None else weakref.ref(t.grad) for t in outside]
+        self.gradients = [None if t.grad is None else t.grad._data.strides for t in outside]
+        for i, grad in enumerate([t.grad for t in outside]):
+            if grad is not None and grad._data.__class__ is table.array:
+                # Gradients that are there have numbers of their own: most programs never look at them.
+                if not self.is_known(grad._data):
+                    self.names.give(grad._data, -1 - i)
+        self.owners = set(self.names.memory.values())
+
+    def fail_at(self, why: str, place: str) -> None:
+        """Fail at a line of the program."""
+        if self.failure is None:
+            self.place = place
+        self.fail(why)
+
+    def fail(self, why: str) -> None:
+        if self.failure is None:
+            self.place = self.place or user_location(sys._getframe(1), self.state.codes)
+            self.loads = len(sys.modules) > self._modules or _is_importing(sys._getframe(1))
+        super().fail(why)
+
+    # -- arrays and slots ----------------------------------------------------------------------
+
+    def new_slot(self, raw: Any) -> Slot:
+        """A slot for an array that was just made; the array's name from here on."""
+        self.names.give(raw, self.count)
+        self.count += 1
+        return Slot(self.count - 1)
+
+    def is_known(self, raw: Any) -> bool:
+        """Whether an array has a slot."""
+        return id(raw) in self.names.slots
+
+    def slot(self, raw: Any) -> Slot:
+        """The slot of an array. Unrecordable where nobody knows where it comes from."""
+        number = self.names.slots.get(id(raw))
+        if number is not None:
+            return Slot(number)
+        made, constant = self.made.get(id(raw), (None, None))
+        if made is not raw:
+            raise UnrecordableError("it computes beside the kernels of its device")
+        found = self.new_slot(raw)
+        self.constants[found.number] = constant
+        return found
+
+    def keep_constant(self, tensor: Any) -> None:
+        """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
+        self.record_constant_array(tensor._memory)
+
+    def record_constant_array(self, raw: Any) -> None:
+        is_ours = raw.__class__ is self.table.array
+        if (
+            not (is_ours or raw.__class__ is np.ndarray)
+            or self.is_known(raw)
+            or self.names.memory_of(raw) in self.owners
+        ):
+            return
+        if raw.size <= _CONSTANT:
+            self.depth += 1
+            self.made[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy()
+            self.depth -= 1
+
+    def encode_argument(self, value: Any) -> Any:
+        """An argument of a kernel with Slots in the places of arrays."""
+        cls = value.__class__
+        if cls is self.table.array:
+            return self.slot(value)
+        if isinstance(value, LazyScalar):
+            value.look()
+            return to_number(value)
+        if isinstance(value, tuple) or cls is list:
+            items = [self.encode_argument(item) for item in value]
+            return items if cls is list else tuple(items)
+        if cls is slice:
+            return slice(*map(self.encode_argument, (value.start, value.stop, value.step)))
+        if isinstance(value, _CONSTANTS):
+            return value
+        if self.is_known(value):
+            return self.slot(value)
+        if hasattr(value, "manual_seed"):
+            return value
+        raise UnrecordableError(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
+
+    def decode_result(self, result: Any) -> Any:
+        """The Slots of what a kernel returned."""
+        if result is None:
+            return None
+        if result.__class__ in (tuple, list):
+            return tuple([self.decode_result(item) for item in result])
+        if isinstance(result, (bool, int, float, complex, str)):
+            raise UnrecordableError("a kernel answers with a number of Python's")
+        return self.new_slot(result)
+
+    # -- what is recorded ------------------------------------------------------------------------
+
+    def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        if THREADS_WITH_COPIES:
+            args = tuple(map(original_engine, args))
+        given = self.encode_argument(args), {name: self.encode_argument(value) for name, value in kwargs.items()}
+        depends = name in _DATA_DEPENDENT_OPS or name == "_index" and any(map(_is_boolean_index, args[1]))
+        if depends and (self.writes or not self.is_open):
+            when = "after something was written or drawn" if self.writes else "in its backward pass"
+            raise UnrecordableError(f"the shape of what {name} gives depends on elements, {when}")
+        out = None if result is None else self.decode_result(result)
+        step = Step(name, kernel, *given, out, user_location(sys._getframe(3), self.state.codes))
+        self.writes = self.writes or not is_pure(step) and self._has_lasting_effect(step)
+        self.steps.append(step)
+        if depends:
+            # A shape is guarded as elements are: what follows was recorded for this one.
+            for number in step.makes():
+                shape = np.array(self.names.layouts[number][0], np.int64)
+                self.steps.append(Step("shape", None, (Slot(number),), {}, None, kind="read", expected=shape))
+
+    def _has_lasting_effect(self, step: Step) -> bool:
+        """Whether what a step does beside giving results is seen outside of the call."""
+        return not only_mutates_args(step) or any(self.names.memory.get(n) in self.owners for n in step.uses())
+
+    def read(self, raw: Any, found: Any, caller: Any) -> Any:
+        if caller is _ITEM_CODE:
+            frame = sys._getframe(4)
+            own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
+            returned = own and is_returned(frame)
+            if returned or not self.state.asks_for_classes:
+                # A copy: what is returned at the end is what was there when it was asked for.
+                self.slot(raw)
+                return LazyItemArray(found, lambda number: self._element(number, raw, found), returned)
+        self._look(raw, found)
+        return found
+
+    def _look(self, raw: Any, found: Any) -> None:
+        """The elements of an array decide what the program does."""
+        if not self.is_open:
+            raise UnrecordableError("elements are read in its backward pass")
+        if self.writes:
+            raise UnrecordableError("elements are read after something was written or drawn")
+        if raw.size > _READ:
+            raise UnrecordableError("elements are read")
+        self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
+
+    def _element(self, number: Any, raw: Any, found: Any) -> Any:
+        """Give out a number; what is to be called when it is looked at."""
+        if number is None:
+            return lambda: self.note(self._look, raw, found)
+        self.depth += 1
+        kept, clone = self.table.clone(raw), self.table.clone
+        self.depth -= 1
+        step = Step("clone", clone.args[2], (self.slot(raw),), {}, self.new_slot(kept))
+        self.steps.append(step)
+        self.elements.append((number, step.out.number))
+        read = Step("read", None, (step.out,), {}, None, kind="read", expected=np.array(found))
+        is_late = self.writes
+
+        def look() -> None:
+            if self.is_open and self.failure is None:
+                if is_late:
+                    self.fail("elements are read after something was written or drawn")
+                else:
+                    self.steps.insert(1 + next(i for i, one in enumerate(self.steps) if one is step), read)
+
+        return look
+
+    def observe_all(self) -> None:
+        """Something that cannot be seen may use the numbers that were given out."""
+        for number, _ in self.elements:
+            number.look()
+
+    def as_one(self, call: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
+        """An optimizer's step, or a schedule's: what it counts and how it moves is its own, so that a replay calls it
+        too.
+        """
+        given = [*args, *kwargs.values()]
+        if len(given) == 1 and callable(given[0]) and _calls_closure_once(owner):
+            with recording(True):
+                loss = given[0]()
+            self.as_one(call, owner, (), {})
+            return loss
+        if (
+            self.failure is not None
+            or id(owner) not in self.state.leaves
+            or not all(isinstance(value, SIMPLE_TYPES) or id(value) in self.state.leaves for value in given)
+        ):
+            self.fail(f"{owner.__class__.__name__} steps that is not one of the function's own, or with a closure")
+            self.depth += 1
+            try:
+                return call(owner, *args, **kwargs)
+            finally:
+                self.depth -= 1
+        before = [root_meta_of(t).n for t in self.outside], [t._data for t in self.outside]
+        grads = []
+        for i, tensor in enumerate(self.outside):
+            grad = tensor.grad
+            known = self.published.get(i, -1)
+            if known != -1 or not self._has_first_grad(i):
+                slot = None if grad is None else self.slot(grad._data)
+                if known == -1 or known != (None if slot is None else slot.number):
+                    grads.append((i, slot))
+        self.writes, self.depth = True, 1
+        args = tuple([to_number(value) if isinstance(value, LazyScalar) else value for value in args])
+        try:
+            result = call(owner, *args, **kwargs)
+        finally:
+            self.depth = 0
+        if result is not None or any(t._data is not raw for t, raw in zip(self.outside, before[1], strict=True)):
+            self.fail("an optimizer's step that does more than write")
+        for i, tensor in enumerate(self.outside):
+            self.apart[i] = self.apart.get(i, 0) + root_meta_of(tensor).n - before[0][i]
+        method = getattr(owner, call.__name__)
+        self.steps.append(Step(call.__name__, method, args, kwargs, None, kind="object", grads=tuple(grads)))
+        self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
+        return result
+
+    def warned(self, warn: Any, given: tuple, outermost: Any) -> None:
+        """A warning is given, now and by each replay. outermost: the frame that calls the program."""
+        frame = sys._getframe(2)
+        self.steps.append(Step("warn", warn, given, {}, None, user_location(frame, self.state.codes), kind="warning"))
+        self.writes, self.depth = True, 1
+        try:
+            warn(*given, outermost)
+        finally:
+            self.depth = 0
+
+    # -- the call --------------------------------------------------------------------------------
+
+    def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, CapturedCall | None]:
+        """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
+        before = [(t._node, t._data, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
+        versions = [0 if t.grad is None else root_meta_of(t.grad).n for t in self.outside]
+        start = next(SEQUENCE)
+        with self:
+            THREAD_STATE.captures += 1
+            try:
+                with WarningRecorder(self, Capture.run.__code__), self.watcher:
+                    result = function(*args, **kwargs)
+            finally:
+                THREAD_STATE.captures -= 1
+            captured, self.is_open = None, False
+            if self.failure is None:
+                try:
+                    captured = self._finished(result, before, versions, start)
+                except (UnrecordableError, Unsupported) as error:
+                    self.fail(str(error))
+                except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
+                    self.fail(f"its backward pass cannot be recorded: {error}")
+        return self._replace_lazy_scalars(result), captured if self.failure is None else None
+
+    def _replace_lazy_scalars(self, result: Any) -> Any:
+        """The result with Python's own numbers."""
+        if not self.elements:
+            return result
+        try:
+            leaves, rebuild, _ = flatten_result(result, _ANYTHING)
+        except Unsupported:
+            return result
+        finally:
+            numbers, self.elements = self.elements, []
+        result = rebuild([to_number(t) if isinstance(t, LazyScalar) else t for t in leaves])
+        for number, _ in numbers:
+            to_number(number)
+        return result
+
+    def _finished(self, result: Any, before: list, versions: list[int], start: int) -> CapturedCall:
+        for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
+            if tensor._node is not node or tensor._data is not data or _tensor_attributes(tensor) != fields:
+                raise Unsupported("a tensor from outside gets another history, memory or attribute")
+        if not self.state.is_same():
+            self.changes = True
+            raise Unsupported("it changes objects that live on")
+        leaves, rebuild, shape = flatten_result(result, self.state.leaves, self.lasting)
+        results = [self._result(t, leaves) for t in leaves]
+        grads: dict[int, int | None] = {}
+        for i, number in self.published.items():
+            if number is not None and self._has_first_grad(i):
+                if self.first_grads[i] is not None:
+                    raise Unsupported("a gradient is taken away and comes back")
+                grads[i] = None
+        reads = bool(self.apart or self.watcher.reads_gradients)
+        for i, tensor in enumerate(self.outside):
+            grad = tensor.grad
+            if not self._has_first_grad(i):
+                if grad is not None and (grad.__class__ is not Tensor or grad._node is not None):
+                    raise Unsupported("a gradient has a history")
+                number = None if grad is None else self.slot(grad._data).number
+                reads = True
+                if i not in self.published or self.published[i] != number:
+                    grads[i] = number
+        firsts = version_counter_groups(self.outside)
+        bumps = {
+            i: root_meta_of(t).n - n - self.apart.get(i, 0)
+            for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
+            if root_meta_of(t).n != n + self.apart.get(i, 0) and firsts[i] == i
+        }
+        for i, (first, n) in enumerate(zip(self.first_grads, versions, strict=True)):
+            grad = None if first is None else first()
+            if grad is not None and root_meta_of(grad).n != n:
+                bumps[-1 - i] = root_meta_of(grad).n - n
+        boundary = GraphBoundary(self, start)
+        backward = boundary.captured(
+            [t for t in leaves if isinstance(t, Tensor) and t._node is not None and t._node is not LEAF],
+            results,
+            leaves,
+        )
+        outputs = [r.slot for r in results if r.outside < 0] + [n for n in grads.values() if n is not None]
+        if backward is not None:
+            outputs += backward.saved
+        program = Program(boundary.forward_steps, self.inputs, dict(self.constants), outputs)
+        old = sorted(n for n in program.used() if n < 0)
+        program.inputs = [*self.inputs, *old]
+        reads = reads or bool(old) or any(i < 0 for i in bumps)
+        names = self.names
+        return CapturedCall(
+            program, results, rebuild, shape, bumps, grads, reads, self.gradients, names.scalars, names.layouts,
+            names.memory, backward,
+        )  # fmt: skip
+
+    def _has_first_grad(self, i: int) -> bool:
+        """Whether a tensor outside still has the gradient (or none) that it had before."""
+        first, grad = self.first_grads[i], self.outside[i].grad
+        return first is grad if first is None or grad is None else first() is grad
+
+    def _result(self, tensor: Any, leaves: list) -> ResultSpec:
+        if isinstance(tensor, LazyScalar):
+            return ResultSpec(next(n for one, n in self.elements if one is tensor), kind="item")
+        for i, one in enumerate(self.outside):
+            if one is tensor:
+                return ResultSpec(outside=i)
+        if tensor.__class__ is not Tensor and not tensor._signs:
+            raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
+        found = ResultSpec(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._signs)
+        if tensor._table is not self.table:  # a constant on the host
+            found.table = tensor._table
+        found.is_view = base_of(tensor) is not None
+        meta = tensor._meta
+        if meta is not None and meta.__class__ is not tuple:
+            found.is_inference = meta.inference and not MODE.inference
+            if (
+                meta.hooks
+                or meta.grad is not None
+                or meta.retains
+                or meta.tangents
+                or meta.fixed
+                or MODE.inference
+                and not meta.inference
+            ):
+                raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
+        node = tensor._node
+        found.grad = "" if node is None else "leaf" if node is LEAF else "node"
+        owner = owner_of(tensor._memory)
+        for i, one in enumerate(self.outside):
+            if owner_of(one._data) is owner:
+                found.shares = i
+                base = base_of(tensor)
+                if base is one or base is not None and base is base_of(one):
+                    break
+        if found.shares >= 0:
+            source, base = self.outside[found.shares], base_of(tensor)
+            if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
+                raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
+        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._memory) is owner]
+        if len(alike) > 1 and found.shares < 0:
+            if any(t._node is not None and view_kind_of(t) != "multi_output" for t in alike):
+                raise Unsupported("it returns tensors with histories in one memory")
+            found.group = self.slot(alike[0]._memory).number
+        return found
+
+
+def _calls_closure_once(owner: Any) -> bool:
+    """Whether an optimizer's step with a closure is to call that, and then to step."""
+    if not isinstance(owner, Optimizer) or isinstance(owner, LBFGS) or not is_known_module(owner.__class__.__module__):
+        return False
+    return not (owner._optimizer_step_pre_hooks or owner._optimizer_step_post_hooks or any(HOOKS_OF_STEPS))
+
+
+def _tensor_attributes(tensor: Any) -> dict:
+    """The attributes that a program set on a tensor, and its hooks."""
+    meta = tensor._meta
+    hooks = None if meta is None or meta.__class__ is tuple else (
+        len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
+    )  # fmt: skip
+    return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
+
+
+def version_counter_groups(tensors: list) -> list[int]:
+    """Of each tensor the first whose changes are counted with its own."""
+    roots = [root_meta_of(tensor) for tensor in tensors]
+    first: dict[int, int] = {}
+    return [first.setdefault(id(root), i) for i, root in enumerate(roots)]
+
+
+def _is_boolean_index(index: Any) -> bool:
+    """Whether what an array is indexed with says of each place whether it is taken."""
+    return getattr(index, "dtype", None) in (np.bool_, np.uint8)
+
+
+# Kernels whose results have shapes that depend on elements.
+_DATA_DEPENDENT_OPS = frozenset((
+    "nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
+    "_repeat_interleave_indices",
+))  # fmt: skip
+
+
+def kernel_table_of(tensors: list) -> Any:
+    """The kernel table of the device that tensors are on; None where there are several, or it cannot be recorded."""
+    from torchlite._dispatch.kernel_recorder import table_of
+    from torchlite._types.devices import get_default_device
+
+    found = {id(t._table): t._table for t in tensors}
+    if len(found) > 1:
+        return None
+    table = next(iter(found.values()), None) or table_of(get_default_device())
+    return None if table.device.type == "meta" else table
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether a tensor is of the classes that programs are captured over."""
+    return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._signs
+
+
+_ITEM_CODE = Tensor.item.__code__

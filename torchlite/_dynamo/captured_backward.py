@@ -1,0 +1,354 @@
+"""The backward pass of a captured call: recorded once from its graph, and run as one node of other graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchlite._dispatch import call
+from torchlite._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, raise_freed_error, root_meta_of
+from torchlite._dispatch.hooks import PackedTensor
+from torchlite._dispatch.interceptors import showing
+from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
+from torchlite._tensor import Tensor
+from torchlite.autograd.engine import RawMode, BackwardPass, TensorMode, raise_modified_error, run_backward
+from torchlite.autograd.function import BackwardCFunction, Function
+
+from .exc import Unsupported
+from .program_ir import Program
+from .function_purity import is_pure
+from .flatten_args import flatten_result, callable_name
+from .guards import canonical_module_name
+
+_NO_DERIVATIVE = (NotImplementedError, RuntimeError)
+_MAX_PASSES = 32  # results with histories: the pass of each is recorded, which takes some 0.1 s of a T5 with six layers
+
+
+class _EqualToAnything(dict):
+    """Objects of any kind: results that were captured before."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+ANYTHING = _EqualToAnything()
+
+
+@dataclass
+class CapturedPass:
+    """The steps from the gradients of some results to those of tensors outside. grads: the slots of the former, by the
+    node's outputs; outputs: the slots of the latter, None where none comes.
+    """
+
+    program: Program
+    grads: list[int | None]
+    outputs: list[int | None]
+    run: Any = None  # the function that it was lowered to
+
+
+@dataclass
+class CapturedBackward:
+    """How gradients come through a captured call. The node's outputs are the results in `outputs`, its edges those of
+    the tensors outside in `wanted`.
+    """
+
+    outputs: list[int]  # numbers of results
+    shapes: list[tuple]
+    wanted: list[int]  # numbers of tensors outside
+    is_freed: bool = False
+    together: CapturedPass | None = None
+    apart: list[CapturedPass] = field(default_factory=list)
+    saved: list[int] = field(default_factory=list)  # slots of the forward pass
+    checked_outside: list[int] = field(default_factory=list)  # whose memory is saved
+    checked_results: list[int] = field(default_factory=list)
+    error: Exception | None = None  # that any backward pass ends with: of an op without a derivative
+
+
+class _RecordingPass(BackwardPass):
+    """A pass that stops at the call's own nodes, and keeps what reaches leaves away from them and their hooks."""
+
+    def __init__(self, inside: set) -> None:
+        super().__init__(RawMode, True, [])
+        self.useful = inside
+
+
+class GraphBoundary:
+    """The part of the graph that was made while a capture ran, and where it ends."""
+
+    def __init__(self, capture: Any, start: int) -> None:
+        self.capture, self.start = capture, start
+        self.forward_steps = capture.steps
+
+    def captured(self, tensors: list, results: list, leaves: list) -> CapturedBackward | None:
+        """The backward passes from some of the results."""
+        made = [t for t in tensors if results[_leaf_index(leaves, t)].outside < 0]
+        if not made:
+            return None
+        if GLOBALS["NODE_CREATED_HOOK"] is not None:
+            raise Unsupported("anomalies are looked for")
+        inside = self._inside([gradient_edge(t) for t in made])
+        places = {key: i for i, t in reversed([*enumerate(self.capture.outside)]) if (key := _edge_key(gradient_edge(t))) is not None}
+        ends = self._ends(inside, places, leaves)
+        numbers = [_leaf_index(leaves, t) for t in made]
+        found = CapturedBackward(numbers, [t._data.shape for t in made], ends)
+        if any(node._saved is None for node in inside):
+            found.is_freed = True
+            return found
+        if len(made) > _MAX_PASSES:
+            raise Unsupported(f"it returns more than {_MAX_PASSES} tensors with histories")
+        parts = [[i == j for j in range(len(made))] for i in range(len(made))] if len(made) > 1 else []
+        try:
+            found.together = self._pass(made, [True] * len(made), inside, ends)
+            found.apart = [self._pass(made, part, inside, ends) for part in parts]
+        except _NO_DERIVATIVE as error:
+            if "not implemented" not in str(error) or not all(self._fails(made, part, inside, ends) for part in parts):
+                raise
+            found.together, found.error = None, error.with_traceback(None)
+            return found
+        self._save(found, leaves, results)
+        return found
+
+    def _fails(self, *given: Any) -> bool:
+        try:
+            self._pass(*given)
+        except _NO_DERIVATIVE:
+            return True
+        return False
+
+    def _inside(self, starts: list) -> set:
+        """The nodes that the call made."""
+        pending = [_resolve_node(e) for e in starts]
+        found = set(pending)
+        for node in pending:  # which grows
+            _check_node_is_pure(node)
+            for e in _flatten_edges(node._edges):
+                other = _resolve_node(e)
+                if other is not None and other._seq > self.start and other not in found:
+                    found.add(other)
+                    pending.append(other)
+        return found
+
+    def _ends(self, inside: set, places: dict, leaves: list) -> list[int]:
+        """The tensors outside that the nodes lead to."""
+        found: set[int] = set()
+        for node in inside:
+            for e in _flatten_edges(node._edges):
+                if e is None or _resolve_node(e) in inside:
+                    continue
+                place = places.get(_edge_key(e))
+                if place is not None:
+                    found.add(place)
+                elif _resolve_node(e) is not None or any(e is t for t in leaves):
+                    raise Unsupported("its history goes back to a tensor that it does not get")
+        return sorted(found)
+
+    def _pass(self, made: list, given: list, inside: set, ends: list) -> CapturedPass:
+        """One pass, recorded."""
+        capture = self.capture
+        capture.steps = []
+        known = dict(capture.names.slots)  # arrays keep their names of the forward pass for the next one
+        run = _RecordingPass(inside)
+        grads: list[int | None] = []
+        try:
+            with recording(False), _without_modes():
+                for tensor, wanted in zip(made, given, strict=True):
+                    if not wanted:
+                        grads.append(None)
+                        continue
+                    capture.depth = 1
+                    g = tensor._table._full(tensor._memory.shape, 1, tensor.dtype)
+                    capture.depth = 0
+                    grads.append(capture.new_slot(g).number)
+                    run.accumulate(gradient_edge(tensor), g, tensor._table)
+                run.run()
+            outputs = [self._reached(run, gradient_edge(capture.outside[i])) for i in ends]
+            steps = capture.steps
+        finally:
+            capture.steps = self.forward_steps
+            capture.names.restore(known)
+        if capture.failure is not None:
+            raise Unsupported(capture.failure)
+        inputs = [n for n in grads if n is not None]
+        return CapturedPass(Program(steps, inputs, {}, [n for n in outputs if n is not None]), grads, outputs)
+
+    def _reached(self, run: Any, where: Any) -> int | None:
+        """The slot of the gradient that reached an end."""
+        if isinstance(where, Tensor):
+            g = run.leaves.get(id(where), (None, None))[1]
+        elif where.__class__ is OutputEdge:
+            g = (run.buffers.get(where.node) or {where.index: None})[where.index]
+        else:
+            g = run.buffers.get(where)
+        if g is None:
+            return None
+        return self.capture.slot(
+            g if g.__class__ is self.capture.table.array else self.capture.table.as_array(g)
+        ).number
+
+    def _save(self, found: CapturedBackward, leaves: list, results: list) -> None:
+        """What the forward pass has to keep, and whose later changes would be errors."""
+        capture, needed = self.capture, set()
+        assert found.together is not None
+        passes = [found.together, *found.apart]
+        for one in passes:
+            made = {n for step in one.program.steps for n in step.makes()} | set(one.program.inputs)
+            needed |= {n for step in one.program.steps for n in step.uses() if n not in made}
+            needed |= {n for n in one.program.outputs if n not in made}
+        found.saved = sorted(needed)
+        for one in passes:
+            one.program.inputs = [*found.saved, *one.program.inputs]
+        names = capture.names
+        owners = {names.memory[n] for n in found.saved if n in names.memory}
+        found.checked_outside = [i for i, t in enumerate(capture.outside) if names.memory_of(t._data) in owners]
+        found.checked_results = [
+            i
+            for i, t in enumerate(leaves)
+            if isinstance(t, Tensor) and results[i].outside < 0 and names.memory_of(t._memory) in owners
+        ]
+
+
+class _NodeOpRecord:
+    """Stands in a node for the op record."""
+
+    name = "CompiledFunction"
+    outputs = None
+    multi_output = aux_outputs = False
+    saves_tensors = True
+    nondiff: frozenset = frozenset()
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a replayed call."""
+
+    __slots__ = ("_backward", "_again")
+    _is_custom = True
+    _backward: CapturedBackward
+    _again: Any  # (function, args, kwargs, variant, tensors outside); None where the call cannot be made once more
+
+    def name(self) -> str:
+        return "CompiledFunctionBackward"
+
+    def _run(self, run: Any, g: Any) -> tuple:
+        """The gradients of the tensors outside."""
+        how, mode = self._backward, run.mode
+        if self._saved is None:
+            raise_freed_error(self)
+        if how.error is not None:
+            raise type(how.error)(*how.error.args)
+        for meta, expected, raw in self._counter or ():
+            if meta.n != expected:
+                raise_modified_error(raw, self, meta.n, expected)
+        if mode.differentiable:
+            return self._differentiably(g if len(how.outputs) > 1 else [g])
+        grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
+        saved = self._saved
+        if saved and not run.retain:
+            self._saved = self._counter = None  # each array dies where the pass has read it for the last time
+        found: list = [None] * len(how.wanted)
+        if all(x is not None for x in grads):
+            assert how.together is not None
+            given = [*saved, *grads]
+            del saved, grads, g
+            found = _run_pass(how.together, given)
+        else:
+            for one, x in zip(how.apart, grads, strict=True):
+                if x is not None:
+                    more = _run_pass(one, [*saved, x])
+                    found = [
+                        b if a is None else a if b is None else RawMode.add(self._table, a, b)
+                        for a, b in zip(found, more, strict=True)
+                    ]
+        if mode is not RawMode and issubclass(mode, TensorMode):
+            return tuple([None if x is None else call.wrap(self._table, x) for x in found])
+        return tuple(found)
+
+    def _differentiably(self, grads: list) -> tuple:
+        """The gradients with histories, by the function itself. RuntimeError where it drew numbers or wrote."""
+        if self._again is None:
+            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+        function, args, kwargs, variant, outside = self._again
+        if not variant.is_unchanged():
+            raise RuntimeError(
+                "torch.compile: derivatives of derivatives need the function once more, and what it reads (a closure, "
+                "a global, a module's attribute, a mode) is not what it was in the forward pass"
+            )
+        with recording(True):
+            made = flatten_result(function(*args, **kwargs), ANYTHING)[0]
+            used = [(made[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
+            wanted = [outside[i] for i in self._backward.wanted]
+            return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, wanted, False))
+
+
+def _run_pass(one: CapturedPass, given: list) -> list:
+    """The gradients at the ends of a pass; `given`, what it reads, is empty afterwards."""
+    raws = iter(one.run(given))
+    return [None if n is None else next(raws) for n in one.outputs]
+
+
+def make_replay_node(how: CapturedBackward, table: Any, outside: tuple, saved: tuple, results: list) -> CompiledFunctionBackward:
+    """The node of a replay, hung on the results that have a history."""
+    node: Any = object.__new__(CompiledFunctionBackward)
+    node._op, node._backward, node._table = _NodeOpRecord, how, table
+    node._edges = tuple([gradient_edge(outside[i]) for i in how.wanted])
+    node._versions = ()
+    node._out = node._hooks = node._trace = None
+    node._saved = None if how.is_freed else (saved or ())
+    node._seq = next(SEQUENCE)
+    tensors = [results[i] for i in how.outputs]
+    if len(tensors) == 1:
+        node._shape = tensors[0]._data.shape
+        tensors[0]._node = node
+    else:
+        node._shape = tuple([t._data.shape for t in tensors])
+        for i, tensor in enumerate(tensors):
+            tensor._node = OutputEdge(node, i)
+    counters = [(root_meta_of(outside[i]), outside[i]._data) for i in how.checked_outside]
+    counters += [(root_meta_of(results[i]), results[i]._data) for i in how.checked_results]
+    node._counter = tuple([(meta, meta.n, raw) for meta, raw in counters])
+    return node
+
+
+def _check_node_is_pure(node: Any) -> None:
+    """Unsupported where a node runs code of the program's that does more than compute."""
+    called = [value.unpack for value in (*(node._saved or ()), *(node._out or ())) if value.__class__ is PackedTensor]
+    if node._is_custom:
+        if not isinstance(node, BackwardCFunction) or not issubclass(node._forward_cls, Function):
+            raise Unsupported(f"{node.name()} has a part in it")
+        cls = node._forward_cls
+        if canonical_module_name(cls.__module__) == "torchlite.utils._backward_hook":
+            raise Unsupported("a module has hooks for its backward pass")
+        called.append(cls.vjp if cls.vjp is not Function.vjp else cls.backward)
+    hooks = node._hooks
+    if hooks is not None:
+        if any(tensor() is not None for tensor in hooks.retain.values()):
+            raise Unsupported("a tensor that is not returned retains its gradient")
+        called += [hook for of in hooks.tensor.values() for hook in of.values()]
+        called += [*hooks.pre.values(), *hooks.post.values()]
+    for function in called:
+        if not is_pure(function):
+            raise Unsupported(f"{callable_name(function)} of its backward pass may do more than compute")
+
+
+def _without_modes() -> showing:
+    """Without the modes that are around the call: backward passes usually run outside of them."""
+    return showing([])
+
+
+def _flatten_edges(edges: Any) -> Any:
+    for item in edges:
+        if item.__class__ is tuple:
+            yield from item
+        else:
+            yield item
+
+
+def _resolve_node(where: Any) -> Any:
+    return where.node if where.__class__ is OutputEdge else where if isinstance(where, Node) else None
+
+
+def _edge_key(where: Any) -> Any:
+    return None if where is None else (id(where.node), where.index) if where.__class__ is OutputEdge else id(where)
+
+
+def _leaf_index(leaves: list, tensor: Any) -> int:
+    return next(i for i, t in enumerate(leaves) if t is tensor)

@@ -1,0 +1,423 @@
+"""A compiled function: the captures of its calls, each with the arguments that it holds for."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any
+
+from torchlite._dispatch.hooks import saved_tensor_hooks
+from torchlite._dispatch.interceptors import stack
+from torchlite._dispatch.kernel_recorder import RECORDERS, UnrecordableError
+from torchlite._dispatch.dispatch_state import GLOBALS, MODE
+from torchlite._settings.compiler_state import THREAD_STATE
+from torchlite._settings.backend_flags import FLAGS
+from torchlite._settings.thread_count import get_threads
+from torchlite._types.devices import get_default_device
+from torchlite._types.dtypes import get_default_dtype
+from torchlite._types.python_source import is_identifier
+from torchlite.amp.autocast_mode import in_force as autocast_in_force
+from torchlite.amp.autocast_mode import only_autocast, without_casts
+from torchlite.nn.modules import module as modules
+
+from . import config, logs
+from .capture import Capture, is_plain, kernel_table_of
+from .executed_code import ExecutedCode
+from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
+from .python_codegen import ReplayMiss
+from .program_ir import CapturedCall, is_same_program, is_same_step
+from .guarded_replay import TensorSource, compile_tensor_guard, compile_replay
+from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, structure_key, dynamic_dims
+from .flatten_args import find_containers, flatten_args
+from .guards import ReachableState
+
+# The hooks that all modules have.
+GLOBAL_MODULE_HOOKS = tuple(
+    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
+)
+
+
+def _dispatch_state() -> tuple:
+    """What of the thread and the process decides how ops run."""
+    return (
+        MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
+        FLAGS.deterministic, FLAGS.cudnn_enabled,
+        autocast_in_force() if stack.items else None,
+    )  # fmt: skip
+
+
+def _preserved_state() -> tuple:
+    """What a call has to leave as it was."""
+    return (*_dispatch_state(), get_threads(), tuple(map(id, stack.items)), repr(vars(FLAGS)))
+
+
+class CaptureVariant:
+    """A call that was captured: first seen, and once a second one did the same, replayed."""
+
+    def __init__(self, modes: tuple, state: ReachableState, objects: list) -> None:
+        self.modes, self.state, self.objects = modes, state, objects
+        self.sources: list[TensorSource] = []
+        self.is_same = state.is_same  # whether what the function can reach is as it was
+        self.guard: Any = None
+        self.captured: CapturedCall | None = None
+        self.replay: Any = None
+        self.sizes: SizeVariants | None = None  # of calls that differ from it in these alone
+
+    def matches(self, tensors: list, modes: tuple) -> bool:
+        """Whether it stands for a call with these tensors."""
+        return self.guard(*tensors) and modes == self.modes and self.is_same()
+
+    def is_unchanged(self) -> bool:
+        """Whether a call now would do what the captured one did, with a record of it for derivatives."""
+        return _dispatch_state()[1:] == self.modes[1:] and self.is_same()
+
+    def branch(self, captured: CapturedCall) -> CaptureVariant:
+        """What was captured of a call with such arguments that went another way."""
+        other = CaptureVariant(self.modes, self.state, self.objects)
+        other.sources, other.guard, other.captured = self.sources, self.guard, captured
+        return other
+
+
+class CompiledFunction:
+    """What `torch.compile` makes of a function: `frame(*args, **kwargs)` gives what the function gives.
+
+    The first call of a kind runs as it is written and is recorded; so is the second, and where both did the same the
+    third and all later ones are replayed. What cannot be replayed runs as it is written, after one warning; with
+    `fullgraph` it raises Unsupported.
+    """
+
+    is_compiled = True
+    needed = CALLS_BEFORE_CAPTURE  # calls of a size before it is captured
+    structure_key = staticmethod(structure_key)  # what keys of calls that differ in numbers have in common
+    warns = True  # of programs that run as they are written
+
+    def __init__(
+        self,
+        function: Any,
+        name: str,
+        fullgraph: bool = False,
+        limit: int | None = None,
+        mode: str | None = None,
+        dynamic: bool | None = None,
+    ) -> None:
+        self.function, self.name, self.fullgraph, self.limit, self.mode = function, name, fullgraph, limit, mode
+        self.dynamic = dynamic
+        self.variants: dict[Any, list[CaptureVariant]] = {}  # by the key of their arguments, or a Place
+        self.structures: dict[Any, list[SizeVariants]] = {}  # by the kind of arguments
+        self.misses: dict[Any, tuple[int, int]] = {}  # replays before, and calls since, that no capture served
+        self.reasons: list[str] = []  # why calls are not replayed
+        self.gave_up = False
+        self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
+        self.replays = 0
+        self.discovery = ExecutedCode()
+        self.changes = 0  # how many calls changed objects that live on
+        FRAMES.add(self)
+
+    def reset(self) -> None:
+        """Forget all captures."""
+        self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
+        self.structures, self.misses, self.eager = {}, {}, set()
+        self.discovery, self.changes = ExecutedCode(), 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            (self.gave_up and not self.variants)
+            or (RECORDERS and threading.get_ident() in RECORDERS)
+            or config.disable
+            or THREAD_STATE.stance == "force_eager"
+            or GLOBALS["INTERCEPTORS"]
+            and (saved_tensor_hooks.stack or stack.items and not only_autocast())
+        ):
+            return self.function(*args, **kwargs)
+        tensors: list[Any] = []
+        objects: list[Any] = []
+        key = flatten_args(args, tensors, objects), flatten_args(kwargs, tensors, objects) if kwargs else None
+        modes = _dispatch_state()
+        found = self._known(key, tensors, modes, args, kwargs)
+        if found is _NO_RESULT and self.structures and key not in self.eager:
+            found = self._call_with_dynamic_shape(key, tensors, objects, modes, args, kwargs)
+        return self._first(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
+
+    def _known(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """What a call gives by what was captured for its key (or Place)."""
+        for variant in self.variants.get(key, ()):
+            if variant.matches(tensors, modes):
+                if variant.replay is None:
+                    return self._again(key, variant, tensors, args, kwargs)
+                try:
+                    result = variant.replay((self.function, args, kwargs, variant), *tensors)
+                except ReplayMiss:
+                    continue
+                self.replays += 1
+                return result
+        return _NO_RESULT
+
+    def _call_with_dynamic_shape(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """What a call gives that differs from a captured one in sizes or numbers alone."""
+        sizes = next((s for s in self.structures.get(self.structure_key(key), ()) if s.has(tensors, modes)), None)
+        if sizes is None or any(variant.matches(tensors, modes) for variant in self.variants.get(key, ())):
+            return _NO_RESULT
+        place = sizes.place_of(key, tensors)
+        if place in self.variants:
+            sizes.keep(place)
+            found = self._known(place, tensors, modes, args, kwargs)
+            if found is not _NO_RESULT:
+                return found
+        variants = len(self.variants.get(place, ()))
+        if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._limit():
+            return self.function(*args, **kwargs)
+        if not variants and not sizes.is_frequent(place):
+            return self.function(*args, **kwargs)
+        result = self._recorded(place, tensors, objects, modes, args, kwargs)
+        if place in self.variants:
+            gone = sizes.keep(place)
+            if gone is not None:
+                self.variants.pop(gone, None)
+        else:
+            sizes.failed += 1
+        return result
+
+    def _limit(self) -> int:
+        return self.limit or config.recompile_limit
+
+    # -- capturing --------------------------------------------------------------------------------
+
+    def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """A call unlike those before."""
+        limit = self._limit()
+        if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
+            if self.gave_up and key in self.variants:
+                self._record_miss(key)
+            return self.function(*args, **kwargs)
+        if THREAD_STATE.stance == "fail_on_recompile":
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
+            )
+        if self._count_structures() >= limit:
+            if config.fail_on_recompile_limit_hit:
+                raise FailOnRecompileLimitHit(
+                    f"{self.name}: recompile_limit ({limit}) was reached, and fail_on_recompile_limit_hit is set"
+                )
+            self.gave_up = True
+            self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
+            return self.function(*args, **kwargs)
+        return self._recorded(key, tensors, objects, modes, args, kwargs)
+
+    def _record_miss(self, key: Any) -> None:
+        """No capture of a key went the way of this call: where that is the rule, none is tried again."""
+        since, count = self.misses.get(key, (self.replays, 0))
+        self.misses[key] = since, count + 1
+        if count >= _MAX_MISSES:
+            del self.misses[key]
+            if self.replays - since < count:
+                del self.variants[key]
+                self.eager.add(key)
+
+    def _count_structures(self) -> int:
+        """How often it was captured, sizes aside."""
+        captured = sum(len(found) for key, found in self.variants.items() if key.__class__ is not SizeVariant)
+        return captured + sum(key.__class__ is not SizeVariant for key in self.eager)
+
+    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """A call that is captured for the first time."""
+        try:
+            variant, outside = self._prepared(tensors, objects, modes)
+        except NotYet:
+            return self.function(*args, **kwargs)
+        except Unsupported as error:
+            if sys.getprofile() is not None:  # a program's own profile, or the discovery of what calls this
+                return self.function(*args, **kwargs)
+            if self.discovery.may_help():
+                return self.discovery.call(self.function, args, kwargs)
+            return self._refused(key, str(error), self._definition(), args, kwargs)
+        if self.variants:
+            other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is SizeVariant else "arguments"
+            logs.write_log("recompiles", f"{self.name} is captured once more, for other {other}")
+        result, captured = self._captured(key, variant, outside, args, kwargs)
+        if captured is not None:
+            variant.captured = captured
+            variant.guard = compile_tensor_guard(tensors, variant.sources, outside, captured)
+            self.variants.setdefault(key, []).append(variant)
+            if key.__class__ is not SizeVariant and self.dynamic is not False:
+                self._enable_dynamic_shapes(key, variant, tensors, outside)
+        return result
+
+    def _enable_dynamic_shapes(self, key: Any, variant: CaptureVariant, tensors: list, outside: list) -> None:
+        """Have calls that differ from a captured one in sizes or numbers alone be known by that."""
+        sizes_of = {k: dynamic_dims(t, self.dynamic) for k, t in enumerate(outside)}
+        assert variant.captured is not None
+        guard = compile_tensor_guard(tensors, variant.sources, outside, variant.captured, sizes_of)
+        table: Any = kernel_table_of(outside)
+        records = getattr(table.backend, "records", None)
+        holds_memory = records is not None and records(self.mode or "default")
+        sizes = variant.sizes = SizeVariants(variant, guard, holds_memory, self.needed)
+        self.structures.setdefault(self.structure_key(key), []).append(sizes)
+
+    def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:
+        """A variant for a call, and the tensors that exist before it."""
+        if self.discovery.is_wanted:
+            raise Unsupported("it runs other code in each call")
+        state = ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        outside: list[Any] = []
+        variant = CaptureVariant(modes, state, objects)
+        seen: set[int] = set()
+        for i, tensor in enumerate(tensors):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                held = id(tensor) in state.tensors
+                outside.append(tensor)
+                variant.sources.append(TensorSource(-1, tensor) if held else TensorSource(i))
+        for tensor in state.tensors.values():
+            if id(tensor) not in seen:
+                outside.append(tensor)
+                variant.sources.append(TensorSource(-1, tensor))
+        if not all(map(is_plain, outside)):
+            raise Unsupported("it gets a tensor of another class than Tensor and Parameter")
+        return variant, outside
+
+    def _outside(self, variant: CaptureVariant, tensors: list) -> list:
+        return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
+
+    def _captured(
+        self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
+    ) -> tuple[Any, CapturedCall | None]:
+        """The result of a call that is recorded, and what was captured."""
+        table = kernel_table_of(outside)
+        if table is None:
+            return self._refused(key, "its tensors are on several devices, or on meta", "", args, kwargs), None
+        if sys.getprofile() is not None:
+            return self.function(*args, **kwargs), None
+        settings = _preserved_state()
+        capture = Capture(table, outside, variant.state)
+        given = find_containers((args, kwargs))
+        capture.lasting |= given.keys()
+        try:
+            with without_casts():
+                result, captured = capture.run(self.function, args, kwargs)
+        except UnrecordableError:  # another thread records
+            return self.function(*args, **kwargs), None
+        if captured is not None and not all(held.is_same() for held in given.values()):
+            capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
+            captured = None
+        if captured is not None and _preserved_state() != settings:
+            capture.fail_at("it changes a mode or a setting", self._definition())
+            captured = None
+        if captured is None and not self._may_settle_next_call(capture):
+            self._give_up(key, capture.failure or "", capture.place)
+        return result, captured
+
+    def _may_settle_next_call(self, capture: Capture) -> bool:
+        """Whether the next call may do what can be captured: this one loaded modules before it did anything else, made
+        what it keeps (once or twice, not each time), or ran code that none before it ran.
+        """
+        if capture.changes and self.changes < _MAX_SETTLING_CALLS:
+            self.changes += 1
+            return True
+        return capture.loads or self.discovery.lacks(capture.watcher.libraries)
+
+    def _again(self, key: Any, variant: CaptureVariant, tensors: list, args: tuple, kwargs: dict) -> Any:
+        """A call of a kind that was captured once: where it does the same again, it is replayed from now on. Where it
+        reads other elements, and so may do something else, it is a variant of its own.
+        """
+        outside = self._outside(variant, tensors)
+        result, captured = self._captured(key, variant, outside, args, kwargs)
+        if captured is None:
+            return result
+        table: Any = kernel_table_of(outside)
+        found = next(
+            (v for v in self.variants[key] if v.guard is variant.guard and _is_same_capture(captured, v.captured, table)), None
+        )
+        if found is None and any(_diverge_at_read(captured, v.captured) for v in self.variants[key]):
+            if len(self.variants[key]) >= self._limit():
+                why = f"elements decided in {self._limit()} ways (recompile_limit) before one came again"
+                self._give_up(key, why, self._definition())
+            else:
+                self.variants[key].append(variant.branch(captured))
+            return result
+        if found is None:
+            self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
+            return result
+        found.captured, found.is_same = captured, found.state.test()
+        found.replay = compile_replay(
+            _identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default"
+        )
+        logs.write_log("code", found.replay.forward.text)
+        return result
+
+    # -- what is not replayed -----------------------------------------------------------------------
+
+    def _refused(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
+        self._give_up(key, why, place)
+        return self.function(*args, **kwargs)
+
+    def _give_up(self, key: Any, why: str, place: str) -> None:
+        """Run as it is written from now on with arguments of a kind (None: of kinds that are new), and say so once.
+        Unsupported where that was asked for (`fullgraph`).
+        """
+        reason = f"{why} ({place})" if place else why
+        is_new = reason not in self.reasons
+        if key is not None:
+            for variant in self.variants.pop(key, ()):
+                if variant.sizes is not None:
+                    self.structures[self.structure_key(key)].remove(variant.sizes)
+            self.eager.add(key)
+        self.reasons.append(reason)
+        if self.fullgraph if THREAD_STATE.fails is None else THREAD_STATE.fails:
+            raise Unsupported(reason)
+        if is_new:
+            logs.write_log("graph_breaks", f"{self.name}: {reason}")
+            if self.warns:
+                warnings.warn(
+                    f"torch.compile: {self.name} runs as it is written, because {reason}", UserWarning, stacklevel=5
+                )
+
+    def _definition(self) -> str:
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _diverge_at_read(a: CapturedCall, b: Any) -> bool:
+    """Whether two captures did the same until they read different elements."""
+    for x, y in zip(a.program.steps, b.program.steps, strict=False):
+        if not is_same_step(x, y):
+            return x.kind == y.kind == "read" and x.args == y.args
+    return False
+
+
+def _constant_bytes(raw: Any, table: Any) -> bytes:
+    """A constant's elements; one that is a result on the host may be there."""
+    return (table.to_numpy(raw) if raw.__class__ is table.array else raw).tobytes()
+
+
+def _is_same_capture(a: CapturedCall, b: Any, table: Any) -> bool:
+    """Whether two captures of calls did the same."""
+    if not is_same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
+        return False
+    if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
+        return False
+    for number, raw in a.program.constants.items():
+        if _constant_bytes(raw, table) != _constant_bytes(b.program.constants[number], table):
+            return False
+    if a.backward is None or b.backward is None:
+        return True
+    if repr(a.backward.error) != repr(b.backward.error):
+        return False
+    passes = [(x.together, *x.apart) if x.together is not None else () for x in (a.backward, b.backward)]
+    return (a.backward.wanted, a.backward.saved) == (b.backward.wanted, b.backward.saved) and all(
+        is_same_program(x.program, y.program) and x.outputs == y.outputs for x, y in zip(*passes, strict=True)
+    )
+
+
+def _identifier(name: str) -> str:
+    found = "".join(c if c.isalnum() else "_" for c in name.rpartition(".")[2])
+    return found if is_identifier(found) else f"function_{found}"
+
+
+_NO_RESULT = object()
+_MAX_MISSES = 32
+_MAX_SETTLING_CALLS = 2
+_NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
+FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all that live

@@ -1,0 +1,123 @@
+"""Compilers of a program's own: calls given to them as `torch.fx` graphs, once for each kind of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._device.generators import copy_default_generators, use_copied_generators
+from torchlite._dispatch.autograd_graph import nodes_created_since
+from torchlite._dispatch.dispatch_state import SEQUENCE
+from torchlite._tensor import Tensor
+from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
+
+from .exc import BackendCompilerFailed
+from .compiled_function import CompiledFunction
+from .flatten_args import flatten_result, replace_tensors
+
+
+class _EveryObject(dict):
+    """Any object is itself."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+class GraphCompiledFunction(CompiledFunction):
+    """A compiled function whose calls `compiler(graph module, example inputs)` makes functions of. The graph's inputs
+    are the tensors among the arguments, in their order; its targets are overloads of PyTorch's library, modules'
+    tensors are its attributes, and it returns a tuple of tensors. What is more than ops (gradients of its own, elements
+    that decide) runs as it is written.
+    """
+
+    structure_key = staticmethod(lambda key: key)
+    needed = 0  # calls of a size before it gets a graph: what a call costs without one, nobody knows
+
+    def __init__(
+        self,
+        function: Any,
+        name: str,
+        compiler: Callable,
+        fullgraph: bool = False,
+        limit: int | None = None,
+        dynamic: bool | None = None,
+    ) -> None:
+        super().__init__(function, name, fullgraph, limit, dynamic=dynamic)
+        self.compiler = compiler
+        self.graphs: list[Any] = []
+
+    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
+        copies, start = copy_default_generators(), next(SEQUENCE)
+        result = super()._recorded(key, tensors, objects, modes, args, kwargs)
+        variants = self.variants.get(key)
+        if not variants or variants[-1].captured is None or variants[-1].replay is not None:
+            return result
+        variant, captured = variants[-1], variants[-1].captured
+        outside = self._outside(variant, tensors)
+        written = [outside[i] for i in captured.bumps if i >= 0]
+        why = _why_not_fx_graph(captured) or _why_custom_gradients(nodes_created_since(start, _tensors_in(result)))
+        graph = None if why else self._graph(tensors, args, kwargs, written)
+        if graph is None:
+            self._give_up(key, why or "it cannot be recorded as a graph of PyTorch's library", self._definition())
+            return result
+        try:
+            run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
+        except Exception as error:
+            del self.variants[key]
+            raise BackendCompilerFailed(self.compiler, error) from error
+
+        def replay(again: tuple, *given: Any) -> Any:
+            return rebuild(list(run(*given)))
+
+        variant.replay = replay
+        if written:
+            return result
+        with use_copied_generators(copies):  # the numbers that the first run drew
+            return replay((self.function, args, kwargs), *tensors)
+
+    def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
+        """The call as a graph, None where it is none. Random numbers and what it writes to are as before."""
+        from torchlite.fx.experimental.proxy_tensor import make_fx
+
+        function = self.function
+
+        def flat(*given: Any) -> tuple:
+            inputs = iter(given)
+            result = function(*replace_tensors(args, inputs), **replace_tensors(kwargs, inputs))
+            return tuple(flatten_result(result, _EveryObject())[0])
+
+        contents = [t.detach().clone() for t in written]
+        with _unsafe_preserve_version_counter(tuple(written)):
+            try:
+                with use_copied_generators():
+                    graph = make_fx(flat, pre_dispatch=True)(*tensors)
+            except Exception:  # the program ran before, so that it is the recording that failed
+                return None
+            finally:
+                for tensor, content in zip(written, contents, strict=True):
+                    tensor.data.copy_(content)
+        self.graphs.append(graph)
+        return graph
+
+
+def _tensors_in(result: Any) -> list:
+    return [leaf for leaf in flatten_result(result, _EveryObject())[0] if isinstance(leaf, Tensor)]
+
+
+def _why_custom_gradients(nodes: list) -> str:
+    """Why what has such a history is no graph of ops alone; an empty text where it is."""
+    if any(node._is_custom for node in nodes):
+        return "it runs a custom Function, which graphs for compilers of a program's own do not"
+    if any(node._hooks is not None for node in nodes):
+        return "it hooks gradients, which graphs for compilers of a program's own do not"
+    return ""
+
+
+def _why_not_fx_graph(captured: Any) -> str:
+    """Why a captured call is no graph of ops alone; an empty text where it is."""
+    if captured.grads or any(i < 0 for i in captured.bumps):
+        return "it writes to gradients, which graphs for compilers of a program's own do not"
+    if any(step.kind != "kernel" for step in captured.program.steps) or any(r.kind == "item" for r in captured.results):
+        return "it reads elements, or an optimizer steps, which graphs for compilers of a program's own do not"
+    return ""

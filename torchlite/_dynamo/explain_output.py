@@ -1,0 +1,78 @@
+"""`torch._dynamo.explain`: what becomes of a call."""
+
+from __future__ import annotations
+
+import dataclasses
+import linecache
+import traceback
+from typing import Any
+
+__all__ = ["ExplainOutput", "GraphCompileReason", "explain"]
+
+
+@dataclasses.dataclass
+class GraphCompileReason:
+    """Why a call is not one graph, and where."""
+
+    reason: str
+    user_stack: list[traceback.FrameSummary]
+    graph_break: bool = True
+
+
+@dataclasses.dataclass
+class ExplainOutput:
+    """What `explain` found. A function is one graph or none: one that cannot be captured runs as it is written."""
+
+    graphs: list[Any]
+    graph_count: int
+    graph_break_count: int
+    break_reasons: list[GraphCompileReason]
+    op_count: int
+    ops_per_graph: list[list[Any]] | None = None
+    out_guards: list[Any] | None = None
+    compile_times: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}",
+                 f"Op Count: {self.op_count}", "Break Reasons:"]  # fmt: skip
+        for i, found in enumerate(self.break_reasons):
+            lines += [f"  Break Reason {i + 1}:", f"    Reason: {found.reason}", "    User Stack:"]
+            lines += [f"      {line}" for line in found.user_stack]
+        lines.append("Ops per Graph:")
+        for i, ops in enumerate(self.ops_per_graph or ()):
+            lines += [f"  Ops {i + 1}:", *(f"    {op}" for op in ops)]
+        return "\n".join(lines) + "\n"
+
+
+def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """A function of `f`'s arguments that calls it once and says what a compiler gets to see: its graph, or why there is
+    none, and the line.
+
+    >>> def f(x):
+    ...     return (x * 2).relu()
+    >>> found = torchlite._dynamo.explain(f)(torchlite.ones(2))
+    >>> found.graph_count, found.graph_break_count, found.op_count
+    (1, 0, 2)
+    """
+
+    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+        from .custom_backend import GraphCompiledFunction
+        from .flatten_args import callable_name
+
+        frame = GraphCompiledFunction(f, callable_name(f), lambda graph, inputs: graph.forward)
+        frame.warns = False  # the reasons are in what is given
+        frame(*args, **kwargs)
+        ops = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in frame.graphs]
+        reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
+        return ExplainOutput(frame.graphs, len(ops), len(reasons), reasons, sum(map(len, ops)), ops, [], "")
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+
+def _source_line(reason: str) -> list[traceback.FrameSummary]:
+    """The line that a reason names at its end."""
+    place = reason.rpartition(" (")[2].rstrip(")")
+    path, _, number = place.rpartition(":")
+    if not path or not number.isdigit():
+        return []
+    return [traceback.FrameSummary(path, int(number), "", line=linecache.getline(path, int(number)).strip())]

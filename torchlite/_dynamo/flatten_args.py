@@ -1,0 +1,199 @@
+"""Arguments and results taken apart: tensors in a list, and the rest as a key and a way to put them together again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch.call import Tensor
+from torchlite._types.layouts import Size
+
+from .lazy_scalars import LazyScalar, to_number
+from .exc import Unsupported
+from .guards import SIMPLE_TYPES, IdentityGuard, elements_of, is_known_module, items_of
+
+
+class LeafMarker:
+    """Stands in a key where a tensor was."""
+
+
+def flatten_args(value: Any, tensors: list, objects: list) -> Any:
+    """A hashable key of arguments. The tensors go into one list, objects that are known by which they are into another.
+    Unsupported for what cannot be looked into.
+    """
+    cls = value.__class__
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return LeafMarker
+    if cls is int or cls is str or cls is bool or value is None:
+        return (cls, value)
+    if cls is tuple or cls is list or cls is Size:
+        return (cls, *[flatten_args(item, tensors, objects) for item in value])
+    if cls is dict:
+        return (cls, *[(name, flatten_args(item, tensors, objects)) for name, item in value.items()])
+    if isinstance(value, SIMPLE_TYPES):
+        return (cls, repr(value) if isinstance(value, (float, complex)) else value)
+    if dataclasses.is_dataclass(cls):
+        return (cls, flatten_args(value.__dict__, tensors, objects))
+    if cls is slice:
+        return (cls, *[flatten_args(v, tensors, objects) for v in (value.start, value.stop, value.step)])
+    objects.append(value)
+    return (object, id(value))
+
+
+def replace_tensors(value: Any, tensors: Any) -> Any:
+    """Arguments with other tensors, of an iterator, in the places of theirs."""
+    cls = value.__class__
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if cls is list or cls is tuple:
+        return cls([replace_tensors(item, tensors) for item in value])
+    if cls is dict:
+        return {name: replace_tensors(item, tensors) for name, item in value.items()}
+    if cls is slice:
+        return slice(*[replace_tensors(v, tensors) for v in (value.start, value.stop, value.step)])
+    if dataclasses.is_dataclass(cls):
+        new: Any = object.__new__(value.__class__)
+        new.__dict__.update(replace_tensors(value.__dict__, tensors))
+        return new
+    return value
+
+
+def find_containers(value: Any, found: dict[int, IdentityGuard] | None = None) -> dict[int, IdentityGuard]:
+    """The lists, dictionaries and dataclasses among arguments, as they are, by identity."""
+    found = {} if found is None else found
+    cls = value.__class__
+    if cls is list or cls is dict:
+        place: Any = value
+    elif dataclasses.is_dataclass(cls):
+        place = value.__dict__
+    else:
+        for item in value if isinstance(value, tuple) else ():
+            find_containers(item, found)
+        return found
+    if id(value) not in found:
+        found[id(value)] = IdentityGuard(elements_of if cls is list else items_of, place)
+        for item in found[id(value)].values:
+            find_containers(item, found)
+    return found
+
+
+Build = Callable[[list], Any]
+
+
+def flatten_result(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, Build, Any]:
+    """The distinct tensors of a result, a function that makes such a result of others, and what two results must agree
+    in. Unsupported for objects that are not among `leaves`, and for containers (by identity) that live on.
+    """
+    found = _ResultFlattener(leaves, lasting, set())
+    build, key = found.builder(result)
+    if not found.twice:
+        return found.tensors, build, key
+    found = _ResultFlattener(leaves, lasting, found.twice)
+    again, key = found.builder(result)
+    return found.tensors, lambda made: again([*made, {}]), key
+
+
+class _ResultFlattener:
+    """The parts of a result. twice: the numbers of containers that are found again in others: they are built once, and
+    kept in a dictionary behind the tensors.
+    """
+
+    def __init__(self, leaves: Any, lasting: Any, twice: set[int]) -> None:
+        self.leaves, self.lasting, self.twice = leaves, lasting, twice
+        self.tensors: list[Any] = []
+        self.numbers: dict[int, int] = {}  # of containers, by identity
+        self.open: set[int] = set()  # those that the one that is looked at lies in
+
+    def builder(self, value: Any) -> tuple[Build, Any]:
+        """What makes such a value of tensors, and what two of them must agree in."""
+        cls = value.__class__
+        if isinstance(value, LazyScalar) and value.is_seen:
+            value, cls = to_number(value), cls.__mro__[2]
+        if isinstance(value, (Tensor, LazyScalar)):
+            index = next((i for i, t in enumerate(self.tensors) if t is value), len(self.tensors))
+            if index == len(self.tensors):
+                self.tensors.append(value)
+            return (lambda made: made[index]), ("tensor", index)
+        if isinstance(value, SIMPLE_TYPES) or cls is Size:
+            return (lambda made: value), (cls, repr(value))
+        if id(value) in self.lasting:
+            raise Unsupported("it returns a list or the like that it got")
+        if isinstance(value, tuple):
+            return self._tuple(value, cls)
+        if cls is list or cls is dict:
+            return self._container(value, self._list if cls is list else self._dict)
+        if id(value) in self.leaves:
+            return (lambda made: value), ("object", id(value))
+        if isinstance(value, OrderedDict) or cls.__flags__ & 1 << 9 and _is_plain_object(value):
+            return self._container(value, self._object)
+        raise Unsupported(f"it returns an object of {cls.__module__}.{cls.__name__}")
+
+    def _container(self, value: Any, builder: Callable[[Any], tuple[Build, Any]]) -> tuple[Build, Any]:
+        number = self.numbers.setdefault(id(value), len(self.numbers))
+        if number in self.open:
+            raise Unsupported("it returns an object that contains itself")
+        if number != len(self.numbers) - 1:
+            self.twice.add(number)
+            return (lambda made: made[-1][number]), ("again", number)
+        self.open.add(number)
+        build, key = builder(value)
+        self.open.remove(number)
+        return (lambda made: made[-1].setdefault(number, build(made))) if number in self.twice else build, key
+
+    def _tuple(self, value: tuple, cls: Any) -> tuple[Build, Any]:
+        parts = [self.builder(item) for item in value]
+        builds, key = [p[0] for p in parts], (cls, *[p[1] for p in parts])
+        if cls is tuple:
+            if len(builds) == 2:
+                first, second = builds
+                return (lambda made: (first(made), second(made))), key
+            return (lambda made: tuple([build(made) for build in builds])), key
+        put = getattr(cls, "_make", cls)
+        return (lambda made: put([build(made) for build in builds])), key
+
+    def _list(self, value: list) -> tuple[Build, Any]:
+        parts = [self.builder(item) for item in value]
+        builds = [p[0] for p in parts]
+        return (lambda made: [build(made) for build in builds]), (list, *[p[1] for p in parts])
+
+    def _dict(self, value: dict) -> tuple[Build, Any]:
+        pairs = {to_number(name) if isinstance(name, LazyScalar) else name: self.builder(item) for name, item in value.items()}
+        return (
+            lambda made: {name: pair[0](made) for name, pair in pairs.items()},
+            (dict, *[(repr(name), pair[1]) for name, pair in pairs.items()]),
+        )
+
+    def _object(self, value: Any) -> tuple[Build, Any]:
+        """Of objects that have attributes, and dictionaries with a class of their own (outputs of models are both)."""
+        cls: Any = value.__class__
+        if getattr(cls, "__slots__", None):
+            raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
+        items, more = self._dict(value) if isinstance(value, dict) else (None, None)
+        fields, key = self._dict(value.__dict__)
+
+        def build(made: list) -> Any:
+            new = object.__new__(cls) if items is None else cls.__new__(cls)
+            for name, item in items(made).items() if items is not None else ():
+                OrderedDict.__setitem__(new, name, item)
+            new.__dict__.update(fields(made))
+            return new
+
+        return build, (cls, key, more)
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Whether an object of a program's class has nothing but attributes."""
+    cls = value.__class__
+    return cls.__new__ is object.__new__ and hasattr(value, "__dict__") and not is_known_module(cls.__module__)
+
+
+def callable_name(function: Any) -> str:
+    """What a callable is called in messages."""
+    found = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if found is None and isinstance(function, functools.partial):
+        return callable_name(function.func)
+    return found or function.__class__.__name__

@@ -1,0 +1,299 @@
+"""What a captured call becomes: a test of its arguments, and a function that does what the call did."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch import call
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.call import Tensor
+from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
+from torchlite._dispatch.dispatch_state import LEAF
+from torchlite._tensor.conj_neg_views import conj_neg_tensor
+
+from .captured_backward import CapturedPass, make_replay_node
+from .capture import version_counter_groups
+from .pointwise_fusion import fuse_pointwise
+from .side_effects import is_pure
+from .fuse_conv_bn_act import fuse_conv_bn_act
+from .launch_recording import fuse_adjacent_steps, record_launch_sequences
+from .python_codegen import lower_to_python
+from .alias_analysis import reuse_buffers
+from .passes import fold_constants, fuse_matmul_epilogues, simplify_views, eliminate_dead_code, eliminate_common_subexpressions
+from .program_ir import CapturedCall, Program, ResultSpec
+from .saved_derivatives import save_derivatives
+from .cat_elimination import eliminate_cat
+from .compile_source import define_function
+from .horizontal_fusion import fuse_horizontally
+from .functionalization import functionalize
+
+
+class TensorSource:
+    """Where a tensor outside comes from: argument number `argument`, else it is `held`."""
+
+    __slots__ = ("argument", "held")
+
+    def __init__(self, argument: int, held: Any = None) -> None:
+        self.argument, self.held = argument, held
+
+    def text(self, place: int) -> str:
+        """The tensor in a text whose globals have the held ones."""
+        return f"t{self.argument}" if self.argument >= 0 else f"held{place}"
+
+
+def compile_tensor_guard(
+    tensors: list, sources: list[TensorSource], outside: list, captured: CapturedCall, varying: dict[int, dict] | None = None
+) -> Any:
+    """A function of the argument tensors: whether they, and the held ones, are as they were. With `varying` (by places
+    in `outside`, the least and largest sizes by dimensions) sizes of arguments may be others.
+    """
+    space: dict[str, Any] = {"LEAF": LEAF}
+    tests = []
+    firsts, twins = version_counter_groups(outside), dict[int, int]()
+    for i, tensor in enumerate(tensors):
+        first = next(j for j, other in enumerate(tensors) if other is tensor)
+        held = next((k for k, s in enumerate(sources) if s.held is tensor), None)
+        if first < i:
+            tests.append(f"t{i} is t{first}")
+        elif held is not None:
+            tests.append(f"t{i} is held{held}")
+    for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
+        name = source.text(k)
+        if source.held is not None:
+            space[f"held{k}"] = tensor
+        tests += _tensor_tests(name, str(k), tensor, space)
+        sizes = None if varying is None or source.argument < 0 else varying[k]
+        tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
+        twin = twins.setdefault(id(tensor._data), k)
+        if twin != k:
+            tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
+        if captured.bumps:
+            tests += _version_group_tests(k, firsts, sources, space)
+        if captured.reads_gradients and (tensor._node is LEAF or captured.gradients[k] is not None):
+            is_used = -1 - k in captured.program.inputs and sizes is None
+            tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
+    parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
+    condition = " and\n        ".join(tests) or "True"
+    return define_function("guard", f"def guard({parameters}):\n    return (\n        {condition}\n    )\n", space)
+
+
+def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+    space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._table
+    space[f"dtype{number}"] = tensor.dtype
+    node = tensor._node
+    tests = [f"{name}.__class__ is class{number}", f"{name}._table is table{number}", f"{name}.dtype is dtype{number}"]
+    if node is None or node is LEAF:
+        tests.append(f"{name}._node is {'None' if node is None else 'LEAF'}")
+    else:
+        tests.append(f"{name}._node is not None and {name}._node is not LEAF")
+    return tests
+
+
+def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+    space[f"strides{number}"] = tensor._data.strides
+    return [f"{name}._data.shape == {tuple(tensor._data.shape)!r}", f"{name}._data.strides == strides{number}"]
+
+
+def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
+    """Tests of a tensor some of whose sizes may be others, between these bounds."""
+    tests = [f"len({name}._data.shape) == {tensor.dim()}"]
+    for dim, size in enumerate(tensor._data.shape):
+        least, largest = varying.get(dim, (size, size))
+        if least is not None:
+            tests.append(f"{name}._data.shape[{dim}] >= {least}")
+        if largest is not None:
+            tests.append(f"{name}._data.shape[{dim}] <= {largest}")
+    return tests
+
+
+def _version_group_tests(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
+    """Tests that tensors whose changes were counted together still are, and others not."""
+    space["root_of"], name = root_meta_of, sources[k].text(k)
+    first = firsts[k]
+    if first < k:
+        return [f"root_of({name}) is root_of({sources[first].text(first)})"]
+    given = sources[k].argument >= 0
+    return [
+        f"root_of({name}) is not root_of({sources[j].text(j)})"
+        for j in range(k)
+        if (given or sources[j].argument >= 0) and firsts[j] == j
+    ]
+
+
+def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
+    if strides is None:
+        return f"{name}.grad is None"
+    if not is_used:
+        return f"{name}.grad is not None"
+    space["plain_gradient"] = _is_plain_gradient
+    return f"plain_gradient({name}, {strides!r})"
+
+
+def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
+    grad = tensor.grad
+    return grad.__class__ is Tensor and grad._node is None and grad._data.strides == strides
+
+
+def _assign_grads(owners: tuple, grads: tuple) -> None:
+    """Give tensors outside their gradients."""
+    for i, raw in grads:
+        tensor = owners[i]
+        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
+
+
+def _release_grads(owners: tuple, places: tuple) -> None:
+    """Let go of gradients that will be replaced: the new ones can have their memory."""
+    for i in places:
+        autograd_meta_of(owners[i]).grad = None
+
+
+def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
+    """The tensors outside whose gradients nothing looks at before they have others. None where the program reads
+    elements: it may do something else then.
+    """
+    if any(step.kind == "read" for step in program.steps):
+        return ()
+    steps = [step for step in program.steps if step.kind == "object"]
+    new = dict(steps[0].grads) if steps else grads
+    return tuple([i for i, slot in new.items() if slot is not None and -1 - i not in program.inputs])
+
+
+def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) -> Program:
+    """The program after the passes."""
+    layouts, memory = captured.layouts, captured.memory
+    program, layouts, memory = functionalize(program, layouts, memory, table)
+    program = fold_constants(program, memory, table)
+    program = eliminate_common_subexpressions(program, memory)
+    program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
+    if hasattr(table.backend, "fused_matmul"):
+        program = fuse_matmul_epilogues(program, layouts, memory, table)
+    if hasattr(table.backend, "records") and table.backend.records(mode):
+        return record_launch_sequences(fuse_adjacent_steps(program, layouts, table.backend), table, mode)
+    if not hasattr(table.backend, "blockwise"):
+        return program
+    program = fuse_conv_bn_act(program, layouts, memory, table)
+    program, layouts = save_derivatives(program, layouts, memory, table)
+    program = eliminate_cat(program, layouts, memory, table.backend)
+    program = fuse_pointwise(program, layouts, table.backend)
+    return fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
+
+
+def compile_replay(
+    name: str, captured: CapturedCall, sources: list[TensorSource], arguments: int, table: Any, mode: str = "default"
+) -> Any:
+    """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
+    and returns what it returned.
+    """
+    program, backward = run_passes(captured.program, captured, table, mode), captured.backward
+    forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
+    space: dict[str, Any] = {"forward": forward, "finish": _ReplayEpilogue(captured, table)}
+    for k, source in enumerate(sources):
+        if source.held is not None:
+            space[f"held{k}"] = source.held
+    if backward is not None and backward.together is not None:
+
+        def written(one: CapturedPass) -> Any:
+            return lower_to_python(f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars)
+
+        backward.together.run = written(backward.together)
+        for one in backward.apart:
+            one.run = _compile_lazily(functools.partial(written, one))
+    outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
+    given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
+    given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
+    parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
+    space["forget"], dropped = _release_grads, _overwritten_grads(captured.program, captured.grads)
+    before = f"    forget(outside, {dropped})\n" if dropped else ""
+    text = (
+        f"def replay({parameters}):\n"
+        f"    outside = ({outside})\n"
+        f"{before}"
+        f"    return finish(again, outside, forward({''.join(given)}outside))\n"
+    )
+    run = define_function("replay", text, space)
+    run.forward = forward  # type: ignore[attr-defined]
+    return run
+
+
+def _compile_lazily(write: Callable[[], Any]) -> Any:
+    """A function that is written when it is called for the first time: of many results few have gradients alone."""
+    written = functools.cache(write)
+    return lambda given: written()(given)
+
+
+def _is_fresh_result(result: ResultSpec) -> bool:
+    """Whether a result is a new tensor and nothing more."""
+    return not (
+        result.outside >= 0
+        or result.shares >= 0
+        or result.group >= 0
+        or result.grad == "leaf"
+        or result.kind == "item"
+        or result.is_inference
+        or result.signs
+        or result.table is not None
+    )
+
+
+class _ReplayEpilogue:
+    """What is left to do when the kernels ran: tensors over the arrays, versions, gradients, the node."""
+
+    def __init__(self, captured: CapturedCall, table: Any) -> None:
+        self.captured, self.table = captured, table
+        self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
+        self.set = [(i, n is not None) for i, n in captured.grads.items()]
+        # A call that draws or writes cannot be made once more for derivatives of derivatives.
+        self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
+        self.saved = 0 if captured.backward is None else len(captured.backward.saved)
+
+    def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:
+        captured, table = self.captured, self.table
+        for i, count in captured.bumps.items():
+            root_meta_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
+        made: list[Any] = []
+        groups: dict[int, Any] = {}
+        place = 0
+        for result, dtype in zip(captured.results, self.plain, strict=True):
+            if result.outside >= 0:
+                made.append(outside[result.outside])
+                continue
+            if dtype is not None:
+                made.append(call.wrap(table, raws[place], dtype))
+            elif result.kind == "item":
+                made.append(table.to_numpy(raws[place]).item())
+            else:
+                made.append(self._related(result, raws[place], outside, groups))
+            place += 1
+        for i, has in self.set:
+            tensor = outside[i]
+            if has:
+                autograd_meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
+                place += 1
+            else:
+                autograd_meta_of(tensor).grad = None
+        if captured.backward is not None:
+            node = make_replay_node(captured.backward, table, outside, raws[place : place + self.saved], made)
+            node._again = None if self.is_single else (*again, outside)
+        return captured.rebuild(made)
+
+    def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
+        """A tensor that shares memory with another, or that is a leaf."""
+        tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
+        if result.grad == "leaf":
+            tensor._node = LEAF
+        if result.is_inference:
+            autograd_meta_of(tensor).inference = True
+        if result.shares >= 0:
+            source = outside[result.shares]
+            tensor._meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)
+        elif result.group >= 0:
+            base = groups.get(result.group)
+            if base is None:
+                base = groups[result.group] = call.wrap(self.table, owner_of(raw))
+            tensor._meta = view_meta(base, result.kind)
+        return tensor
+
+
+__all__ = ["TensorSource", "compile_tensor_guard", "compile_replay"]

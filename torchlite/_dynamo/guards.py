@@ -1,0 +1,505 @@
+"""What a function may read besides its arguments, found without running it: globals, closures, modules, their tensors.
+
+`State` walks from the function over the names that its code (and that of functions it can reach) loads. What it finds
+is kept by identity, so that it can be asked later whether anything changed; tensors are what a captured program takes
+as inputs. An object that cannot be looked into makes the function one that runs as it is written.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import dataclasses
+import dis
+import enum
+import functools
+import io
+import operator
+import re
+import sys
+import threading
+import types
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from torchlite._device.generators import Generator
+from torchlite._dispatch import tracing
+from torchlite._dispatch.call import Parameter, Tensor
+from torchlite._dispatch.op_record import Op
+from torchlite._library.custom_ops import CustomOpDef
+from torchlite._types.devices import device
+from torchlite._types.dtypes import dtype
+from torchlite._types.layouts import layout, memory_format
+from torchlite.amp.autocast_mode import autocast
+from torchlite.amp.grad_scaler import GradScaler
+from torchlite.autograd.grad_mode import _DecoratorContextManager
+from torchlite.autograd.graph import saved_tensors_hooks
+from torchlite.nn.modules._module_hooks import _WrappedHook
+from torchlite.nn.modules.module import Module
+from torchlite.optim.lr_scheduler import LRScheduler
+from torchlite.optim.optimizer import Optimizer
+
+from .exc import NotYet, Unsupported
+from .compile_source import define_function
+
+ConstantPair = collections.namedtuple("Pair", "a")
+SIMPLE_TYPES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
+          layout, memory_format)  # fmt: skip
+# Objects that are what they are: nothing in them changes, but for generators, which kernels read.
+_CONSTANT_CLASSES = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+    types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
+    Op, Generator, re.Pattern, type(vars(ConstantPair)["a"]), type(threading.Lock()),
+    type(threading.RLock()), dataclasses.Field, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
+)  # fmt: skip
+_SEQUENCES = (list, deque, set, frozenset)
+_CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
+# Modules of Python's whose objects have nothing but attributes.
+_PLAIN_STDLIB_MODULES = frozenset(("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions"))
+_OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
+_CACHE: Any = type(functools.lru_cache(len))
+_ABSENT = object()
+# Modules whose functions are known: what they do is judged when it is done (`watching.py`).
+_KNOWN_MODULES = frozenset((
+    "torchlite", "torch", "math", "cmath", "operator", "itertools", "functools", "typing", "typing_extensions",
+    "collections", "abc", "enum", "builtins", "contextlib", "types", "numbers", "dataclasses", "warnings", "copy",
+))  # fmt: skip
+
+# Modules whose functions compute, or keep what changes nothing.
+KNOWN_LIBRARIES = frozenset("""
+    numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
+    _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
+    tokenize linecache ctypes encodings codecs posixpath zipimport
+""".split())  # fmt: skip
+
+
+def is_known_module(module: Any) -> bool:
+    """Whether a module (by its name) needs no walk."""
+    name = canonical_module_name(str(module))
+    first = name.partition(".")[0]
+    return (first in _KNOWN_MODULES or first.startswith("torchlite_")) and not name.startswith("torchlite._command")
+
+
+def canonical_module_name(module: str) -> str:
+    """A module's name, of torchlite's own that by which it goes without `as_torch`."""
+    root, dot, rest = module.partition(".")
+    if root == "torch" and sys.modules.get("torch") is sys.modules.get("torchlite"):
+        return f"torchlite{dot}{rest}"
+    return module
+
+
+class CodeReads:
+    """What the instructions of a code name, without those within it."""
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.within = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        self.globals: dict[str, None] = {}
+        self.attributes = {c for c in code.co_consts if isinstance(c, str) and c in _OPTIMIZER_ATTRIBUTES}
+        self.imports: set[str] = set()
+        self.formats = False  # whether a text may be filled in by `%`, which tells nobody what it looks at
+        self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
+        chain: tuple[str, ...] = ()
+        for instruction in dis.get_instructions(code):
+            name = instruction.opname
+            if name in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                chain += (instruction.argval,)
+            elif chain and name != "CACHE":
+                self.chains.add(chain)
+                chain = ()
+            if name.endswith(("_GLOBAL", "_NAME")) and name != "IMPORT_NAME":
+                self.globals[instruction.argval] = None
+                chain = (instruction.argval,)
+            elif name in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "STORE_ATTR"):
+                self.attributes.add(instruction.argval)
+            elif name == "IMPORT_NAME":
+                self.imports.add(instruction.argval)
+            elif name.endswith("_MODULO") or name == "BINARY_OP" and instruction.argrepr in ("%", "%="):
+                self.formats = True
+
+
+_reads = functools.lru_cache(4096)(CodeReads)
+
+
+class IdentityGuard:
+    """A place that holds objects, as it was: a dictionary, a list, the cell of a closure, names of a module."""
+
+    __slots__ = ("read", "place", "keys", "values", "ids")
+
+    def __init__(self, read: Any, place: Any) -> None:
+        self.read, self.place = read, place
+        self.keys, self.values = read(place)
+        self.ids = [*map(id, self.values)]
+
+    def is_same(self) -> bool:
+        """Whether it holds what it did; an equal number or text may have taken another's place."""
+        keys, values = self.read(self.place)
+        if [*map(id, values)] == self.ids and keys == self.keys:
+            return True
+        if len(values) != len(self.values) or keys != self.keys:
+            return False
+        if not all(a is b or is_indistinguishable(a, b) for a, b in zip(values, self.values, strict=True)):
+            return False
+        self.values, self.ids = values, [*map(id, values)]
+        return True
+
+
+def is_indistinguishable(a: Any, b: Any) -> bool:
+    """Whether two numbers, texts or the like, or tuples of them, cannot be told apart."""
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(is_indistinguishable(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, SIMPLE_TYPES) and (repr(a) == repr(b))
+
+
+def items_of(place: Any) -> tuple[list, list]:
+    return [*place.keys()], [*place.values()]
+
+
+def _mapping_items(place: Any) -> tuple[None, list]:
+    """What a dictionary of a class of its own has, whatever its methods do."""
+    return None, [*dict.keys(place), *dict.values(place)]
+
+
+def elements_of(place: Any) -> tuple[None, list]:
+    return None, [*place]
+
+
+def _cell_items(place: Any) -> tuple[None, list]:
+    try:
+        return None, [place.cell_contents]
+    except ValueError:
+        return None, [_ABSENT]
+
+
+def _context_items(place: Any) -> tuple[None, list]:
+    return None, [place.get(_ABSENT)]
+
+
+def _namespace_items(place: Any) -> tuple[None, list]:
+    space, names = place
+    found = [space.get(name, _ABSENT) for name in names]
+    return None, [
+        getattr(builtins, name, _ABSENT) if value is _ABSENT else tracing.unwrap_traced(value)
+        for name, value in zip(names, found, strict=True)
+    ]
+
+
+def _check_not_random(module: Any) -> None:
+    if module.__name__.startswith("numpy.random"):
+        raise Unsupported("it draws numbers of NumPy's")
+
+
+class ReachableState:
+    """What can be reached from a function: tensors, places that hold objects, and code that may run.
+
+    ran: the codes that a call ran, where that is known: what other functions read does not matter then.
+    """
+
+    def __init__(self, ran: set | None = None) -> None:
+        self.ran = ran
+        self.tensors: dict[int, Any] = {}
+        self.held: list[IdentityGuard] = []
+        self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
+        self.codes: set[Any] = set()
+        self.disabled_codes: dict[Any, Any] = {}  # of functions that the compiler is kept from, and why
+        self.allowed_codes: set[Any] = set()  # of those that are said to compute, whatever else they do
+        self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
+        self.spaces: list[tuple[dict, tuple[str, ...]]] = []  # globals, and the names of them that code reads
+        self.leaves: dict[int, Any] = {}  # objects whose identity says everything
+        self._seen: dict[int, Any] = {}
+        self._modules: list[Any] = []  # and other objects of which only the attributes that are named are looked at
+        self._references: list[Any] = []
+        self._optimizers: list[Any] = []
+        self._attributes: set[str] = set()
+        self.asks_for_classes = False  # whether it may ask for a number's exact class, or its value, and nobody sees it
+
+    def walk(self, *roots: Any) -> ReachableState:
+        """Start from these. Unsupported where something cannot be looked into."""
+        self._pending = list(roots)
+        done: set[tuple[int, str]] = set()
+        while self._pending:
+            while self._pending:
+                self._visit(self._pending.pop())
+            for module in self._modules:
+                names = [n for n in self._attributes if n in vars(module) and (id(module), n) not in done]
+                done.update((id(module), n) for n in names)
+                if names:
+                    self._hold(_namespace_items, (vars(module), tuple(names)))
+            for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # what programs read of optimizers
+                for optimizer in self._optimizers:
+                    if (id(optimizer), name) not in done:
+                        done.add((id(optimizer), name))
+                        self._pending.append(getattr(optimizer, name))
+        for reference in self._references:
+            if isinstance(reference(), Tensor) and id(reference()) not in self.tensors:
+                raise Unsupported("a weak reference to a tensor is read")
+        return self
+
+    def is_same(self) -> bool:
+        """Whether everything is as it was found."""
+        return not any(self.empty) and all(held.is_same() for held in self.held)
+
+    def test(self) -> Any:
+        """A function that answers `is_same`, at once where all objects are the ones that were found."""
+        space: dict[str, Any] = {"slowly": self.is_same, "is_": operator.is_, "found": [], "names": []}
+        space["empty"] = tuple(self.empty)
+        tests = ["any(empty)"]
+        values: list[str] = []
+        keys: list[str] = []
+        for i, held in enumerate(self.held):
+            place = f"place{i}"
+            space[place] = held.place
+            if held.read is _namespace_items:
+                self._test_names(held, place, space, tests, values)
+                continue
+            space["found"] += held.values
+            if held.read is items_of:
+                values.append(f"*{place}.values()")
+                keys.append(f"*{place}")
+                space["names"] += held.keys
+            elif held.read is elements_of:
+                values.append(f"*{place}")
+                keys.append(f"len({place})")
+                space["names"].append(len(held.values))
+            else:
+                space[f"read{i}"] = held.read
+                values.append(f"*read{i}({place})[1]")
+        lines = [
+            "def is_same():",
+            "    try:",
+            f"        if {' or '.join(tests)}:",
+            "            return False",
+            f"        same = [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found))",
+            "    except KeyError:",  # a name is gone
+            "        same = False",
+            "    return same or slowly()",
+        ]
+        return define_function("is_same", "\n".join(lines) + "\n", space)
+
+    def _test_names(self, held: IdentityGuard, place: str, space: dict, tests: list[str], values: list[str]) -> None:
+        """Names of a module or class, by functions of C's; those that it has not must not come, and mean Python's."""
+        own, names = held.place
+        found = dict(zip(names, held.values, strict=True))
+        absent = frozenset(name for name in found if name not in own)
+        meant = [name for name in absent if name in vars(builtins)]
+        for holder, these in ((own, [name for name in found if name in own]), (vars(builtins), meant)):
+            if these:
+                get = f"get{len(space)}"
+                space[get], space[f"of_{get}"] = operator.itemgetter(*these), holder
+                values.append(f"{'*' if len(these) > 1 else ''}{get}(of_{get})")
+                space["found"] += [found[name] for name in these]
+        if absent:
+            space[f"absent_{place}"], space[place] = absent, own.keys()
+            tests.append(f"not absent_{place}.isdisjoint({place})")
+
+    def _hold(self, read: Any, place: Any, modules: bool = True) -> None:
+        held = IdentityGuard(read, place)
+        self.held.append(held)
+        self._pending += [
+            value
+            for value in held.values
+            if value is not _ABSENT and (modules or not isinstance(value, types.ModuleType))
+        ]
+
+    def _visit(self, value: Any) -> None:
+        if isinstance(value, SIMPLE_TYPES) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        cls = value.__class__
+        if isinstance(value, Tensor):
+            if cls is not Tensor and cls is not Parameter:
+                raise Unsupported(f"a tensor of the class {cls.__name__} is read")
+            self.tensors[id(value)] = value
+            meta = value._meta
+            if meta is not None and meta.__class__ is not tuple:
+                for hooks in (meta.hooks, meta.post_hooks):
+                    self._pending += [*hooks.values()] if isinstance(hooks, dict) else [*(hooks or ())]
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif cls in (dict, OrderedDict, defaultdict):
+            if value:
+                self._hold(items_of, value)
+            else:
+                self.empty.append(value)
+        elif cls in _SEQUENCES:
+            self._hold(elements_of, value)
+        elif isinstance(value, tuple):
+            self._pending.extend(value)
+        elif cls is slice:
+            self._pending += [value.start, value.stop, value.step]
+        elif isinstance(value, types.MethodType):
+            self._pending += [value.__self__, value.__func__]
+        elif cls in (staticmethod, classmethod):
+            self._pending.append(value.__func__)
+        elif cls is property:
+            self._pending += [value.fget, value.fset, value.fdel]
+        elif cls is weakref.ref:
+            self.leaves[id(value)] = value
+            self._references.append(value)
+            if not isinstance(value(), Tensor):
+                self._pending.append(value())
+        elif cls is functools.partial:
+            self._pending += [value.func, value.args, value.keywords]
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.ModuleType):
+            self._module(value)
+        else:
+            self._object(value, cls)
+
+    def _function(self, function: Any) -> None:
+        original = getattr(function, "_torchdynamo_orig_callable", None)
+        if original is not None:
+            self._pending.append(original)
+        if is_known_module(function.__module__) and original is None:
+            # A wrapper of the library's may hold the program's functions.
+            for cell in function.__closure__ or ():
+                kept = _cell_items(cell)[1][0]
+                if isinstance(kept, (types.FunctionType, types.MethodType)) and not is_known_module(kept.__module__):
+                    self._pending.append(kept)
+            return
+        if str(function.__module__).partition(".")[0] in KNOWN_LIBRARIES:
+            self.leaves[id(function)] = function
+            return
+        if function.__dict__.get("_dynamo_marked_constant"):
+            self.constant_codes.add(function.__code__)
+            return
+        if function.__dict__.get("_torchdynamo_disable"):
+            self.disabled_codes[function.__code__] = function.__dict__.get("_torchdynamo_disable_msg")
+        if function.__dict__.get("_torchlite_allowed"):
+            self.allowed_codes.add(function.__code__)
+            return
+        if self.ran is not None and function.__code__ not in self.ran and original is None:
+            self.leaves[id(function)] = function
+            return
+            return
+        if original is None:
+            self.add_code(function.__code__, function.__globals__)
+        self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]
+        for cell in function.__closure__ or ():
+            self._hold(_cell_items, cell)
+
+    def add_code(self, code: Any, space: dict) -> None:
+        """Add what a code, and those within it, read of a module's names."""
+        codes = [code]
+        for one in codes:  # which grows
+            reads = _reads(one)
+            codes += [c for c in reads.within if self.ran is None or c in self.ran]
+            self._attributes |= reads.attributes
+            self.asks_for_classes |= reads.formats or "type" in reads.globals or "__class__" in reads.attributes
+            for name in reads.imports:
+                if not is_known_module(name):
+                    self._import(name, str(space.get("__package__")))
+            if reads.globals:
+                self.spaces.append((space, tuple(reads.globals)))
+                self._hold(_namespace_items, (space, tuple(reads.globals)), modules=False)
+            for name, *attributes in reads.chains:
+                self._follow(space.get(name), attributes)
+        self.codes.update(codes)
+
+    def _import(self, name: str, package: str) -> None:
+        """A module that is named where it is used, by its own name or within packages. One that is not loaded yet is
+        when that line runs, which is seen.
+        """
+        if self.ran is None:
+            raise Unsupported(f"it imports {name}")
+        while package:
+            self._pending.append(sys.modules.get(f"{package}.{name}" if name else package))
+            package = package.rpartition(".")[0]
+        self._pending.append(sys.modules.get(name))
+
+    def _follow(self, value: Any, attributes: list[str]) -> None:
+        """Attributes that are read of a module, one after the other."""
+        for name in attributes:
+            if not isinstance(value, types.ModuleType) or is_known_module(value.__name__):
+                return
+            _check_not_random(value)
+            self._hold(_namespace_items, (vars(value), (name,)), modules=False)
+            value = vars(value).get(name)
+        if isinstance(value, types.ModuleType):
+            self._pending.append(value)
+
+    def _class(self, cls: type) -> None:
+        for base in cls.__mro__:
+            if base is object or is_known_module(base.__module__) or base.__module__ == "builtins":
+                continue
+            if not base.__flags__ & 1 << 9:  # made by C, and not by a program
+                self.leaves[id(base)] = base
+                continue
+            skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__",
+                       "__static_attributes__", "__firstlineno__", "_op", "_backward_cls")  # fmt: skip
+            names = tuple(
+                name
+                for name, value in vars(base).items()
+                if name not in skipped
+                and not name.startswith(("_abc_", "__dataclass", "__match_args"))
+                and not isinstance(value, types.MemberDescriptorType)
+            )
+            if names:
+                self._hold(_namespace_items, (vars(base), names))
+
+    def _module(self, module: Any) -> None:
+        if self.ran is None:  # else only where its name stands in code that ran (`_follow`)
+            _check_not_random(module)
+        if not is_known_module(module.__name__):
+            self._modules.append(module)
+
+    def _scaler(self, scaler: GradScaler) -> None:
+        """What is made with the first loss stays; which steps there were is the scaler's own."""
+        if scaler.is_enabled() and scaler._scale is None:
+            raise NotYet("the scale of a GradScaler comes with the first loss")
+        self.leaves[id(scaler)] = scaler
+        names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
+        self._hold(_namespace_items, (vars(scaler), tuple(names)))
+
+    def _object(self, value: Any, cls: type) -> None:
+        if isinstance(value, Optimizer):
+            if not is_known_module(cls.__module__):
+                raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
+            self.leaves[id(value)] = value
+            self._optimizers.append(value)
+        elif isinstance(value, LRScheduler):
+            self.leaves[id(value)] = value
+            self._pending.append(value.optimizer)
+        elif isinstance(value, GradScaler):
+            self._scaler(value)
+        elif isinstance(value, _WrappedHook):
+            self.leaves[id(value)] = value
+            self._pending.append(value.hook)
+        elif isinstance(value, CustomOpDef):
+            self.leaves[id(value)] = value
+            self._pending += [value._op.backward, value._op.setup_context]
+        elif isinstance(value, ContextVar):
+            self.leaves[id(value)] = value
+            self._hold(_context_items, value)
+        elif isinstance(value, _CACHE):
+            self.leaves[id(value)] = value
+            self._pending.append(value.__wrapped__)
+        elif getattr(cls, "is_compiled", False):
+            self.leaves[id(value)] = value
+            self._pending.append(value.function)
+        elif isinstance(value, _CONSTANT_CLASSES) or cls is object or cls.__module__ == "typing":
+            self.leaves[id(value)] = value
+        elif cls.__module__.partition(".")[0] in _PLAIN_STDLIB_MODULES and hasattr(value, "__dict__"):
+            self.leaves[id(value)] = value
+            self._modules.append(value)
+        elif isinstance(value, Module) or (hasattr(value, "__dict__") and cls.__flags__ & 1 << 9):
+            if getattr(cls, "__slots__", None):
+                raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
+            self.leaves[id(value)] = value
+            self._hold(items_of, value.__dict__)
+            if isinstance(value, dict):
+                self._hold(_mapping_items, value)
+            elif isinstance(value, _SEQUENCES):
+                self._hold(elements_of, value)
+            if not is_known_module(cls.__module__):
+                self._class(cls)
+            elif not isinstance(value, (Module, _CONTEXT_MANAGERS)):
+                raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")
+        else:
+            raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")

@@ -1,0 +1,115 @@
+"""Numbers that `item()` gives while a call is captured: until the program looks at one, the capture does not depend on
+it, and what is returned unseen (`return loss.item()`) is read anew by each replay.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Callable
+from typing import Any
+
+_OBSERVING_METHODS = (
+    "abs add and bool ceil divmod eq float floor floordiv format ge gt hash index int invert le lshift lt mod mul ne "
+    "neg or pos pow radd rand rdivmod repr rfloordiv rlshift rmod rmul ror round rpow rrshift rshift rsub rtruediv "
+    "rxor str sub truediv trunc xor reduce"
+).split()
+_METHODS = "as_integer_ratio bit_count bit_length conjugate hex is_integer to_bytes".split()
+
+
+class LazyScalar:
+    """What both kinds of numbers share. `look` is called before the number is used for the first time."""
+
+    is_seen = False
+
+    def look(self) -> None:
+        """Tell the capture, once."""
+        if not self.is_seen:
+            self.is_seen = True
+            told, self.tell = self.tell, _no_observer
+            told()
+
+    tell: Callable[[], None]
+
+
+def _no_observer() -> None:
+    """Nobody is told."""
+
+
+def _observing_method(kind: type, name: str) -> Any:
+    plain = getattr(kind, name)
+
+    def method(self: Any, *args: Any) -> Any:
+        self.look()
+        return plain(self, *args)
+
+    return method
+
+
+def _lazy_class(kind: type) -> Any:
+    names = [name for name in [*(f"__{n}__" for n in _OBSERVING_METHODS), *_METHODS] if hasattr(kind, name)]
+    space: dict[str, Any] = {name: _observing_method(kind, name) for name in names}
+    space["__reduce__"] = space["__reduce_ex__"] = lambda self, protocol=0: (kind, (kind(self),))
+    for name in ("real", "imag", "numerator", "denominator"):
+        if hasattr(kind, name):
+            space[name] = property(_observing_property(kind, name))
+    return type(kind.__name__, (LazyScalar, kind), space)
+
+
+def _observing_property(kind: type, name: str) -> Any:
+    def get(self: Any) -> Any:
+        self.look()
+        return getattr(kind, name).__get__(self)
+
+    return get
+
+
+_LAZY_CLASSES = {kind: _lazy_class(kind) for kind in (float, int)}
+
+
+class LazyItemArray:
+    """In the place of an array of one element that Python asks for its `item()`."""
+
+    def __init__(self, found: Any, keep: Callable[[Any], Callable[[], None]], is_returned: bool) -> None:
+        self.found, self.keep, self.is_returned = found, keep, is_returned
+
+    def item(self) -> Any:
+        """The number, which knows when it is looked at."""
+        value = self.found.item()
+        made = _LAZY_CLASSES.get(value.__class__)
+        if made is None or made.__mro__[2] is int and not self.is_returned:
+            # Truth values have no classes of their own, and places of dimensions are asked whether they are `int`.
+            self.keep(None)()
+            return value
+        number = made(value)
+        number.tell = self.keep(number)
+        return number
+
+
+@functools.lru_cache(256)
+def _last_instructions(code: Any, place: int) -> bool:
+    later = [i for i in dis.get_instructions(code) if i.offset > place]
+    for i in later:
+        if i.opname == "RETURN_VALUE":
+            return True
+        if i.opname in ("CALL", "PRECALL", "CALL_METHOD") and i.argval == 0:
+            continue
+        if not i.opname.startswith(("LOAD_", "BUILD_", "CACHE", "NOP", "PUSH_NULL")):
+            return False
+    return False
+
+
+def is_returned(frame: Any) -> bool:
+    """Whether what a frame's call gives is a part of what it returns, and nothing else."""
+    return _last_instructions(frame.f_code, frame.f_lasti)
+
+
+def to_number(value: Any) -> Any:
+    """The number that an Element is, unseen."""
+    kind = value.__class__.__mro__[2]
+    return kind.__new__(kind, _to_exact_number(value))
+
+
+def _to_exact_number(value: Any) -> Any:
+    value.is_seen, value.tell = True, _no_observer
+    return value

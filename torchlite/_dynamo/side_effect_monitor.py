@@ -1,0 +1,201 @@
+"""What a program does besides calling kernels, watched while it runs once: which code runs, and which of C's functions.
+
+Code of the program must be code that the walk found; of torchlite it must lie in the rooms whose functions do nothing
+but compute. Whatever else runs (printing, files, random numbers of Python's, seeds) cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import threading
+import types
+from collections import OrderedDict, defaultdict, deque
+from contextvars import ContextVar
+from typing import Any
+
+from torchlite._settings.compiler_state import PROCESS_STATE
+
+from .profile_hook import ProfileHook
+from .guards import KNOWN_LIBRARIES, canonical_module_name
+
+# Rooms of torchlite whose functions compute, and keep nothing.
+_PURE_MODULES = tuple(f"torchlite.{name}" for name in (
+    "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
+    "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
+    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward", "func", "_functorch",
+    "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
+))  # fmt: skip
+# Of these rooms what reads elements without a kernel's table, or keeps something.
+_REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (
+    "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
+    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._scheduler", "optim.swa_utils",
+    "autograd.profiler", "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck",
+    "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
+))  # fmt: skip
+_REFUSED_NAMES = frozenset((
+    "manual_seed", "seed", "initial_seed", "clone_state", "get_offset", "set_offset", "numpy", "__array__",
+    "__array_ufunc__", "__array_function__", "__dlpack__",
+    "data_ptr", "untyped_storage", "storage", "share_memory_", "graph_break", "set_", "resize_", "load_state_dict",
+))  # fmt: skip
+_GENERATOR_METHODS = frozenset(("manual_seed", "seed", "get_state", "set_state", "get_offset", "set_offset"))
+# Functions, of those rooms and of others, that look at no element and change nothing.
+_QUERY_FUNCTIONS = frozenset((
+    "is_foreign", "offset_of", "<module>", "is_pinned", "noted", "is_tracing", "is_scripting", "is_available",
+    "is_initialized", "is_current_stream_capturing", "is_built", "device_count",
+))  # fmt: skip
+_PURE_BUILTINS = frozenset(
+    getattr(builtins, name)
+    for name in "len isinstance issubclass getattr hasattr setattr delattr abs min max sum sorted any all repr "
+    "callable iter next divmod pow round ord chr format hash __build_class__".split()
+)
+_PURE_C_MODULES = frozenset(("math", "cmath", "_operator", "_functools", "itertools", "_collections", "_contextvars", "_abc"))
+_PURE_CLASSES = frozenset(
+    (list, dict, set, frozenset, str, tuple, bytes, int, float, complex, bool, OrderedDict, defaultdict, deque, slice,
+     range, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, types.MappingProxyType,
+     re.Pattern, re.Match, type(threading.Lock()), type(threading.RLock()), ContextVar)
+)  # fmt: skip
+
+_CONTAINERS = (dict, list, set, frozenset, deque)
+
+
+class SideEffectMonitor:
+    """While entered, this thread's calls are looked at: the capture's `fail_at` gets the first that cannot be replayed,
+    with its place, and `keep_constant` each tensor that is made of Python's numbers.
+    """
+
+    def __init__(self, codes: set, capture: Any) -> None:
+        self.codes, self.capture = codes, capture
+        self.constant: Any = None  # the frame of a function that may do what it likes
+        self.verdicts: dict[Any, str | None] = {}
+        self.libraries: set = set()  # codes that are neither the program's nor torchlite's
+        self.reads_gradients = False
+
+    def __enter__(self) -> SideEffectMonitor:
+        self.profile = ProfileHook(self._event)
+        self.profile.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.profile.__exit__(*error)
+
+    def _event(self, frame: Any, event: str, argument: Any) -> None:
+        code, depth = frame.f_code, self.capture.depth
+        if depth and code is not _THREAD_START_CODE:  # of kernels and of what a replay calls as one: what these do, they do again
+            return
+        if self.constant is not None:
+            if event == "return" and frame is self.constant:
+                self.constant = None
+            return
+        if event == "call" and (code in self.capture.state.constant_codes or code in self.capture.state.allowed_codes):
+            self.constant = frame
+            return
+        if event == "call":
+            if code not in self.verdicts:
+                self.verdicts[code] = self._verdict(code, canonical_module_name(frame.f_globals.get("__name__") or ""))
+            why = self.verdicts[code]
+            if why is None and code is _THREAD_START_CODE and not depth:
+                why = "it starts a thread"
+            if why is not None and not (code in self.libraries and self._is_of_backend(frame)):
+                self._refuse(why, frame)
+        elif event == "c_call":
+            if code in self.codes:
+                self.capture.observe_all()
+                why = None if id(argument) in PROCESS_STATE.allowed else _why_impure_builtin(argument)
+                if why is not None:
+                    self._refuse(why, frame)
+            elif argument is _WARN:
+                self._refuse("it warns", frame)
+        elif event == "return" and code in _MAKERS and argument is not None:
+            self.capture.observe_all()
+            self.capture.keep_constant(argument)
+
+    def _verdict(self, code: Any, module: str) -> str | None:
+        if code in self.capture.state.disabled_codes:
+            reason = self.capture.state.disabled_codes[code]
+            return (
+                f"it calls {code.co_name}, which torch.compiler.disable keeps from it{f': {reason}' if reason else ''}"
+            )
+        if code in self.codes:
+            return None
+        if module.startswith("torchlite_") and code.co_name in _GENERATOR_METHODS:
+            return f"it calls {code.co_name} of random numbers"
+        if (
+            module.partition(".")[0] in KNOWN_LIBRARIES
+            or module.startswith(("torchlite_", "namedtuple_"))
+            or code.co_filename[:7] == "<frozen"
+        ):
+            return None
+        if module == "torchlite" and code.co_name in ("__getattr__", "_loaded", "_of_sparse"):  # they load
+            return None
+        if module.startswith("torchlite"):
+            if code is _GRAD:
+                self.reads_gradients = True
+            named = code.co_name in _REFUSED_NAMES and not module.startswith("torchlite._dispatch")
+            if (named or module.startswith(_REFUSED_MODULES)) and code.co_name not in _QUERY_FUNCTIONS:
+                return f"it calls {module.replace('torchlite', 'torch', 1)}.{code.co_name}"
+            if module.startswith(_PURE_MODULES) or code.co_name in _QUERY_FUNCTIONS:
+                return None
+        else:
+            self.libraries.add(code)
+        return f"it runs {code.co_name} of {module or code.co_filename}"
+
+    def _is_of_backend(self, frame: Any) -> bool:
+        """Whether a backend called what runs (a compiler, files of built programs): that is its own affair."""
+        while frame is not None and frame.f_code not in self.codes:
+            module = canonical_module_name(frame.f_globals.get("__name__") or "")
+            if module.startswith("torchlite"):
+                return module.startswith("torchlite_")
+            frame = frame.f_back
+        return False
+
+    def _refuse(self, why: str, frame: Any) -> None:
+        self.capture.fail_at(why, user_location(frame, self.codes))
+        self.profile.pause()
+
+
+def user_location(frame: Any, codes: set) -> str:
+    """The innermost line of the program at a frame."""
+    while frame is not None:
+        if frame.f_code in codes:
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def _why_impure_builtin(function: Any) -> str | None:
+    """Why a function of C's that the program calls cannot be replayed; None where it can."""
+    if function in _PURE_BUILTINS:
+        return None
+    owner = getattr(function, "__self__", None)
+    if owner.__class__ in _PURE_CLASSES or isinstance(owner, type) and owner in _PURE_CLASSES:
+        return None
+    if getattr(function, "__module__", None) in _PURE_C_MODULES:
+        return None
+    if owner is not None and canonical_module_name(owner.__class__.__module__).startswith("torchlite"):
+        return None
+    if isinstance(owner, (BaseException, *_CONTAINERS)):
+        return None
+    return f"it calls {getattr(function, '__qualname__', function)}"
+
+
+_WARN: Any = None
+_MAKERS: set = set()
+_GRAD: Any = None
+_THREAD_START_CODE = threading.Thread.start.__code__
+
+
+def _load_known_codes() -> None:
+    """What is known by its code."""
+    global _WARN, _GRAD
+    import _warnings
+
+    from torchlite._tensor import creation
+    from torchlite._tensor.tensor import Tensor
+
+    _WARN = _warnings.warn
+    _MAKERS.update(f.__code__ for f in (creation.tensor, creation.asarray))
+    _GRAD = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
+
+
+_load_known_codes()

@@ -1,0 +1,98 @@
+"""Warnings that a call gives while it is recorded: steps of its program, which replays give again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any
+
+from torchlite._dispatch.tracing import Trace, unwrap_traced, module_view
+
+
+class WarningRecorder(Trace):
+    """While entered the capture is told of its thread's warnings. outermost: the code of the frame that calls the
+    program; a warning about a line further out is none that could be given again.
+
+    They are seen where code of the program or of torchlite calls `warnings.warn` by the module's name: others are calls
+    of a function of C's, with which a capture ends.
+    """
+
+    def __init__(self, capture: Any, outermost: Any) -> None:
+        super().__init__()
+        self.capture, self.outermost = capture, outermost
+        self.replaced[id(warnings.warn)] = self._warn
+
+    def __enter__(self) -> WarningRecorder:
+        super().__enter__()
+        _install_warnings_proxy()
+        for space, names in self.capture.state.spaces:
+            for name in names:
+                if unwrap_traced(space.get(name)) is warnings:
+                    self.rebind(space, name, warnings)
+        return self
+
+    def _warn(self, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any) -> None:
+        given, capture = None, self.capture
+        if capture.thread == threading.get_ident() and not capture.depth and capture.failure is None:
+            frame: Any = sys._getframe(1)
+            place = _warning_location(frame, stacklevel, self.outermost)
+            while frame.f_code is not self.outermost:
+                frame = frame.f_back
+            if isinstance(message, str) and source is None and not more and place is not None:
+                given = (message, UserWarning if category is None else category, place)
+            else:
+                capture.fail("it warns")
+        if given is None:
+            warnings.warn(message, category, stacklevel + 1, source, **more)
+        else:
+            capture.warned(reemit_warning, given, frame)
+
+
+def _install_warnings_proxy() -> None:
+    """Let torchlite's own modules warn through a view, for good: it is the module itself where nothing is recorded."""
+    view = module_view(warnings)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torchlite") and name != __name__ and vars(module).get("warnings") is warnings:
+            vars(module)["warnings"] = view
+
+
+def _warning_location(frame: Any, level: int, outermost: Any) -> tuple[str, int, str] | int | None:
+    """The file, line and module that a warning is about, or how many calls outside of the compiled function it lies.
+    None where a later call could not name it.
+    """
+    for further in range(1, level):
+        if frame.f_code is outermost:
+            return level - further
+        frame = frame.f_back
+        if frame is None:
+            return None
+    if frame.f_code is outermost:
+        return 1
+    name = frame.f_globals.get("__name__")
+    if getattr(sys.modules.get(name), "__dict__", None) is not frame.f_globals:
+        return None
+    return frame.f_code.co_filename, frame.f_lineno, name
+
+
+def reemit_warning(message: str, category: Any, place: tuple[str, int, str] | int, frame: Any = None) -> None:
+    """Warn about a line, as code at that line would. frame: where the search for who called the compiled function
+    begins.
+    """
+    if isinstance(place, int):
+        frame = sys._getframe(1) if frame is None else frame
+        while frame.f_back is not None and _is_compiler_frame(frame):
+            frame = frame.f_back
+        for _ in range(place - 1):
+            frame = frame.f_back or frame
+        space, path, line = frame.f_globals, frame.f_code.co_filename, frame.f_lineno
+        name = space.get("__name__") or "<string>"
+    else:
+        path, line, name = place
+        space = vars(sys.modules[name])
+    warnings.warn_explicit(message, category, path, line, name, space.setdefault("__warningregistry__", {}))
+
+
+def _is_compiler_frame(frame: Any) -> bool:
+    name = frame.f_globals.get("__name__")
+    return name is None or str(name).partition(".")[0] == "torchlite"

@@ -1,0 +1,438 @@
+"""Schemas of added ops: `name.overload(Tensor x, float s=2.0, *, Tensor(a!) out) -> (Tensor, Tensor[])`."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._dispatch import call
+from .._types.devices import device
+from .._types.dtypes import dtype
+from .._types.layouts import layout, memory_format
+
+_NUMBERS = (int, float, bool, complex)
+
+
+def _integer(value: Any) -> bool:
+    return isinstance(value, int) or (
+        isinstance(value, call.Tensor) and not value._data.ndim and value.dtype.category < 2
+    )
+
+
+# What a value of each type is.
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, call.Tensor),
+    "int": _integer,
+    "SymInt": _integer,
+    "float": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
+    "bool": lambda v: isinstance(v, (bool, int)),
+    "SymBool": lambda v: isinstance(v, (bool, int)),
+    "complex": lambda v: isinstance(v, _NUMBERS),
+    "Scalar": lambda v: isinstance(v, _NUMBERS) or (isinstance(v, call.Tensor) and not v._data.ndim),
+    "str": lambda v: isinstance(v, str),
+    "Device": lambda v: isinstance(v, (str, int, device)),
+    "ScalarType": lambda v: isinstance(v, dtype),
+    "Layout": lambda v: isinstance(v, layout),
+    "MemoryFormat": lambda v: isinstance(v, memory_format),
+    "Generator": lambda v: type(v).__name__ == "Generator",
+    "Any": lambda v: True,
+}
+_TYPE_NAMES = {"Scalar": "number", "SymInt": "int", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
+
+
+class SchemaType:
+    """The type of an argument or result: a base type, in lists and optional as its suffixes say."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.suffixes = text, []
+        while text.endswith(("?", "]")):
+            cut = len(text) - 1 if text[-1] == "?" else text.rindex("[")
+            self.suffixes.append(text[cut:])
+            text = text[:cut]
+        self.base = text
+        if text not in _TYPES:
+            raise RuntimeError(
+                "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; "
+                "for a full list, please see "
+                "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func"
+            )
+
+    def holds(self, value: Any, level: int = 0) -> bool:
+        """Whether a value has this type."""
+        if level == len(self.suffixes):
+            return _TYPES[self.base](value)
+        suffix = self.suffixes[level]
+        if suffix == "?":
+            return value is None or self.holds(value, level + 1)
+        if isinstance(value, (list, tuple)):
+            return all(self.holds(item, level + 1) for item in value)
+        return suffix != "[]" and self.holds(value, level + 1)  # `int[2]` takes a number for both
+
+    def __str__(self) -> str:
+        shown = _TYPE_NAMES.get(self.base, self.base)
+        for suffix in reversed(self.suffixes):
+            shown = f"Optional[{shown}]" if suffix == "?" else f"List[{shown}]"
+        return shown
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def kind(self) -> str:
+        return "OptionalType" if "?" in self.suffixes[:1] else "ListType" if self.suffixes else f"{self.base}Type"
+
+
+class AliasInfo:
+    """What a schema says of a tensor's memory: names of sets, and whether the op writes there."""
+
+    def __init__(self, names: str) -> None:
+        before, arrow, after = (part.strip() for part in names.partition("->"))
+        self.is_write = before.endswith("!")
+        self.before_set = set(before.rstrip("!").split("|"))
+        self.after_set = set(after.split("|")) if arrow else self.before_set
+
+
+# Base type, what makes it a list whose memory is written to, memory, what makes a list of such, name.
+_ARGUMENT = re.compile(
+    r"\s*(\w+)((?:\[\])?(?=\s*\())?(?:\s*\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
+)
+
+
+class Argument:
+    """An argument, or a result, of a schema."""
+
+    def __init__(self, text: str, kwarg_only: bool = False, position: int | None = None) -> None:
+        head, equals, default = text.partition("=")
+        found = _ARGUMENT.fullmatch(head)
+        if found is None:
+            raise RuntimeError(f"cannot read {text.strip()!r} in a schema")
+        base, inner, alias, suffix, name = found.groups()
+        inner = inner or ""
+        suffix = inner + suffix
+        self.type = self.real_type = SchemaType(base + suffix)
+        self.alias_info = AliasInfo(alias) if alias else None
+        self.alias_text, self._inner = f"({alias})" if alias else "", inner
+        self.name, self.kwarg_only, self.is_out = name or "", kwarg_only, False
+        self.has_default = bool(equals)
+        self.default_value = _default(default.strip(), self.type) if equals else None
+        self._default_written = self.default_value
+        sizes = re.findall(r"\[(\d+)\]", suffix)
+        self.N = int(sizes[0]) if sizes else None
+        if self.N and equals and self.default_value is not None and not isinstance(self.default_value, list):
+            self.default_value = [self.default_value] * self.N
+
+    def has_default_value(self) -> bool:
+        return self.has_default
+
+    @property
+    def is_write(self) -> bool:
+        return self.alias_info is not None and self.alias_info.is_write
+
+    def __str__(self) -> str:
+        base = self.type.base + self._inner
+        text = f"{base}{self.alias_text}{self.type.text[len(base) :]}" + (f" {self.name}" if self.name else "")
+        if not self.has_default:
+            return text
+        return f"{text}={_format_value(self._default_written)}"
+
+    def __repr__(self) -> str:
+        return f"Argument({self})"
+
+
+def _default(text: str, kind: SchemaType) -> Any:
+    """The value of a default in a schema."""
+    words = {"None": None, "True": True, "False": False, "contiguous_format": "contiguous_format", "inf": float("inf")}
+    if text in words:
+        return words[text]
+    if text.startswith("["):
+        inner = text[1:-1].strip()
+        return [_default(part.strip(), kind) for part in inner.split(",")] if inner else []
+    if text[:1] in "'\"":
+        return text[1:-1]
+    try:
+        return float(text) if kind.base == "float" or re.search(r"[.eE]", text) else int(text)
+    except ValueError:
+        return text  # the name of a dtype, of a layout or of a reduction
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}."
+    if isinstance(value, float):
+        return f"{value:.17g}"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_format_value, value))}]"
+    return str(value)
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside brackets and quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [part for part in (*parts, text[start:]) if part.strip()]
+
+
+class FunctionSchema:
+    """A schema that was read.
+
+    >>> from torchlite._library.function_schema import FunctionSchema
+    >>> schema = FunctionSchema("lib::scale(Tensor x, float s=2.0) -> Tensor")
+    >>> schema.name, [argument.name for argument in schema.arguments]
+    ('lib::scale', ['x', 's'])
+    """
+
+    def __init__(self, text: str) -> None:
+        found = re.fullmatch(r"\s*((?:\w+::)?\w+)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
+        if found is None:
+            raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+        self.name, self.overload_name = found[1], found[2] or ""
+        self.arguments: list[Argument] = []
+        keywords = False
+        for part in _split(found[3]):
+            if part.strip() == "*":
+                keywords = True
+            else:
+                self.arguments.append(Argument(part, keywords))
+        results = found[4]
+        several = results.startswith("(") and results.endswith(")")
+        self.returns = [Argument(part) for part in _split(results[1:-1] if several else results)]
+        self.is_vararg = self.is_varret = False
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the op writes to an argument."""
+        return any(argument.is_write for argument in self.arguments)
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether it writes nowhere, and no result lies in an argument's memory."""
+        return not any(part.alias_info for part in (*self.arguments, *self.returns))
+
+    @property
+    def positional(self) -> list[Argument]:
+        return [argument for argument in self.arguments if not argument.kwarg_only]
+
+    def placed(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """A call with each argument that has a position in it. RuntimeError where one before it is absent."""
+        names = [argument.name for argument in self.positional]
+        last = max((place for place, name in enumerate(names) if name in kwargs), default=-1)
+        if last < len(args):
+            return args, kwargs
+        values, kwargs = list(args), dict(kwargs)
+        for argument in self.positional[len(args) : last + 1]:
+            if argument.name in kwargs:
+                values.append(kwargs.pop(argument.name))
+            elif argument.has_default:
+                values.append(argument.default_value)
+            else:
+                raise RuntimeError(
+                    f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
+                )
+        return tuple(values), kwargs
+
+    def bind(self, args: tuple, kwargs: dict, numbers: bool = False) -> list:
+        """The values of all arguments, defaults among them; `numbers` says whether a number may stand for a tensor.
+        RuntimeError in PyTorch's words for what does not fit.
+        """
+        positional = self.positional
+        if len(args) > len(positional):
+            raise RuntimeError(
+                f"{self.name}() expected at most {len(self.arguments)} argument(s) but received {len(args)} "
+                f"argument(s). Declaration: {self}"
+            )
+        given = dict(kwargs)
+        values = []
+        for position, argument in enumerate(self.arguments):
+            if not argument.kwarg_only and position < len(args):
+                value = args[position]
+            elif argument.name in given:
+                value = given.pop(argument.name)
+            elif argument.has_default:
+                values.append(argument.default_value)
+                continue
+            else:
+                raise RuntimeError(
+                    f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
+                )
+            if argument.type.suffixes and isinstance(value, _SEQUENCES[1]) and not isinstance(value, _LISTS):
+                value = list(value)
+            if not argument.type.holds(value) and not (
+                numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
+            ):
+                raise RuntimeError(
+                    f"{self.name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but "
+                    f"instead found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\n"
+                    f"Declaration: {self}\nCast error details: Unable to cast {value!r} to {argument.type}"
+                )
+            values.append(value)
+        if given:
+            raise RuntimeError(
+                f"Unknown keyword argument '{next(iter(given))}' for operator '{self.name}'. Schema: {self}"
+            )
+        return values
+
+    def call_form(self, values: list) -> tuple[tuple, dict]:
+        """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
+        plain = [
+            not argument.has_default or not (value is argument.default_value or _is_same_default(value, argument.default_value))
+            for argument, value in zip(self.arguments, values, strict=True)
+        ]
+        count = len(self.positional)
+        last = max((i + 1 for i in range(count) if plain[i]), default=0)
+        keywords = {self.arguments[i].name: values[i] for i in range(count, len(values)) if plain[i]}
+        return tuple(values[:last]), keywords
+
+    def __str__(self) -> str:
+        parts = [str(argument) for argument in self.arguments]
+        count = len(self.positional)
+        if count < len(parts):
+            parts.insert(count, "*")
+        results = ", ".join(map(str, self.returns))
+        results = results if len(self.returns) == 1 else f"({results})"
+        name = self.name + f".{self.overload_name}" * bool(self.overload_name)
+        return f"{name}({', '.join(parts)}) -> {results}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _is_same_default(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not isinstance(value, call.Tensor) and bool(value == default)
+
+
+# -- from Python's annotations ----------------------------------------------------------
+
+_NAMES: dict[Any, str] = {
+    int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device",
+}  # fmt: skip
+_SEQUENCES = (list, collections.abc.Sequence)
+_LISTS = (list, tuple, str)
+
+
+def _type_name(annotation: Any, result: bool = False) -> str | None:
+    """The schema's name of an annotated type; None where there is none."""
+    if annotation is call.Tensor:
+        return "Tensor"
+    if annotation in _NAMES:
+        return _NAMES[annotation]
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in _SEQUENCES and len(parts) == 1:
+        inner = _type_name(parts[0])
+        return None if inner is None or (inner.endswith("?") and inner != "Tensor?") else f"{inner}[]"
+    if origin in (typing.Union, types.UnionType):
+        rest = [part for part in parts if part is not type(None)]
+        if set(rest) == {int, float, bool} or set(rest) == {int, float, bool, complex}:
+            name: str | None = "Scalar"
+        else:
+            name = _type_name(rest[0]) if len(rest) == 1 else None
+        return None if name is None else name + "?" * (len(rest) < len(parts))
+    return None
+
+
+def infer_schema(
+    prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Any = ()
+) -> str:
+    """The schema of a function, from its annotations.
+
+    mutates_args: the names of the arguments that it writes to, or "unknown" for all tensors. ValueError for annotations
+    that are missing or that no schema has.
+
+    >>> import torchlite as torch
+    >>> def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+    ...     return x * factor
+    >>> torch.library.infer_schema(scaled, mutates_args=())
+    '(Tensor x, float factor=2.0) -> Tensor'
+    """
+    signature = inspect.signature(prototype_function)
+
+    def refuse(what: str) -> ValueError:
+        return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
+
+    try:
+        hints = typing.get_type_hints(prototype_function)
+    except (NameError, TypeError) as error:
+        raise refuse(f"Unsupported type annotation. {error}") from error
+    changed = mutates_args if isinstance(mutates_args, str) else set(mutates_args)
+    if isinstance(changed, str) and changed != "unknown":
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or "
+                         "the string 'unknown'. ")  # fmt: skip
+    parts: list[str] = []
+    seen: set[str] = set()
+    for position, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise refuse("We do not support positional-only args, varargs, or varkwargs.")
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        if parameter.annotation is parameter.empty:
+            raise refuse(f"Parameter {name} must have a type annotation.")
+        kind = _type_name(hints[name])
+        if kind is None and parameter.default is None:
+            kind = _type_name(typing.Optional[hints[name]])  # noqa: UP045
+        if kind is None:
+            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, "
+                         "strings, dtypes, devices, and lists of them.")  # fmt: skip
+        seen.add(name)
+        written = name in changed if not isinstance(changed, str) else kind.startswith("Tensor")
+        if written:
+            if not kind.startswith("Tensor"):
+                raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be "
+                             "mutated")  # fmt: skip
+            kind = f"Tensor(a{position}!){kind[6:]}"
+        text = f"{kind} {name}"
+        if parameter.default is not parameter.empty:
+            text += f"={_format_default(parameter.default, refuse, name)}"
+        parts.append(text)
+    if not isinstance(changed, str) and not changed <= seen:
+        raise refuse(
+            f"{changed - seen} in mutates_args were not found in the custom op's signature. mutates_args should "
+            "contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
+        )
+    if "return" not in hints or signature.return_annotation is signature.empty:
+        raise refuse("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_format_returns(hints['return'], refuse)}"
+
+
+def _format_default(value: Any, refuse: Callable, name: str) -> str:
+    if value is None or isinstance(value, (int, float, bool)):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (dtype, device)):
+        text = str(value).removeprefix("torch.").removeprefix("torchlite.")
+        return text if isinstance(value, dtype) else f'"{value}"'
+    raise refuse(f"Parameter {name} has an unsupported default value type {type(value)}. Please file an issue on "
+                 "GitHub so we can prioritize this.")  # fmt: skip
+
+
+def _format_returns(annotation: Any, refuse: Callable) -> str:
+    if annotation is type(None):
+        return "()"
+    parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
+    names = [_type_name(part, True) for part in parts]
+    for part, name in zip(parts, names, strict=True):
+        if name is None:
+            raise refuse(f"Return has unsupported type {part}.")
+    return names[0] or "" if typing.get_origin(annotation) is not tuple else f"({', '.join(map(str, names))})"

@@ -1,0 +1,465 @@
+"""Ops that programs add, and how a call of one finds its function: what intercepts first, then subclasses, autocast,
+autograd, and the kernel for the device of its tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.backend import owner_of
+from .._dispatch.autograd_graph import bump_version, version
+from .._dispatch.interceptors import torch_dispatch_classes, call_library_interceptor, call_torch_function, find_torch_function_override, stack
+from .._dispatch.kernel_recorder import RECORDERS
+from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.tracing import TRACES, trace_function
+from .._types.devices import device as as_device
+from .._types.devices import get_default_device
+from ..autograd.function import Function
+from .op_overload import OpOverload, OpOverloadPacket
+from .function_schema import FunctionSchema
+from .tags import as_tags
+
+# The added ops: by library and name, the packet with its overloads.
+DEFINED: dict[tuple[str, str], OpOverloadPacket] = {}
+# Kernels of ops that are not declared yet, by the op's name.
+PENDING: dict[str, dict[str, Callable]] = {}
+BACKENDS = {"CPU", "CUDA", "Meta", "OpenCL", "XPU", "MPS", "HPU", "MTIA", "PrivateUse1"}
+KEYS = {
+    *BACKENDS, *(f"Autograd{name}" for name in BACKENDS), *(f"Autocast{name}" for name in BACKENDS), "Autograd",
+    "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd",
+    "ADInplaceOrView", "BackendSelect", "Conjugate", "FuncTorchBatched", "Functionalize", "Negative", "Python",
+    "Undefined", "ZeroTensor",
+}  # fmt: skip
+_BY_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "opencl": "OpenCL", "privateuseone": "PrivateUse1"}
+
+
+def dispatch_key_of(device_type: str) -> str:
+    """The name under which kernels of a device type are registered."""
+    return _BY_DEVICE.get(device_type, device_type.upper())
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """The tensors among values and in lists of them."""
+    for value in values:
+        if isinstance(value, call.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def _call_with_keywords(run: Callable, name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
+    return run(name, kernel, args, kwargs)
+
+
+class LibraryOp:
+    """One overload of an added op, as interceptors see it."""
+
+    tags, hidden, is_implicit, several, outputs, has_out = 0, False, False, False, None, False
+    vmap_rule: Callable | None = None  # of `register_vmap`
+
+    def __init__(self, schema: FunctionSchema):
+        self.schema, self.name = schema, schema.name
+        self.kernels: dict[str, Callable] = {}
+        self.fake: Callable | None = None
+        self.backward: Callable | None = None
+        self.setup_context: Callable | None = None
+        self.is_custom = False  # made by `custom_op`: recorded as one op, whatever its kernel calls
+        self.shown = ""  # how errors name it
+        self.cast: dict[str, Any] = {}  # the dtype of `register_autocast`, by device type
+        self.by_class: dict[type, Callable] = {}  # functions of `register_torch_dispatch`
+        self.off: set[str] = set()  # kernels that are switched off
+        self.labels: list[Any] = []  # of `torch.Tag`
+        self.overload: OpOverload
+        self._function: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if GLOBALS["INTERCEPTORS"] and stack.items:
+            found = call_library_interceptor(self, self.below, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return self.below(*args, **kwargs)
+
+    def below(self, *args: Any, **kwargs: Any) -> Any:
+        """The call below interceptors."""
+        values = self.schema.bind(args, kwargs)
+        if find_torch_function_override(values) is not None:
+            return call_torch_function(self.overload, values, args, kwargs)
+        classes = torch_dispatch_classes(values)
+        if classes:
+            rule = next((self.by_class[c] for c in classes if c in self.by_class), None)
+            if rule is not None:
+                return rule(self.overload, classes, *self._with_keywords(args, kwargs))
+            return classes[0].__torch_dispatch__(self.overload, classes, args, kwargs)
+        return self.run(values)
+
+    @staticmethod
+    def _with_keywords(args: tuple, kwargs: dict) -> tuple:
+        return args, kwargs
+
+    def run(self, values: list) -> Any:
+        """The op on bound values: autocast, then autograd, then the kernel."""
+        device = next((t.device for t in tensors_in(values)), None) or self._asked_device(values)
+        casting = self.kernels.get(f"Autocast{dispatch_key_of(device.type)}")
+        if casting is not None:
+            from ..amp.autocast_mode import is_autocast_enabled
+
+            if is_autocast_enabled(device.type):
+                return self._called(casting, values)
+        if self.cast:
+            from ..amp.autocast_mode import autocast, is_autocast_enabled
+
+            to = self.cast.get(device.type)
+            if to is not None and is_autocast_enabled(device.type):
+                with autocast(device.type, enabled=False):
+                    return self.run([_cast(value, to) for value in values])
+        kernel = self.kernels.get(f"Autograd{dispatch_key_of(device.type)}") or self.kernels.get("Autograd")
+        if kernel is not None:
+            return self._called(kernel, values)
+        wants = MODE.grad and any(t.requires_grad for t in tensors_in(values))
+        if wants and (self.backward is not None or (self.is_custom and not self.schema.is_mutable)):
+            return self._recorded(values)
+        kernel = self.kernel_for(device.type)
+        if self.is_custom or self.backward is not None:
+            with recording(False):
+                return self._called(kernel, values)
+        result = self._called(kernel, values)
+        if wants and kernel is not self.kernels.get("CompositeImplicitAutograd"):
+            result = _attach_not_implemented(self, result)
+        return result
+
+    def _asked_device(self, values: list) -> Any:
+        """The device of a call without tensors: its argument of that name, else the default."""
+        for argument, value in zip(self.schema.arguments, values, strict=True):
+            if argument.name == "device" and argument.type.base == "Device" and value is not None:
+                return as_device(value)
+        return get_default_device()
+
+    def kernel_for(self, device_type: str) -> Callable:
+        """The kernel for a device. NotImplementedError where there is none."""
+        key = dispatch_key_of(device_type)
+        names = [
+            key,
+            "CompositeExplicitAutograd",
+            "CompositeExplicitAutogradNonFunctional",
+            "CompositeImplicitAutograd",
+        ]
+        if device_type == "meta":
+            if self.fake is not None:
+                return self.fake
+            if self.is_custom and key not in self.kernels:
+                raise RuntimeError(
+                    f"There was no fake impl registered for {self.shown}. This is necessary for torch.compile/export/"
+                    f"fx tracing to work. Please use `{self.schema.name.rpartition('::')[2]}.register_fake` to add an "
+                    "fake impl."
+                )
+        for name in names:
+            if name in self.kernels and name not in self.off:
+                around = _KERNEL_OVERRIDES.found.get(self)
+                return self.kernels[name] if around is None else functools.partial(around, self.kernels[name])
+        raise NotImplementedError(
+            f"Could not run '{self.name}' with arguments from the '{key}' backend. This could be because the operator "
+            "doesn't exist for this backend, or was omitted during the selective/custom build process (if using "
+            f"custom build). '{self.name}' is only available for these backends: [{', '.join(self.kernels)}]."
+        )
+
+    @contextlib.contextmanager
+    def around(self, function: Callable) -> Iterator[None]:
+        """In this thread `function(kernel, *args, **kwargs)` is called in place of the op's kernel."""
+        before = _KERNEL_OVERRIDES.found
+        _KERNEL_OVERRIDES.found = {**before, self: function}
+        try:
+            yield
+        finally:
+            _KERNEL_OVERRIDES.found = before
+
+    def _called(self, kernel: Callable, values: list) -> Any:
+        args, kwargs = self.schema.call_form(values)
+        if RECORDERS and self.is_custom:
+            from .custom_op_capture import as_a_step
+
+            kernel = functools.partial(_call_with_keywords, as_a_step, self.name, kernel)
+        if not (self.is_custom and self.schema.is_mutable):
+            result = kernel(*args, **kwargs)
+            self._check(result, values)
+            return result
+        written = [*tensors_in(v for v, a in zip(values, self.schema.arguments, strict=True) if a.is_write)]
+        before = [version(tensor) for tensor in written]
+        result = kernel(*args, **kwargs)
+        self._check(result, values)
+        for tensor, count in zip(written, before, strict=True):
+            if version(tensor) == count:  # it wrote by another way than an op's, as to a NumPy array
+                bump_version(tensor)
+        return result
+
+    def _check(self, result: Any, values: list) -> None:
+        """RuntimeError for results that the schema does not have, or that an op of `custom_op` may not return."""
+        returns = self.schema.returns
+        results = () if not returns else (result,) if len(returns) == 1 else result
+        if isinstance(results, tuple) and len(results) == len(returns):
+            for part, kind in zip(results, returns, strict=True):
+                if not kind.type.holds(part) and not (part is None and kind.type.base == "Tensor"):
+                    raise RuntimeError(f"Unable to cast {part!r} to {kind.type}")
+        elif returns:
+            raise RuntimeError(f"{self.name}: expected {len(returns)} results, got {result!r}")
+        if self.is_custom:
+            seen = {_storage_key(t) for t in tensors_in(values)} - {None}
+            for tensor in tensors_in(results):
+                where = _storage_key(tensor)
+                if where in seen:
+                    raise RuntimeError(
+                        f"{self.schema.name.rpartition('::')[2]}: The output of this custom operator (1) must not also "
+                        "be an input to this custom operator and (2) may not alias any inputs to this custom operator "
+                        "or other returns. The most common way to trigger this error is if we have y = custom_op(x) "
+                        "and y and x are the same Tensor. Please instead return a clone of the offending output tensor"
+                        "(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
+                    )
+                seen |= {where} - {None}
+
+    def _recorded(self, values: list) -> Any:
+        """The op as one node of the graph."""
+        if self._function is None:
+            self._function = _autograd_function_for(self)
+        flat, rebuild = _flatten_lists(values)
+        holder = _FunctionCall(rebuild)
+        results = self._function.apply(holder, *flat)
+        return holder.result(results)
+
+
+class _KernelOverrides(threading.local):
+    """Of ops, what is called in place of their kernels in a thread."""
+
+    found: dict[LibraryOp, Callable] = {}  # replaced, and never changed
+
+
+_KERNEL_OVERRIDES = _KernelOverrides()
+
+
+class _FunctionCall:
+    """What the Function of an added op needs beside tensors: how its flat arguments and results belong together."""
+
+    def __init__(self, rebuild: Callable) -> None:
+        self.rebuild = rebuild
+        self.result: Callable = lambda results: results
+
+
+def _flatten_lists(values: Any) -> tuple[list, Callable]:
+    """Values with the lists of tensors among them laid out flat, and what makes them lists again."""
+    flat: list = []
+    shape: list[tuple[type, int] | None] = []
+    for value in values:
+        if isinstance(value, (list, tuple)) and any(isinstance(v, call.Tensor) for v in value):
+            shape.append((type(value), len(value)))
+            flat += value
+        else:
+            shape.append(None)
+            flat.append(value)
+
+    def rebuild(items: Any) -> list:
+        rest = iter(items)
+        return [next(rest) if s is None else s[0](next(rest) for _ in range(s[1])) for s in shape]
+
+    return flat, rebuild
+
+
+def _autograd_function_for(op: LibraryOp) -> Any:
+    """The autograd Function of an op whose derivative `register_autograd` gave, or nobody."""
+    schema = op.schema
+
+    def forward(ctx: Any, holder: _FunctionCall, *flat: Any) -> Any:
+        values = holder.rebuild(flat)
+        device = next(t.device for t in tensors_in(values))
+        result = op._called(op.kernel_for(device.type), values)
+        needs = holder.rebuild(ctx.needs_input_grad[1:])
+        ctx.needs_input_grad = tuple(needs[: len(schema.positional)])
+        if op.setup_context is not None:
+            count = len(schema.positional)
+            keywords = {a.name: v for a, v in zip(schema.arguments[count:], values[count:], strict=True)}
+            extra = {"keyword_only_inputs": keywords} if keywords else {}
+            op.setup_context(ctx=ctx, inputs=tuple(values[:count]), output=result, **extra)
+        several = isinstance(result, (list, tuple))
+        outs, again = _flatten_lists(result if several else [result])
+        ctx.regroup = holder.rebuild, again
+        ctx.count_given = len(schema.call_form(values)[0])
+        holder.result = lambda found: (type(result)(again(found)) if several else again(found)[0]) if outs else result
+        if len(outs) == 1:
+            holder.result = lambda found: type(result)(again([found])) if several else again([found])[0]
+            return outs[0]
+        return tuple(outs)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if op.backward is None:
+            raise RuntimeError(
+                f"Trying to backward through {op.overload} but no autograd formula was registered. Please use "
+                "register_autograd to add one."
+            )
+        rebuild, again = ctx.regroup
+        found = op.backward(ctx, *again(grads))
+        found = list(found) if isinstance(found, (tuple, list)) and not _is_single_list(found, schema) else [found]
+        count = len(schema.positional)
+        if ctx.count_given <= len(found) < count:  # arguments at their defaults at the end have no gradient
+            found += [None] * (count - len(found))
+        if len(found) != count:
+            raise RuntimeError(
+                f"Expected the return from backward to be of the same structure as the inputs. Got: {len(found)} "
+                f"(return from backward), {count} (inputs)"
+            )
+        found += [None] * (len(schema.arguments) - count)
+        like = rebuild(range(len(ctx._edges) - 1))
+        flat: list = [None]
+        for place, grad in zip(like, found, strict=True):
+            if not isinstance(place, (list, tuple)):
+                flat.append(grad)
+            else:
+                flat += [None] * len(place) if grad is None else list(grad)
+        return tuple(flat)
+
+    name = f"GeneratedBackwardFor_{schema.name.replace('::', '_')}_{schema.overload_name or 'default'}"
+    return type(Function)(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
+def _is_single_list(found: Any, schema: FunctionSchema) -> bool:
+    """Whether a list is the gradient of the one argument, which is a list."""
+    return len(schema.positional) == 1 and bool(schema.positional[0].type.suffixes) and isinstance(found, list)
+
+
+def _cast(value: Any, to: Any) -> Any:
+    if isinstance(value, call.Tensor):
+        return value.to(to) if value.is_floating_point() else value
+    return type(value)(_cast(v, to) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def _storage_key(tensor: Any) -> Any:
+    """What tells the storages of tensors apart; None where a tensor has no data."""
+    if not tensor.numel():
+        return None
+    return id(owner_of(tensor._data)) if tensor.device.type != "meta" else id(tensor)
+
+
+class _NotImplemented(Function):
+    """The node of results whose op has no derivative: it lets backward end there, with a warning."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:
+        ctx.op_name, ctx.count = name, 2 + len(inputs)
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        warnings.warn(
+            f"{ctx.op_name}: an autograd kernel was not registered to the Autograd key(s) but we are trying to "
+            "backprop through it. This may lead to silently incorrect behavior. This behavior is deprecated and will "
+            "be removed in a future version of PyTorch. If your operator is differentiable, please ensure you have "
+            "registered an autograd kernel to the correct Autograd key (e.g. DispatchKey::Autograd, "
+            "DispatchKey::CompositeImplicitAutograd).",
+            stacklevel=2,
+        )
+        return (None,) * ctx.count
+
+
+_NotImplemented._backward_cls.__name__ = "WarnNotImplemented"
+
+
+def _attach_not_implemented(op: LibraryOp, result: Any) -> Any:
+    """A result that its kernel did not record, though an input wants a gradient."""
+    if isinstance(result, call.Tensor):
+        if result.requires_grad or result.dtype.category < 2 or op.schema.is_mutable:
+            return result
+        wanting = result.new_empty(0).requires_grad_()
+        return _NotImplemented.apply(op.name, result, wanting)
+    if isinstance(result, (list, tuple)):
+        return type(result)(_attach_not_implemented(op, part) for part in result)
+    return result
+
+
+def define_op(namespace: str, text: str, tags: Any = ()) -> LibraryOp:
+    """Add an op by its schema, with tags. RuntimeError where its overload is there already."""
+    schema = FunctionSchema(text if "::" in text.partition("(")[0] else f"{namespace}::{text}")
+    name = schema.name.partition("::")[2]
+    overload = schema.overload_name or "default"
+    packet = DEFINED.get((namespace, name))
+    if packet is not None and overload in packet._overloads:
+        raise RuntimeError(
+            f"Tried to register an operator ({schema}) with the same name and overload name multiple times. Each "
+            "overload's schema should only be registered with a single call to def()."
+        )
+    op = LibraryOp(schema)
+    op.labels = as_tags(tags)
+    if packet is None:
+        packet = DEFINED[namespace, name] = OpOverloadPacket(name, None, namespace, None)
+        packet._function = _OverloadResolver(packet)
+        packet._schema_of = lambda which, packet=packet: packet._overloads[which]._op.schema
+    op.overload = _AddedOverload(packet, overload, op)
+    packet._overloads[overload] = op.overload
+    op.shown = str(op.overload)
+    op.kernels.update(PENDING.pop(schema.name + f".{schema.overload_name}" * bool(schema.overload_name), {}))
+    return op
+
+
+class _AddedOverload(OpOverload):
+    """An overload of an added op."""
+
+    def __init__(self, packet: OpOverloadPacket, name: str, op: LibraryOp):
+        super().__init__(packet, name)
+        self._op = op
+
+    @property
+    def tags(self) -> list:
+        return list(self._op.labels)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
+            return found
+        return self._op(*args, **kwargs)
+
+
+class _OverloadResolver:
+    """Calls the overload of a packet whose schema a call fits."""
+
+    def __init__(self, packet: OpOverloadPacket) -> None:
+        self.packet = packet
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        overloads: list[Any] = list(self.packet._overloads.values())
+        for overload in overloads[:-1]:
+            try:
+                overload._op.schema.bind(args, kwargs)
+            except RuntimeError:
+                continue
+            return overload(*args, **kwargs)
+        return overloads[-1](*args, **kwargs)
+
+
+def undefine_op(op: LibraryOp) -> None:
+    """Take an op away."""
+    packet = op.overload.overloadpacket
+    packet._overloads.pop(op.overload._overloadname, None)
+    if not packet._overloads:
+        DEFINED.pop((packet._namespace, packet._name), None)
+
+
+def split_qualname(qualname: str) -> tuple[str, str]:
+    """The library's name and the op's. ValueError for a name that has not both."""
+    namespace, colons, rest = qualname.partition("::")
+    if not colons or not rest or not namespace:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
+        )
+    return namespace, rest
+
+
+def find_op(qualname: str) -> LibraryOp:
+    """The op of a name such as "lib::op" or "lib::op.overload". RuntimeError where there is none."""
+    namespace, rest = split_qualname(qualname)
+    name, _, overload = rest.partition(".")
+    packet = DEFINED.get((namespace, name))
+    if packet is None or (overload or "default") not in packet._overloads:
+        raise RuntimeError(f"operator {qualname} does not exist")
+    made: Any = packet._overloads[overload or "default"]
+    return made._op

@@ -1,0 +1,35 @@
+"""The added op that a program means by its name, its overload or its CustomOpDef."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import library_op
+from .custom_ops import OPS, CustomOpDef
+from .library_op import LibraryOp
+
+
+def resolve_op(op: Any) -> LibraryOp:
+    """The op. RuntimeError for a name that is not defined, ValueError for what names no op, NotImplementedError for one
+    of PyTorch's own.
+    """
+    if isinstance(op, CustomOpDef):
+        return op._op
+    if isinstance(op, str):
+        return library_op.find_op(op)
+    made = getattr(op, "_op", None)
+    if made is None and getattr(op, "_overloads", None) is not None and op._namespace != "aten":
+        made = op.default._op
+    if isinstance(made, LibraryOp):
+        return made
+    if hasattr(op, "overloadpacket") or hasattr(op, "_overloads"):
+        raise NotImplementedError(f"torchlite computes {op} by its own kernels, which torch.library cannot change")
+    raise ValueError(f"given unexpected type for op: {type(op)}")
+
+
+def find_custom_op_def(op: Any) -> CustomOpDef | None:
+    """The CustomOpDef that an op was made by."""
+    if isinstance(op, CustomOpDef):
+        return op
+    found = resolve_op(op)
+    return OPS.get(found.schema.name) if found.is_custom else None

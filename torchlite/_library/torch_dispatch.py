@@ -1,0 +1,559 @@
+"""`__torch_dispatch__`: how subclasses and modes see ops below autograd, by the names of `torch.ops.aten`.
+
+What a handler returns is the op's result, and gets the history that the op would have had. Ops that are written in
+others are seen as these.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .._aten import ops, torchlite_overload
+from .._aten.decompose_mode import is_decomposing, run_composite, should_decompose
+from .._aten.record_to_overload import match_overload
+from .._dispatch import call
+from .._dispatch.autograd_graph import OutputEdge
+from .._dispatch.hooks import PackedTensor
+from .._dispatch.interceptors import Interceptor, InPlaceCall, torch_dispatch_classes, put_back, show, showing, stack
+from .._dispatch.meta_backend import MetaArray
+from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._dispatch.backend_registry import table_of
+from .._dispatch.dispatch_state import MODE, REQUIRES_GRAD_DETACHED, HAS_WRAPPERS, recording
+from .._dispatch.callbacks import CALLBACKS
+from .._types.devices import device, get_default_device
+from .._types.dtypes import get_default_dtype
+from .._types.layouts import contiguous_format
+from .library_op import LibraryOp
+
+Handler = Callable[[Any, tuple, tuple, dict], Any]
+
+# Ops that make a tensor out of none: their history begins with them.
+CREATES = frozenset(
+    (
+        "arange empty empty_like empty_strided eye full full_like linspace logspace normal ones ones_like rand "
+        "rand_like randint randint_like randn randn_like randperm scalar_tensor tril_indices triu_indices zeros "
+        "zeros_like bartlett_window blackman_window hamming_window hann_window kaiser_window empty_permuted"
+    ).split()
+)
+_MADE = {"_filled": "full", "_new": "empty"}
+
+
+def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """A linear layer as the library has it: a product of matrices, with the bias added in the same op."""
+    across = weight.t() if weight.ndim == 2 else weight
+    if bias is None or weight.ndim == 1:
+        out = F.matmul(input, across)
+        return out if bias is None else out + bias
+    if input.ndim == 2:
+        return F.addmm(bias, input, across)
+    out = F.addmm(bias, input.reshape(math.prod(input.shape[:-1]), input.shape[-1]), across)
+    return out.view([*input.shape[:-1], weight.shape[0]])
+
+
+def _unsafe_view(out: Any, shape: list) -> Any:
+    """A result that nobody else has, in another shape."""
+    return ops.aten._unsafe_view.default(out, shape)
+
+
+def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
+    """A product as the library has it: of matrices, or of stacks of them."""
+    a, b = input.ndim, other.ndim
+    if (a, b) == (1, 1):
+        return F.dot(input, other)
+    if (a, b) == (2, 1):
+        return F.mv(input, other)
+    if (a, b) == (1, 2):
+        return F.squeeze(F.mm(F.unsqueeze(input, 0), other), 0)
+    if (a, b) == (2, 2):
+        return F.mm(input, other)
+    if a > 2 and b <= 2:
+        matrix = F.unsqueeze(other, 1) if b == 1 else other
+        out = F.mm(input.reshape(math.prod(input.shape[:-1]), input.shape[-1]), matrix)
+        return _unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
+    if a == 1:
+        return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
+    lead = call.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
+    n, k, m = input.shape[-2], input.shape[-1], other.shape[-1]
+    count = math.prod(lead)
+    left = input.expand(*lead, n, k).reshape(count, n, k)
+    right = other.expand(*lead, k, m).reshape(count, k, m)
+    return _unsafe_view(F.bmm(left, right), [*lead, n, m])
+
+
+# Ops of ours that the library writes in others.
+DECOMPOSED: dict[str, Callable] = {
+    "linear": _linear_via_addmm,
+    "matmul": _matmul_via_mm,
+    "contiguous": lambda F, input, memory_format: (
+        input
+        if input.is_contiguous(memory_format or contiguous_format)
+        else F.clone(input, memory_format=memory_format or contiguous_format)
+    ),
+    "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(
+        F.log_softmax(input, 1 if input.ndim > 1 else 0), target, weight, ignore_index=ignore_index, reduction=reduction
+    ),
+}
+
+
+def _strip_default_args(op: Op, values: list) -> tuple[tuple, dict]:
+    """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
+    args: list = []
+    kwargs = {}
+    plain = 0
+    for p, value in zip(op.params, values, strict=True):
+        given = not (p.default is value or (isinstance(value, (int, float, str, bool)) and value == p.default))
+        if p.kwonly:
+            if given:
+                kwargs[p.name] = value
+            continue
+        args.append(list(value) if p.kind == "varargs" else value)
+        plain = len(args) if given else plain
+    return tuple(args[:plain]), kwargs
+
+
+def _as_tensors(values: list) -> list:
+    """An index's arrays as tensors."""
+    table = values[0]._table
+    items = values[1] if isinstance(values[1], tuple) else (values[1],)
+    return [call.wrap(table, i) if i.__class__ is table.array else i for i in items]
+
+
+def _present_index(args: tuple, values: list) -> tuple[Any, tuple]:
+    """`x[index]` with arrays."""
+    items = _as_tensors(values)
+    return ops.aten.index.Tensor, (args[0], [None if i.__class__ is slice else i for i in items])
+
+
+def _present_slice(args: tuple, values: list) -> tuple[Any, tuple]:
+    """`x[index]` where one dimension is cut, taken or added."""
+    input, index = values
+    dim = next((d for d, part in enumerate(index) if part != slice(None)), None)
+    if dim is None:
+        return ops.aten.alias.default, (input,)
+    part = index[dim]
+    if part is None:
+        return ops.aten.unsqueeze.default, (input, dim)
+    if not isinstance(part, slice):
+        return ops.aten.select.int, (input, dim, int(part))
+    start, stop = part.start or 0, (1 << 63) - 1 if part.stop is None else part.stop
+    return ops.aten.slice.Tensor, (input, dim, start, stop, *([] if part.step in (None, 1) else [part.step]))
+
+
+def _split_index(input: Any, index: tuple) -> list[tuple]:
+    """An index of integers, slices, None and `...` as indices that each do one thing, in order."""
+    dim, steps = 0, []
+    missing = input.ndim - sum(1 for part in index if part is not None and part is not Ellipsis)
+    for part in index:
+        if part is Ellipsis:
+            dim += missing
+            continue
+        if part != slice(None):
+            steps.append((slice(None),) * dim + (part,))
+        dim += part is None or isinstance(part, slice)
+    return steps
+
+
+def _present_norm(args: tuple, values: list) -> tuple[Any, tuple]:
+    input, weight, bias, dims, eps = values
+    return ops.aten.native_layer_norm.default, (input, list(input.shape[-dims:]), weight, bias, eps)
+
+
+def _present_pool(args: tuple, values: list) -> tuple[Any, tuple]:
+    return getattr(ops.aten, f"max_pool{len(values[1])}d_with_indices").default, tuple(values)
+
+
+def _present_view(args: tuple, values: list) -> tuple[Any, tuple]:
+    input, shape = values
+    name = "view" if input.is_contiguous() else "_unsafe_view"
+    return getattr(ops.aten, name).default, (input, list(shape))
+
+
+# Ops whose arguments are others in the library: by the record's name, the overload and its arguments. Of what
+# returns more there, the op is the first.
+_PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
+    "_index": _present_index,
+    "_slice_index": _present_slice,
+    "_layer_norm": _present_norm,
+    "_max_pool": _present_pool,
+    "_view": _present_view,
+    "reshape": _present_view,
+    "_dropout": lambda args, values: (ops.aten.native_dropout.default, (values[0], values[1], True)),
+    "_convolution_backward": lambda args, values: (
+        ops.aten.convolution_backward.default,
+        (*values[:3], None, *values[3:9], list(values[9])),
+    ),
+}
+_FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout", "_sdpa"))
+
+
+def library_call_for(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
+    """The library's overload for an op on bound values, with its arguments there."""
+    found = match_overload(op, values, writes)
+    if found is not None and op.name not in _PRESENTED:
+        return found
+    args, kwargs = _strip_default_args(op, values)
+    if op.name == "to":
+        return ops.aten._to_copy.default, args[:1], {"dtype": values[1]}
+    if op.name == "_sdpa":  # of a subclass
+        query, key, value, mask, is_causal, scale = values
+        attend = ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+        return attend, (query, key, value, 0.0, is_causal), {"attn_mask": mask, "scale": scale}
+    if op.name == "_sdpa_backward":
+        grad, query, key, value, mask, out, sums, is_causal, scale, _ = values
+        derive = ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+        arguments = (grad, query, key, value, out, sums, 0.0, is_causal)
+        return derive, arguments, {"attn_mask": mask, "scale": scale}
+    if op.name in _PRESENTED and not writes:
+        return (*_PRESENTED[op.name](args, values), kwargs)
+    return torchlite_overload(op, writes), args, kwargs
+
+
+def _is_expanded(op: Op, values: list) -> bool:
+    """Whether a call is the one whose parts a decomposition wants."""
+    if not is_decomposing():
+        return False
+    found = match_overload(op, values)
+    return found is not None and should_decompose(found[0])
+
+
+def _is_single_library_op(op: Op, values: list) -> bool:
+    """Whether an op that is written in others here is one of its own in the library."""
+    found = match_overload(op, values)
+    return op.name == "_sdpa_backward" or (found is not None and not found[0].is_implicit)
+
+
+# Ops that leave real tensors as they are.
+_COMPLEX_COMPONENTS = frozenset(("conj", "_conj", "conj_physical", "_conj_physical", "real", "positive", "resolve_conj"))
+
+
+@functools.cache
+def _load_lowerings() -> dict[str, Callable]:
+    """What the library writes in others: loaded when a mode sees the first op."""
+    from .record_to_aten import LOWERED
+
+    return LOWERED
+
+
+def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bool = False) -> Any:
+    """An op run by a handler, with the history of the op."""
+    if op.name in _COMPLEX_COMPONENTS and not values[0].dtype.is_complex:
+        return values[0]  # nothing to do, which is no op in the library
+    if op.name == "_slice_index" and not writes:
+        steps = _split_index(*values)
+        if len(steps) > 1:
+            result = run_handler(handler, types, op, [values[0], steps[0]])
+            with _ReenterMode(handler):
+                for step in steps[1:]:
+                    result = op.function(result, step)
+            return result
+        values = [values[0], steps[0] if steps else (slice(None),)]
+    if op.name in DECOMPOSED:
+        with _ReenterMode(handler):
+            return DECOMPOSED[op.name](CALLBACKS.F, *values)
+    if op.name == "_setitem":
+        with _ReenterMode(handler):
+            return _set_item(handler, values[0] if writes else values[0].clone(), *values[1:])
+    func, args, kwargs = library_call_for(op, values, writes)
+    wants = MODE.grad and not op.tags & NONDIFF and call._any_requires_grad(values)
+    own = any(getattr(v.__class__, "_wraps", False) for v in _flatten(values))
+    if own and any(getattr(v.__class__, "_takes_records", False) for v in _flatten(values)):
+        return _first_result(op, handler(func, types, args, kwargs), values)  # their parts are recorded
+    if not wants or writes or op.aux_outputs or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
+        return _first_result(op, handler(func, types, args, kwargs), values)
+    with recording(False):
+        result = _first_result(op, handler(func, types, args, kwargs), values)
+    return record_handled(op, values, result)
+
+
+def _first_result(op: Op, result: Any, values: list | None = None) -> Any:
+    """What the record gives of what the library's op gives; `values` are the call's, where that is one of the record's
+    own.
+    """
+    if isinstance(result, list):
+        result = tuple(result)
+    if op.name == "unique_consecutive" and values is not None:  # what was asked for
+        wanted = (True, *(values[place] for place, p in enumerate(op.params) if p.name.startswith("return_")))
+        result = tuple(itertools.compress(result, wanted))
+        return result if len(result) > 1 else result[0]
+    if op.name in _FIRST and isinstance(result, tuple):
+        return result[0]
+    if op.result_type is not None and type(result) is tuple and len(result) == len(op.outputs):
+        return op.result_type(result)
+    return result
+
+
+def _number(value: Any, target: Any) -> Any:
+    return ops.aten.scalar_tensor.default(value, dtype=target.dtype, device=target.device)
+
+
+def _set_item(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
+    """`target[index] = value`: of a view what it is made of, else `index_put_`."""
+    if all(isinstance(i, (int, slice, type(None), type(...))) for i in index):
+        place = target if index == (...,) else target[index]
+        place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
+        return target
+    items = [None if i.__class__ is slice else i for i in _as_tensors([target, index])]
+    value = value if isinstance(value, call.Tensor) else _number(value, target)
+    arguments = (target, items, value)
+    return handler(ops.aten.index_put_.default, torch_dispatch_classes(arguments), arguments, {})
+
+
+def _flatten(values: Any) -> Any:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flatten(value)
+        else:
+            yield value
+
+
+class _ReenterMode:
+    """The handler's mode back on the stack, for the parts of an op; a subclass sees them anyway."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.mode = getattr(handler, "__self__", None)
+
+    def __enter__(self) -> None:
+        mode = [self.mode] if isinstance(self.mode, Interceptor) else []
+        self.view = show([*stack.items, *mode])
+
+    def __exit__(self, *exc: object) -> None:
+        put_back(self.view)
+
+
+def record_handled(op: Op, values: list, result: Any) -> Any:
+    """A handler's result with the history of the op's call."""
+    outs = result if isinstance(result, (tuple, list)) else (result,)
+    fresh = [o for o in outs if isinstance(o, call.Tensor) and (o._node is None or o._node is REQUIRES_GRAD_DETACHED)]
+    if len(fresh) != len(outs) or any(o.dtype.category < 2 for o in outs[:1]):
+        return result
+    if any(o is v for o in outs for v in _flatten(values)):
+        return result
+    if not any(getattr(type(v), "_wraps", False) for v in _flatten(values)):
+        values = call.check_tensors(op, values)
+    if op.promote is not None:
+        values = call.cast_to_common_dtype(op, values)
+    tables = [v._table for v in _flatten(values) if isinstance(v, call.Tensor)]
+    table = next((t for t in tables if t.wraps), tables[0])
+    for out in outs:
+        if out._node is REQUIRES_GRAD_DETACHED:
+            out._node = None
+    call.record_node(op, table, values, tuple(outs))
+    node = outs[0]._node.node if isinstance(outs[0]._node, OutputEdge) else outs[0]._node
+    for i, out in enumerate(outs):
+        if out._dispatches and node is not None and node._out is not None and node._out[i] is not None:
+            node._out = (*node._out[:i], copy_for_node(out, -1 if len(outs) == 1 else i), *node._out[i + 1 :])
+    return result
+
+
+def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
+    """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first; or as it is by a
+    class that takes records.
+    """
+    for cls in classes:
+        if cls._takes_records:
+            return cls._run_record(op, values, writes)
+    lowered = None if writes or (MODE.grad and call._any_requires_grad(values)) else _load_lowerings().get(op.name)
+    if lowered is not None:  # by overloads that the classes see; with a gradient it is one op, which has its history
+        result = lowered(*values)
+        if result is not NotImplemented:
+            return _first_result(op, result)
+    ordered: list = []
+    for cls in classes:
+        place = next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered))
+        ordered.insert(place, cls)
+
+    def handler(func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
+        for cls in ordered:
+            result = cls.__torch_dispatch__(func, types, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        raise TypeError(
+            f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+            + "".join(f"  - tensor subclass {cls}\n" for cls in ordered)
+            + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        )
+
+    return run_handler(handler, tuple(ordered), op, values, writes)
+
+
+# -- modes ----------------------------------------------------------------------------------
+
+
+class DispatchMode(Interceptor):
+    """What TorchDispatchMode stands on: ops come to `__torch_dispatch__` as the library names them."""
+
+    backward = "ops"
+    intercepts_overloads = True
+
+    def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """A call of an overload of PyTorch's library, which comes as it is."""
+        with showing(stack.items[:-1]):
+            return self._handle(func, torch_dispatch_classes((*args, *kwargs.values())), args, kwargs)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(op, LibraryOp):
+            values = op.schema.bind(args, kwargs)
+            rule = op.by_class.get(type(self))
+            args, kwargs = op.schema.call_form(values)
+            classes = torch_dispatch_classes(values)
+            if rule is not None:
+                return rule(self, op.overload, classes, args, kwargs)
+            return self._handle(op.overload, classes, args, kwargs)
+        if function.__class__ is InPlaceCall:
+            return self._writing(op, function, args, kwargs)
+        if function is not op.function:  # a kernel that creates
+            return function(*args, **kwargs)
+        if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
+            pass  # draws of tensors' sizes
+        elif op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
+            return self._creating(op, args, kwargs)
+        out = kwargs.pop("out", None) if op.has_out else None
+        if out is not None:
+            return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
+        values = call.bind(op, args, dict(kwargs))
+        if call.find_torch_function_override(values) is not None:
+            with self._again():
+                return call.without_interceptors(op, function, args, kwargs)
+        classes = torch_dispatch_classes(values)
+        if op.composite is not None and _is_expanded(op, values):
+            with self._again():
+                return _first_result(op, run_composite(op, values))
+        lowered = None if classes else _load_lowerings().get(op.name)
+        if lowered is not None:
+            with self._again():
+                result = lowered(*values)
+            if result is not NotImplemented:
+                return _first_result(op, result)
+        if op.is_implicit and op.name not in DECOMPOSED and op.name[-1] != "_" and not _is_single_library_op(op, values):
+            with self._again():
+                return call.without_interceptors(op, function, args, kwargs)
+        return run_handler(self._handle, classes, op, values)
+
+    def _again(self) -> Any:
+        return _ReenterMode(self._handle)
+
+    def _handle(self, func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
+        result = self.__torch_dispatch__(func, types, args, kwargs)
+        for cls in types if result is NotImplemented else ():  # then its arguments' classes are asked
+            result = cls.__torch_dispatch__(func, types, args, kwargs)
+            if result is not NotImplemented:
+                break
+        if result is NotImplemented:
+            raise TypeError(
+                f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+                f"  - mode object {self}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+            )
+        return result
+
+    def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
+        """An op in place."""
+        if op.name == "_setitem":
+            return run_handler(self._handle, (), op, list(args), writes=True)
+        try:
+            values = call.bind(op, args, dict(kwargs))
+        except TypeError:
+            return function(*args, **kwargs)
+        func, args, kwargs = library_call_for(op, values, True)
+        return self._handle(func, torch_dispatch_classes(values), args, kwargs)
+
+    def _creating(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        """An op that makes a tensor out of none."""
+        kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
+        wants = kwargs.pop("requires_grad", False)
+        packet = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_")))
+        while args and len(args) > 1 and (args[-1] is None or args[-1] == op.params[len(args) - 1].default):
+            args = args[:-1]
+        if op.params and op.params[0].kind == "varargs":
+            size = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            args = ([*size],) if "size" not in kwargs else ()
+        kwargs.setdefault("pin_memory", False)
+        if op.params[0].kind == "tensor":
+            pass  # as its argument
+        else:
+            kwargs.setdefault("device", get_default_device())
+        overload = packet.resolved(args, kwargs)
+        result = self._handle(overload, torch_dispatch_classes(args), args, kwargs)
+        return result.requires_grad_() if wants else result
+
+
+# -- tensors without data of their own ----------------------------------------------------------
+
+
+@functools.cache
+def _table_without_data(where: device) -> Any:
+    """The meta device's table under another device's name: wrappers say that they are there."""
+    meta = table_of(device("meta"))
+    table = object.__new__(type(meta))
+    table.__dict__.update(meta.__dict__)
+    table.device, table.wraps = where, True
+    return table
+
+
+def _is_tensor_class(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, call.Tensor)
+
+
+def make_wrapper(
+    cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False, dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None, storage_size: Any = None, **rest: Any,
+) -> Any:  # fmt: skip
+    """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
+    is up to the class. RuntimeError where the class has none, TypeError where it is no class of tensors.
+    """
+    if not _is_tensor_class(cls):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
+        )
+    if not cls._dispatches:
+        raise RuntimeError(
+            f"{cls} must define __torch_dispatch__ to use _make_wrapper_subclass, which makes tensors without data"
+        )
+    where = call._device(device) if device is not None else get_default_device()
+    d = dtype or get_default_dtype()
+    out = object.__new__(cls)
+    out._data = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
+    out._table, out._node, out._meta = _table_without_data(where), None, None
+    call.set_dtype(out, d)
+    cls._wraps = True
+    HAS_WRAPPERS[:] = [None]
+    return out.requires_grad_() if requires_grad else out
+
+
+def _shallow_copy(tensor: Any) -> Any:
+    """Another object like a tensor of a subclass, without history."""
+    out = object.__new__(type(tensor))
+    for name in ("_data", "_table", "dtype", "_meta"):
+        setattr(out, name, getattr(tensor, name))
+    out._node = None
+    out.__dict__.update(tensor.__dict__)
+    return out
+
+
+def copy_for_node(out: Any, where: Any) -> PackedTensor:
+    """An output of a subclass as its node keeps it: another object, which is no cycle."""
+    shallow = _shallow_copy(out)
+    shallow._meta = call.alias_meta(out)
+    return PackedTensor(shallow, _shallow_copy, where)
+
+
+def copied_to(tensor: Any, where: device) -> Any:
+    """A tensor of a subclass with `__torch_dispatch__` on another device: an op that the class sees."""
+    cls = type(tensor)
+    return cls.__torch_dispatch__(ops.aten._to_copy.default, (cls,), (tensor,), {"device": where})
+
+
+def detached(tensor: Any) -> Any:
+    """`detach` of a tensor of a subclass with `__torch_dispatch__`: an op that the class sees."""
+    cls = type(tensor)
+    with recording(False):
+        return cls.__torch_dispatch__(ops.aten.detach.default, (cls,), (tensor,), {})

@@ -1,0 +1,83 @@
+"""The functions of a program that a call may reach, by the names that their code has."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from torchlite._dispatch.tracing import unwrap_traced
+from torchlite._types.package_name import is_torchlite_object
+
+_WRAPPERS = (classmethod, staticmethod, MethodType)
+
+
+@functools.lru_cache(4096)
+def referenced_names(code: CodeType) -> frozenset[str]:
+    """The global names and attributes that code and the functions in it use."""
+    inner = (referenced_names(value) for value in code.co_consts if isinstance(value, CodeType))
+    return frozenset(code.co_names).union(*inner)
+
+
+def reachable_functions(*roots: Any) -> Iterator[FunctionType]:
+    """Functions, classes and objects, and the functions of the program that these may call, each once."""
+    seen: dict[int, Any] = {}
+    waiting = list(roots)
+    while waiting:
+        value = unwrap_traced(waiting.pop())
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, _WRAPPERS):
+            waiting.append(value.__func__)
+        elif isinstance(value, property):
+            waiting += [value.fget]
+        elif isinstance(value, functools.partial):
+            waiting.append(value.func)
+        elif isinstance(value, FunctionType):
+            waiting += _callees_of_function(value)
+            yield value
+        elif isinstance(value, type):
+            waiting += [part for base in value.__mro__ if not _is_library(base) for part in vars(base).values()]
+        elif not _is_library(type(value)) and not isinstance(value, ModuleType):
+            waiting += [type(value), *_callees_of_attributes(value)]
+
+
+def _callees_of_function(function: FunctionType) -> Iterator[Any]:
+    """What a function's code may call."""
+    names, space = referenced_names(function.__code__), function.__globals__
+    # Another thread may take a name away meanwhile: its last trace does so with names that it had rebound.
+    for name in names & space.keys():
+        value = unwrap_traced(space.get(name))
+        if isinstance(value, ModuleType):
+            if not _is_library(value):
+                yield from (found for name in names & vars(value).keys() if _callees_of_value(found := vars(value).get(name)))
+        elif _callees_of_value(value):
+            yield value
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # it has none yet
+            continue
+    if (wrapped := vars(function).get("__wrapped__")) is not None:
+        yield wrapped
+
+
+def _callees_of_value(value: Any) -> bool:
+    return isinstance(value, (FunctionType, type, functools.partial)) and not _is_library(value)
+
+
+def _callees_of_attributes(value: Any) -> Iterator[Any]:
+    """What an object's attributes may run."""
+    for field in list(getattr(value, "__dict__", {}).values()):
+        if isinstance(field, (FunctionType, MethodType, functools.partial)) or not _is_library(type(field)):
+            yield field
+
+
+def _is_library(value: Any) -> bool:
+    """Whether a class, function or module is one of Python's, of NumPy's or of torchlite's."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    root = str(name).partition(".")[0]
+    return root in sys.stdlib_module_names or root == "numpy" or root.startswith("torchlite") or is_torchlite_object(str(name))

@@ -1,0 +1,273 @@
+"""Graphs without writes: an op in place becomes the one that makes a new value, and what was a view of its target is
+taken anew.
+
+A value is a *root* with a chain of views. Each write gives the root another node; a value that was taken of an older
+one is taken again where it is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any
+
+import torchlite as torch
+from torchlite.fx import Graph, Node
+
+aten = torch.ops.aten
+_NATIVE_BATCH_NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit.default)
+
+
+@dataclasses.dataclass
+class StorageRoot:
+    """Memory: the node of what is in it, and how often it was written."""
+
+    node: Node
+    writes: int = 0
+
+
+@dataclasses.dataclass
+class ViewStep:
+    """A view of what is before it."""
+
+    target: Any
+    args: tuple
+    kwargs: dict
+    item: int | None
+    meta: dict
+    before: dict  # what is known of the value before
+
+
+@dataclasses.dataclass
+class AliasedValue:
+    """A value: where it lies, and the node that it had when its root had been written `writes` times."""
+
+    root: StorageRoot
+    steps: tuple[ViewStep, ...]
+    node: Node
+    writes: int
+
+
+def functionalize(graph: Graph) -> tuple[Graph, dict[str, Node]]:
+    """A graph of the same values without writes, and of the inputs that it writes what they become, by their names."""
+    run = _Functionalizer(graph)
+    return run.made, run.changed()
+
+
+class _Functionalizer:
+    def __init__(self, graph: Graph) -> None:
+        self.made = Graph()
+        self.values: dict[Node, Any] = {}
+        self.inputs: dict[str, AliasedValue] = {}
+        for node in graph.nodes:
+            self._node(node)
+
+    def changed(self) -> dict[str, Node]:
+        return {name: v.root.node for name, v in self.inputs.items() if v.root.writes}
+
+    def _fresh(self, node: Node) -> AliasedValue:
+        return AliasedValue(StorageRoot(node), (), node, 0)
+
+    def use(self, value: Any) -> Any:
+        """The node of a value as it is now."""
+        if isinstance(value, list):
+            return [self.use(v) for v in value]
+        if not isinstance(value, AliasedValue):
+            return value
+        if value.writes != value.root.writes:
+            node = value.root.node
+            for step in value.steps:
+                node = self._taken(step, node)
+            value.node, value.writes = node, value.root.writes
+        return value.node
+
+    def _taken(self, step: ViewStep, node: Node) -> Node:
+        made = self._call(step.target, (node, *step.args), step.kwargs, step.meta if step.item is None else {})
+        if step.item is not None:
+            made.meta["val"] = step.meta.get("list")
+            made = self._call(operator.getitem, (made, step.item), {}, step.meta)
+        return made
+
+    def _call(self, target: Any, args: tuple, kwargs: dict, meta: dict) -> Node:
+        node = self.made.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
+        node.meta.update({k: v for k, v in meta.items() if k != "list"})
+        return node
+
+    def argument(self, value: Any) -> Any:
+        """An argument in the graph that is made."""
+        if isinstance(value, Node):
+            return self.use(self.values[value])
+        if isinstance(value, (list, tuple)):
+            return [self.argument(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self.argument(v) for k, v in value.items()}
+        return value
+
+    def _node(self, node: Node) -> None:
+        if node.op == "placeholder":
+            made = self.made.node_copy(node)
+            made.name = node.name
+            self.values[node] = self.inputs[node.name] = self._fresh(made)
+            return
+        if node.op == "get_attr":
+            self.values[node] = self._fresh(self.made.node_copy(node))
+            return
+        if node.op == "output":
+            self.made.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
+            return
+        if node.target in _NATIVE_BATCH_NORMS and node.args[5] and node.args[3] is not None:
+            self._normalization(node)
+            return
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None and node.target is not operator.getitem:
+            written = [a for a in schema.arguments if a.is_write]
+            if written:
+                self._write(node)
+                return
+            if getattr(node.target, "is_view", False) and isinstance(node.args[0], Node):
+                self._view(node)
+                return
+        if node.target is operator.getitem and isinstance(node.args[0], Node):
+            listed = self.values[node.args[0]]
+            if isinstance(listed, _MultiViewResult):
+                self.values[node] = listed.item(self, node)
+                return
+        made = self._call(
+            node.target, tuple(self.argument(list(node.args))), self.argument(dict(node.kwargs)), node.meta
+        )
+        self.values[node] = self._fresh(made)
+
+    def _normalization(self, node: Node) -> None:
+        """Batch norm that writes its running statistics: what they become are two results more."""
+        held: list[Any] = [node.args[3], node.args[4]]
+        arguments = tuple(self.argument(list(node.args)))
+        meta = {**node.meta, "val": [*node.meta["val"], *(n.meta.get("val") for n in held)]}
+        made = self._call(aten._native_batch_norm_legit_functional.default, arguments, {}, meta)
+        self.values[node] = self._fresh(made)
+        for place, statistic in enumerate(held):
+            became = self._call(operator.getitem, (made, 3 + place), {}, dict(statistic.meta))
+            self._put(self.values[statistic], became)
+
+    def _view(self, node: Node) -> None:
+        first: Any = node.args[0]
+        base = self.values[first]
+        rest = tuple(self.argument(list(node.args[1:])))
+        step = ViewStep(node.target, rest, self.argument(dict(node.kwargs)), None, dict(node.meta), dict(first.meta))
+        if isinstance(node.meta.get("val"), (list, tuple)):
+            self.values[node] = _MultiViewResult(base, step)
+            return
+        made = self._taken(step, self.use(base))
+        self.values[node] = AliasedValue(base.root, (*base.steps, step), made, base.root.writes)
+
+    def _write(self, node: Node) -> None:
+        """An op in place: the op, whose result its target becomes."""
+        target: Any = node.target
+        name = target._opname
+        first: Any = node.args[0]
+        value: AliasedValue = self.values[first]
+        now = self.use(value)
+        args = [now, *self.argument(list(node.args[1:]))]
+        kwargs = self.argument(dict(node.kwargs))
+        meta = {**node.meta, "val": first.meta.get("val")}
+        if name == "detach_":
+            self.values[node] = value
+            return
+        if name == "zero_":
+            made = self._call(aten.full_like.default, (now, 0), {}, meta)
+        elif name == "copy_":
+            made = args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+        else:
+            packet = getattr(aten, name.removesuffix("_"))
+            made = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
+        self._put(value, made)
+        self.values[node] = value
+
+    def _is_whole_copy(self, node: Node) -> bool:
+        """Whether a copy's target becomes its source: a value of the program of the same size and kind."""
+        target, source = node.args[:2]
+        if not isinstance(source, Node) or source.op != "call_function" or source is target:
+            return False
+        old, new = target.meta.get("val"), source.meta.get("val")  # type: ignore[union-attr]
+        return isinstance(new, torch.Tensor) and all(
+            getattr(old, name) == getattr(new, name) for name in ("shape", "dtype", "device")
+        )
+
+    def _put(self, value: AliasedValue, node: Node) -> None:
+        """Have a value be a node's, with all that lies in its memory."""
+        whole = node
+        befores: list[Node] = [value.root.node][: len(value.steps)]
+        for step in value.steps[:-1]:
+            befores.append(self._taken(step, befores[-1]))
+        for step, before in zip(reversed(value.steps), reversed(befores), strict=True):
+            whole = self._back(step, before, whole)
+        value.root.node, value.root.writes = whole, value.root.writes + 1
+        value.node, value.writes = node, value.root.writes
+
+    def _back(self, step: ViewStep, before: Node, new: Node) -> Node:
+        """What is before a view, where the view becomes `new`."""
+        name = step.target._opname
+        meta = {"val": step.before.get("val")}
+        sizes: Any = step.before.get("val")
+        if step.item is not None:
+            dim = (
+                step.args[1]
+                if name != "unbind" and len(step.args) > 1
+                else step.args[0]
+                if name == "unbind" and step.args
+                else 0
+            )
+            if name == "unbind":
+                return self._call(aten.select_scatter.default, (before, new, dim, step.item), {}, meta)
+            taken = step.args[0]
+            start = taken * step.item if isinstance(taken, int) else sum(taken[: step.item])
+            width = taken if isinstance(taken, int) else taken[step.item]
+            return self._call(aten.slice_scatter.default, (before, new, dim, start, start + width), {}, meta)
+        if name in ("slice", "select"):
+            scatter = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.default}[name]
+            return self._call(scatter, (before, new, *step.args), {}, meta)
+        if name in ("transpose", "t", "numpy_T", "unsqueeze", "squeeze", "permute"):
+            return self._turned_back(name, step, new, meta)
+        if name in ("alias", "detach", "lift_fresh"):
+            return new
+        if name in ("view", "reshape", "flatten", "unflatten", "_unsafe_view", "view_as"):
+            shape = [int(n) for n in sizes.shape]
+            return self._call(aten.view.default, (new, shape), {}, meta)
+        if name == "diagonal":
+            return self._call(aten.diagonal_scatter.default, (before, new, *step.args), {}, meta)
+        if name == "expand":
+            return self._call(aten.copy.default, (before, new), {}, meta)
+        raise NotImplementedError(f"run_decompositions: a write through {step.target} is not followed")
+
+    def _turned_back(self, name: str, step: ViewStep, new: Node, meta: dict) -> Node:
+        if name in ("t", "numpy_T"):
+            return self._call(aten.permute.default, (new, list(range(meta["val"].ndim))[::-1]), {}, meta)
+        if name == "transpose":
+            order = list(range(meta["val"].ndim))
+            order[step.args[0]], order[step.args[1]] = order[step.args[1]], order[step.args[0]]
+            return self._call(aten.permute.default, (new, order), {}, meta)
+        if name == "unsqueeze":
+            return self._call(aten.squeeze.dims, (new, [step.args[0]]), {}, meta)
+        if name == "squeeze":
+            return self._call(aten.view.default, (new, [int(n) for n in meta["val"].shape]), {}, meta)
+        order = [d % len(step.args[0]) for d in step.args[0]]
+        return self._call(aten.permute.default, (new, [order.index(d) for d in range(len(order))]), {}, meta)
+
+
+class _MultiViewResult:
+    """Several views that one op gives."""
+
+    def __init__(self, base: AliasedValue, step: ViewStep) -> None:
+        self.base, self.step = base, step
+        self.listed: Node | None = None
+        self.writes = -1
+
+    def item(self, run: _Functionalizer, node: Node) -> AliasedValue:
+        place: Any = node.args[1]
+        step = dataclasses.replace(self.step, item=place, meta={**node.meta, "list": self.step.meta.get("val")})
+        if self.listed is None or self.writes != self.base.root.writes:
+            self.listed = run._call(
+                self.step.target, (run.use(self.base), *self.step.args), self.step.kwargs, self.step.meta
+            )
+            self.writes = self.base.root.writes
+        made = run._call(operator.getitem, (self.listed, place), {}, node.meta)
+        return AliasedValue(self.base.root, (*self.base.steps, step), made, self.base.root.writes)

@@ -1,0 +1,178 @@
+"""The archive of a `.pt2` file: its records, and the tensors that its configs describe."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from typing import Any
+
+import torchlite as torch
+from torchlite._serialization.archive import Reader
+from torchlite._serialization.budget import DEEPEST
+from torchlite._types.layouts import MAX_DIMS
+from torchlite._utils import _rebuild_tensor
+from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from torchlite.nn.parameter import Parameter
+from torchlite.serialization import _load_part
+from torchlite.utils._pytree import tree_structure
+
+from ._serde_schema import DTYPES, format_error
+
+
+def typed_field(entry: Any, name: str, kinds: Any, where: str) -> Any:
+    """A field of a JSON object, of one of these types."""
+    if type(entry) is not dict or name not in entry:
+        raise format_error(where, f"there is no field {name!r}")
+    value = entry[name]
+    kind = type(value)
+    if kind is kinds or type(kinds) is tuple and kind in kinds:
+        return value
+    wanted = kinds if type(kinds) is tuple else (kinds,)
+    raise format_error(where, f"field {name!r} is {kind.__name__}, not {' or '.join(k.__name__ for k in wanted)}")
+
+
+def parse_union(entry: Any, where: str) -> tuple[str, Any]:
+    """The tag and value of an object with one key."""
+    if type(entry) is not dict or len(entry) != 1:
+        raise format_error(where, "an object with one key is wanted")
+    return next(iter(entry.items()))
+
+
+def check_name(name: Any, where: str) -> str:
+    """The dotted name of a parameter, buffer, constant or module. FormatError for one whose parts cannot all be
+    attributes of a module, or are attributes that every module has.
+    """
+    if not is_valid_name(name):
+        raise format_error(where, f"{str(name)[:100]!r} cannot be the name of an attribute")
+    return name
+
+
+def is_valid_name(name: Any) -> bool:
+    """Whether a file may have this dotted name of a parameter, buffer, constant or module."""
+    if type(name) is not str or len(name) > 4096:
+        return False
+    parts = name.split(".")
+    return len(parts) <= DEEPEST and all(map(_can_be_attribute, parts))
+
+
+@functools.lru_cache(maxsize=4096)
+def _can_be_attribute(part: str) -> bool:
+    return part.isprintable() and part != "" and not part.startswith("__") and part not in _reserved_names()
+
+
+@functools.cache
+def _reserved_names() -> frozenset[str]:
+    """The attributes of every module of a graph. A value of a file by such a name would not be found."""
+    from ._unlift import ProgramModule
+
+    graph = torch.fx.Graph()
+    graph.output(())
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo([], tree_structure(((), {})), None)))
+    return frozenset(dir(ProgramModule(torch.nn.Module(), graph)))
+
+
+def parse_int(entry: Any, where: str) -> int:
+    """A size: `{"as_int": n}`, or the hint of an expression."""
+    tag, value = parse_union(entry, where)
+    if tag == "as_expr" and type(value) is dict and type(value.get("hint")) is dict:
+        value = value["hint"].get("as_int")
+    if type(value) is not int or not -(1 << 62) < value < 1 << 62:
+        raise format_error(where, "a size is no whole number")
+    return value
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """A record's JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise format_error(where, f"it is no JSON ({type(error).__name__}: {str(error)[:100]})") from None
+
+
+class Pt2Reader:
+    """The records of an archive, each checked when it is asked for."""
+
+    def __init__(self, stream: Any) -> None:
+        self.reader = Reader(stream)
+        self._storages: dict[str, Any] = {}
+        self._made: dict[tuple, Any] = {}
+
+    def has(self, name: str) -> bool:
+        return self.reader.has(name)
+
+    def bytes(self, name: str) -> bytes:
+        if not self.reader.has(name):
+            raise format_error(name, "the archive has no such record")
+        return self.reader.bytes(name)
+
+    def json(self, name: str) -> Any:
+        return parse_json(self.bytes(name), name)
+
+    def names(self) -> list[str]:
+        return self.reader.names()
+
+    def checkpoint(self, name: str, map_location: Any = None) -> Any:
+        """What a record holds that is a checkpoint of its own: the file's budget pays for it."""
+        return _load_part(self.bytes(name), self.reader.budget, map_location)
+
+    def tensors(self, folder: str, config: str) -> dict[str, Any]:
+        """The tensors that a config describes, by their names; parameters among them as such."""
+        if not self.has(f"{folder}{config}"):
+            return {}
+        entries = typed_field(self.json(f"{folder}{config}"), "config", dict, config)
+        return {
+            check_name(name, config): self._tensor(entry, folder, f"{config}, {name[:100]}")
+            for name, entry in entries.items()
+        }
+
+    def _tensor(self, entry: Any, folder: str, where: str) -> Any:
+        path = folder + typed_field(entry, "path_name", str, where)
+        if typed_field(entry, "use_pickle", bool, where):
+            if not self.has(path):
+                raise format_error(where, f"there is no record {path[:100]}")
+            return self._pickled(path, where)
+        meta = typed_field(entry, "tensor_meta", dict, where)
+        sizes = [parse_int(n, where) for n in typed_field(meta, "sizes", list, where)]
+        strides = [parse_int(n, where) for n in typed_field(meta, "strides", list, where)]
+        offset = parse_int(typed_field(meta, "storage_offset", dict, where), where)
+        dtype = DTYPES.get(typed_field(meta, "dtype", int, where))
+        if dtype is None:
+            raise format_error(where, f"its dtype {meta['dtype']} is unknown")
+        if len(sizes) != len(strides) or len(sizes) > MAX_DIMS or min([0, offset, *sizes, *strides]) < 0:
+            raise format_error(where, "its sizes and strides do not fit")
+        is_param, wants = typed_field(entry, "is_param", bool, where), typed_field(meta, "requires_grad", bool, where)
+        kind = typed_field(typed_field(meta, "device", dict, where), "type", str, where)
+        key = (path, *sizes, None, *strides, offset, dtype, is_param, wants, kind)
+        if key not in self._made:
+            if kind == "meta" or not self.has(path) and math.prod(sizes):
+                if kind != "meta":
+                    raise format_error(where, f"there is no record {path[:100]}")
+                tensor = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+            else:
+                tensor = self._placed(path, dtype, sizes, strides, offset, where)
+            wants = wants and (dtype.is_floating_point or dtype.is_complex)
+            self._made[key] = Parameter(tensor, wants) if is_param else tensor.requires_grad_(wants)
+        return self._made[key]
+
+    def _placed(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
+        """A tensor in a record's bytes."""
+        last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        if not math.prod(sizes):
+            return torch.empty_strided(sizes, strides, dtype=dtype)
+        if path not in self._storages:
+            self._storages[path] = torch.from_numpy(self.reader.array(path)).untyped_storage()
+        storage = self._storages[path]
+        if (last + 1) * dtype.itemsize > storage.nbytes():
+            raise format_error(where, f"a tensor of size {sizes[:20]} reaches beyond the record {path[:100]}")
+        typed = torch.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+        return _rebuild_tensor(typed, offset, tuple(sizes), tuple(strides))
+
+    def _pickled(self, path: str, where: str) -> Any:
+        """A tensor that the file has as a checkpoint."""
+        if (path,) not in self._made:
+            found = self.checkpoint(path)
+            if not isinstance(found, torch.Tensor):
+                raise format_error(where, f"the record {path[:100]} holds no tensor")
+            self._made[path,] = found
+        return self._made[path,]

@@ -1,0 +1,116 @@
+"""Trees of arguments and results as text: read without looking anything up that the text names."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import json
+from typing import Any
+
+from torchlite._serialization.budget import Budget
+from torchlite._serialization.limits import indexed
+from torchlite._types.python_source import is_identifier
+from torchlite.utils import _pytree_text as text
+
+from ._serde_schema import format_error
+
+_FACTORIES = frozenset(("list", "dict", "int", "float", "set", "str", "tuple", "bool"))
+
+
+def parse_treespec(written: Any, fields: dict[str, list[str]], budget: Budget) -> Any:
+    """The tree of a text; `fields` has those of named tuples, which are made where no class is registered."""
+    where = "a tree of arguments"
+    try:
+        loaded = json.loads(written)
+        if type(loaded) is not list or len(loaded) != 2 or loaded[0] != text.PROTOCOL:
+            raise format_error(where, "it is of another protocol")
+        classes: dict[str, type] = {}
+        _check(loaded[1], fields, classes, 0, budget)
+        return text.loads(written, classes)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NotImplementedError) as error:
+        raise format_error(where, str(error)[:300]) from None
+
+
+def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget) -> None:
+    budget.check_depth(depth, "a tree lies")
+    if type(entry) is not dict:
+        raise ValueError("it is no tree")
+    kind, context = entry["type"], entry["context"]
+    if kind is not None and type(kind) is not str:
+        raise ValueError("a class is named by text")
+    if kind == "collections.namedtuple":  # whose context is its name, and no JSON
+        if context not in text.BY_NAME:
+            classes[context] = _class_for(context, fields)
+    loaded = json.loads(context) if type(context) is str and kind != "collections.namedtuple" else context
+    if _needs_import(loaded):
+        raise ValueError("its context names objects of a module")
+    if kind == "collections.defaultdict":
+        if type(loaded) is not dict:
+            raise ValueError("a defaultdict has no factory")
+        if loaded["default_factory_module"] != "builtins" or loaded["default_factory_name"] not in _FACTORIES:
+            raise ValueError("the factory of a defaultdict is no builtin type")
+    children = entry["children_spec"]
+    if type(children) is not list:
+        raise ValueError("the parts of a tree are no list")
+    wrong_with = _CONTEXTS.get(kind, lambda *_: None)(loaded, len(children))
+    if wrong_with:
+        raise ValueError(f"the context of a {kind} is {wrong_with}")
+    if kind == "collections.namedtuple" and len(_fields(context, classes)) != len(children):
+        raise ValueError("a named tuple has other fields than parts")
+    for child in children:
+        _check(child, fields, classes, depth + 1, budget)
+
+
+def _fields(name: str, classes: dict[str, type]) -> Any:
+    return getattr(classes.get(name) or text.BY_NAME[name], "_fields", ())
+
+
+def _check_leaf(context: Any, count: int) -> str | None:
+    return None if context is None else "not null"
+
+
+def _check_keys(context: Any, count: int) -> str | None:
+    if type(context) is not list or len(context) != count:
+        return "no list of a key for each part"
+    if not all(type(key) in (str, int, float, bool) or key is None for key in context):
+        return "a list of keys that are none"
+    return None if len(indexed(context)) == count else "a list of keys that are the same"
+
+
+def _check_factory(context: Any, count: int) -> str | None:
+    return _check_keys(context.get("dict_context") if type(context) is dict else None, count)
+
+
+def _check_deque(context: Any, count: int) -> str | None:
+    fits = context is None or type(context) is int and count <= context < 1 << 32
+    return None if fits else "no length of a deque that holds its parts"
+
+
+# By the name of a class of trees, what is wrong with its context where it has so many parts; None where nothing is.
+_CONTEXTS: dict[Any, Any] = {
+    None: _check_leaf, "builtins.tuple": _check_leaf, "builtins.list": _check_leaf, "builtins.dict": _check_keys,
+    "collections.OrderedDict": _check_keys, "collections.defaultdict": _check_factory, "collections.deque": _check_deque,
+}  # fmt: skip
+
+
+def _needs_import(value: Any) -> bool:
+    """Whether a context is one that the reader of trees imports something for."""
+    if type(value) is dict:
+        return "__enum__" in value or any(map(_needs_import, value.values()))
+    return type(value) is list and any(map(_needs_import, value))
+
+
+def _class_for(name: Any, fields: dict[str, list[str]]) -> type:
+    """The class of named tuples that no class is registered for. A file registers nothing in the process."""
+    names = fields.get(name)
+    if type(name) is not str or not names or not all(map(is_identifier, names)):
+        raise ValueError(f"the named tuple {str(name)[:100]} is not registered, and the file has no fields of it")
+    return _make_namedtuple(name, tuple(names))
+
+
+@functools.lru_cache(256)
+def _make_namedtuple(name: str, fields: tuple[str, ...]) -> type:
+    last = name.rpartition(".")[2]
+    made = collections.namedtuple(last if is_identifier(last) else "Tuple", fields)  # type: ignore[misc]
+    made._serialized_type_name = name  # type: ignore[attr-defined]
+    return made

@@ -1,0 +1,45 @@
+"""Batching rules, by the op's name or by what its record says: `rule_of`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._dispatch import POINTWISE, RANDOM, Op
+from . import dim_ops, indexing, nn_layers, linalg, matmul, random_ops, gather_scatter, views, in_place
+from .rule_helpers import RULES, elementwise_rule, decomposed_rule, loop_fallback
+from .random_ops import ALWAYS as ALWAYS
+from .views import LOOPS as LOOPS
+
+_FAMILIES = (dim_ops, indexing, nn_layers, linalg, matmul, random_ops, gather_scatter, views, in_place)  # they fill RULES
+_found: dict[Op, Any] = {}
+
+
+def rule_of(op: Op):
+    """The batching rule of an op; None where it is written in others, on tensors."""
+    try:
+        return _found[op]
+    except KeyError:
+        found = _found[op] = _rule_of(op)
+        return found
+
+
+def kind_of(op: Op) -> str:
+    """What class of rule an op has, in a word."""
+    rule = _rule_of(op)
+    if rule is None:
+        return "composite"
+    if op.tags & RANDOM:
+        return "random"
+    if rule is loop_fallback and not op.tensor_params:
+        return "creation"
+    return getattr(rule, "kind", None) or rule.__name__
+
+
+def _rule_of(op: Op):
+    if op.name in RULES:
+        return RULES[op.name]
+    if op.is_implicit:
+        return None
+    if op.tags & POINTWISE:
+        return elementwise_rule
+    return loop_fallback if op.composite is None else decomposed_rule

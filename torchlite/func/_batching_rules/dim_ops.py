@@ -1,0 +1,63 @@
+"""Ops along dimensions of one tensor: reductions, scans, sorting, Fourier transforms. The examples lie first, and the
+dimensions are counted behind them.
+"""
+
+from __future__ import annotations
+
+from ..._dispatch import F
+from .._batched_tensor import batch_dim_first
+from .rule_helpers import flatten_examples, map_outputs, rule, run_below_level, shift_dims
+
+_DIM_ARGUMENTS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
+# Reductions that take several dimensions at once.
+_MULTI_DIM_OPS = frozenset(
+    ("sum", "mean", "amax", "amin", "var_correction", "std_correction", "vector_norm_core", "logsumexp", "flip")
+)
+
+
+def _multi_dim_rule(dims) -> bool:
+    return dims is None or dims.__class__ in (tuple, list) and not len(dims)
+
+
+@rule(
+    "sum", "mean", "amax", "amin", "any", "all", "argmax", "argmin", "var_correction", "std_correction", "logsumexp",
+    "max_dim", "min_dim", "median_dim", "nanmedian_dim", "mode", "prod", "count_nonzero", "vector_norm_core",
+    "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk", "kthvalue", "_softmax", "_log_softmax",
+    "_fft_c2c_core", "_fft_r2c_core", "_fft_c2r_core", kind="reduction",
+)  # fmt: skip
+def along_dim_rule(level, op, values):
+    """The op along a dimension further on; of examples without dimensions along one of length 1."""
+    names = [p.name for p in op.params]
+    place, keep = names.index("dim"), "keepdim" in names and values[names.index("keepdim")]
+    x, dim = batch_dim_first(values[0]), values[place]
+    ndim = x.ndim - 1
+    if not ndim:
+        x = F.unsqueeze(x, 1)
+        shift_dims(0 if _multi_dim_rule(dim) else dim, 0)  # which raises where there is no such dimension
+        result = run_below_level(op, [x if i == 0 else 1 if i == place else v for i, v in enumerate(values)])
+        return level.wrap(map_outputs(result, lambda t: F.squeeze(t, 1) if t.ndim > 1 else t))
+    if not _multi_dim_rule(dim):
+        dims = shift_dims(dim, ndim)
+    elif op.name in _MULTI_DIM_OPS:
+        dims = tuple(range(1, ndim + 1))
+    else:
+        x, dims = flatten_examples(x), 1
+    result = run_below_level(op, [x if i == 0 else dims if i == place else v for i, v in enumerate(values)])
+    if keep and x.ndim - 1 != ndim:
+        result = map_outputs(result, lambda t: F.reshape(t, (t.shape[0], *[1] * ndim)))
+    return level.wrap(result)
+
+
+@rule("median_all", "nanmedian_all", kind="reduction")
+def _median(level, op, values):
+    function = F.median_dim if op.name == "median_all" else F.nanmedian_dim
+    return level.wrap(function(flatten_examples(batch_dim_first(values[0])), 1)[0])
+
+
+@rule("_linear_recurrence", kind="reduction")
+def _recurrence(level, op, values):
+    from .rule_helpers import to_batch
+
+    factor, term, dim = values
+    ndim = max(factor.ndim, term.ndim)
+    return level.wrap(run_below_level(op, [to_batch(level, factor), to_batch(level, term), shift_dims(dim, ndim)]))

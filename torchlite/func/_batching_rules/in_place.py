@@ -1,0 +1,76 @@
+"""Writes into batches in place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._dispatch import REGISTRY, F, call, function_for
+from ..._dispatch.interceptors import ReenabledInterceptor
+from ..._dispatch.out_variants import check_output_shape
+from ..._dispatch.shapes import broadcast_shapes
+from ..._tensor import Tensor
+from .._batched_tensor import batch_dim_first, is_batched_at
+from .rule_helpers import flatten_examples, rule
+from .indexing import align_value, write_item
+from .views import _ints
+
+# What ops in place do that do not compute their result first: `(level, target, *the op's further arguments)`.
+WRITES: dict[str, Any] = {"_setitem": write_item}
+
+
+def _copy_into_batch(level, target, source) -> None:
+    part = batch_dim_first(target)
+    if source.shape != target.shape:
+        check_output_shape(target, broadcast_shapes(tuple(source.shape), tuple(target.shape)))
+    call.in_place(REGISTRY["_copy"], (part, align_value(level, source, part)), {})
+
+
+def _fill_batch(level, target, value) -> None:
+    if isinstance(value, Tensor):
+        _copy_into_batch(level, target, value)
+    else:
+        call.in_place(REGISTRY["_fill"], (batch_dim_first(target), value), {})
+
+
+WRITES["_copy"], WRITES["_fill"] = _copy_into_batch, _fill_batch
+
+
+@rule("copy_", kind="writing")
+def _copy(level, op, values):
+    target, source = values[:2]
+    with ReenabledInterceptor(level):
+        return call.in_place(REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {})
+
+
+@rule("fill_", "zero_", kind="writing")
+def _fill(level, op, values):
+    with ReenabledInterceptor(level):
+        return call.in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
+
+
+@rule("transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "t_", "as_strided_", kind="writing")
+def _metadata_rule(level, op, values):
+    """What changes how a tensor looks, and not its elements."""
+    target = values[0]
+    name = "transpose" if op.name.startswith("swap") else op.name[:-1]
+    name = "_as_strided" if name == "as_strided" else name  # whose offset is the storage's
+    with ReenabledInterceptor(level):
+        made = function_for(REGISTRY[name])(*values)
+    target._value, target._dim = made._value, made._dim
+    return target
+
+
+@rule("resize_", "resize_as_", kind="writing")
+def _resize_rule(level, op, values):
+    """The first elements of each example, then what nobody wrote."""
+    target, size = values[:2]
+    size = tuple(size.shape) if isinstance(size, Tensor) else _ints(size)
+    if not is_batched_at(target, level):
+        return F.resize_(target, size)
+    found = flatten_examples(batch_dim_first(target))
+    count, wanted = found.shape[1], math.prod(size)
+    if wanted > count:
+        found = F.cat([found, F.new_empty(found, (found.shape[0], wanted - count))], 1)
+    target._value, target._dim = F.reshape(F.narrow(found, 1, 0, wanted), (found.shape[0], *size)), 0
+    return target

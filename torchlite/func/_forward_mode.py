@@ -1,0 +1,238 @@
+"""Derivatives in forward mode as functions of functions: `jvp`, `jacfwd`, `linearize`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import MODE, F
+from .._dispatch.mode_restoring import restores_modes
+from .._tensor import Tensor
+from ..autograd._forward_mode import ForwardLevel, alias, drop_tangent
+from ..autograd._tangents import set_tangent, tangent_of
+from ..utils._pytree import tree_flatten, tree_unflatten
+from ._reverse_mode import Argnums, _select_args, _replace_args, _vjp, jacrev, unit_vectors
+from ._vmap import vmap
+
+_JVP_SIGNATURE = "jvp(f, primals, tangents)"
+
+
+def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """(func(*primals), the product of its Jacobian with the tangents): both have the output's structure.
+
+    primals, tangents: tuples of the same structure, whose tensors have the same shapes and dtypes. strict: an output
+    that does not depend on the primals is an error, and no zero. With `has_aux` func returns (output, further results),
+    and these come third. RuntimeError where inputs or outputs are no tensors.
+
+    >>> import torchlite as torch
+    >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
+    (tensor([0., 0.]), tensor([1., 2.]))
+    """
+    return _jvp(func, primals, tangents, strict, has_aux)
+
+
+@restores_modes
+def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums | None = None):
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    diff = primals if argnums is None else _select_args(primals, argnums)
+    flat, spec = tree_flatten(diff)
+    directions, tangents_spec = tree_flatten(tangents)
+    if spec != tangents_spec:
+        raise RuntimeError(
+            f"{_JVP_SIGNATURE}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
+            f"{tangents_spec}"
+        )
+    _check_tensors(flat, "primals")
+    _check_tensors(directions, "tangents")
+    MODE.transforms += 1
+    try:
+        with _Level() as level, _ForwardGradEnabled():
+            duals = tree_unflatten([_make_dual(p, t, level) for p, t in zip(flat, directions, strict=True)], spec)
+            result = func(*(duals if argnums is None else _replace_args(primals, argnums, duals)))
+            aux = None
+            if has_aux:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        f"{_JVP_SIGNATURE}: output of function f should be a tuple: (output, aux) if has_aux is True"
+                    )
+                result, aux = result
+                more, aux_spec = tree_flatten(aux)
+                for item in more:
+                    if not isinstance(item, Tensor):
+                        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected tensors, got unsupported type {type(item)}")
+                aux = tree_unflatten([_unwrap_primal(t, level) for t in more], aux_spec)
+            outs, out_spec = tree_flatten(result)
+            _check_outputs(outs)
+            pairs = [(_unwrap_primal(t, level), _tangent_of(t, level, strict)) for t in outs]
+    finally:
+        MODE.transforms -= 1
+    first = tree_unflatten([p for p, _ in pairs], out_spec)
+    second = tree_unflatten([t for _, t in pairs], out_spec)
+    return (first, second, aux) if has_aux else (first, second)
+
+
+class _Level(ForwardLevel):
+    is_scoped = True
+
+
+class _ForwardGradEnabled:
+    """Tangents are sent along, whatever was said outside."""
+
+    def __enter__(self):
+        self.before, MODE.forward = MODE.forward, True
+
+    def __exit__(self, *exc):
+        MODE.forward = self.before
+
+
+def _check_tensors(flat: list, name: str) -> None:
+    if not flat:
+        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected {name} to contain at least one Tensor.")
+    for item in flat:
+        if not isinstance(item, Tensor):
+            raise RuntimeError(f"{_JVP_SIGNATURE}: Expected {name} to only contain Tensors, got {type(item)}")
+
+
+def _check_outputs(outs: list) -> None:
+    if not outs:
+        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected f to be a function that has non-empty output (got output = {outs})")
+    for item in outs:
+        if not isinstance(item, Tensor):
+            raise RuntimeError(
+                f"{_JVP_SIGNATURE}: expected f(*primals) to return only tensors, got unsupported type {type(item)}"
+            )
+
+
+def _make_dual(primal: Tensor, tangent: Tensor, level: ForwardLevel) -> Tensor:
+    from ..autograd.forward_ad import check_tangent
+
+    check_tangent(primal, tangent, level)
+    made = alias(primal, MODE.grad)
+    set_tangent(made, level, tangent)
+    return made
+
+
+def _unwrap_primal(tensor: Tensor, level: ForwardLevel) -> Tensor:
+    if tangent_of(tensor, level) is None:
+        return tensor
+    made = alias(tensor, MODE.grad)
+    drop_tangent(made, level)
+    return made
+
+
+def _tangent_of(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
+    tangent = tangent_of(tensor, level)
+    if tangent is not None:
+        return tangent
+    if strict:
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
+    return F.zeros_like(tensor.detach())
+
+
+def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """A function that gives the Jacobian of `func` in respect of the argument `argnums` (or several), column by column
+    in forward mode: for each output and each input a tensor of the shape (*output's, *input's).
+
+    randomness: whether random ops inside raise ("error"), or draw "same" or "different" numbers for each column.
+
+    >>> import torchlite as torch
+    >>> torch.func.jacfwd(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @functools.wraps(func)
+    def jacobian(*args, **kwargs):
+        called = functools.partial(func, **kwargs) if kwargs else func
+        chosen = _select_args(args, argnums)
+        flat, spec = tree_flatten(chosen)
+        _check_tensors(flat, "primals")
+        _check_real("inputs", flat)
+
+        def push(*unit):
+            found = _jvp(called, args, tree_unflatten(list(unit), spec), False, has_aux, argnums)
+            _check_real("outputs", tree_flatten(found[0])[0])
+            return (found[1], found[2]) if has_aux else found[1]
+
+        found = vmap(push, randomness=randomness)(*unit_vectors(flat))
+        if has_aux:
+            found, aux = found
+            more, aux_spec = tree_flatten(aux)
+            aux = tree_unflatten([t[0] for t in more], aux_spec)
+        columns, out_spec = tree_flatten(found)
+        made = tree_unflatten([tree_unflatten(_jacobian_from_columns(c, flat), spec) for c in columns], out_spec)
+        return (made, aux) if has_aux else made
+
+    return jacobian
+
+
+def _check_real(what: str, tensors: list) -> None:
+    for i, tensor in enumerate(tensors):
+        if tensor.dtype.is_complex:
+            raise RuntimeError(
+                f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+            )
+
+
+def _jacobian_from_columns(rows: Tensor, tensors: list) -> list:
+    """The Jacobian of one output, for each input, from its derivatives in all directions."""
+    pieces = rows.movedim(0, -1).split([t.numel() for t in tensors], -1)
+    return [piece.reshape(*piece.shape[:-1], *t.shape) for piece, t in zip(pieces, tensors, strict=True)]
+
+
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """(func(*primals), the function that takes tangents to their product with the Jacobian there): func is run once.
+
+    >>> import torchlite as torch
+    >>> value, push = torch.func.linearize(torch.sin, torch.zeros(2))
+    >>> push(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    flat, spec = tree_flatten(primals)
+    output, pull = _vjp(func, primals)
+    outs, out_spec = tree_flatten(output)
+
+    def pulled(*cotangents):
+        return pull(tree_unflatten(list(cotangents), out_spec))
+
+    given = [F.zeros_like(t.detach()) for t in outs]
+    transposed = _vjp(pulled, tuple(given))[1]
+
+    def push(*tangents):
+        found, found_spec = tree_flatten(tangents)
+        if found_spec != spec:
+            raise RuntimeError(f"Expected the tangents {found_spec} to have the same argspec as the primals {spec}")
+        for i, (t, p) in enumerate(zip(found, flat, strict=True)):
+            for what, a, b in (
+                ("shape", t.shape, p.shape),
+                ("device", t.device, p.device),
+                ("dtype", t.dtype, p.dtype),
+            ):
+                if a != b:
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
+                        "corresponding primal."
+                    )
+        made = list(transposed(tangents))
+        if not any(t.requires_grad for t in (*outs, *found)):
+            made = [t.detach() for t in made]
+        return tree_unflatten(made, out_spec)
+
+    return output, push
+
+
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
+    """A function that gives the matrix of second derivatives of `func`: in forward mode over reverse mode.
+
+    >>> import torchlite as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

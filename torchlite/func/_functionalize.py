@@ -1,0 +1,65 @@
+"""What is left of the module: `functionalize` and `debug_unwrap`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import MODE
+from .._tensor import Tensor
+from ._batched_tensor import BatchedTensor
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """`func` as a function that computes the same. Whether an op writes in place is not seen from outside: what `func`
+    does to its arguments is done to them.
+
+    remove: "mutations" or "mutations_and_views" (RuntimeError for others).
+
+    >>> import torchlite as torch
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options "
+            "are:\n     remove='mutations': all inplace and out= operators will be removed from the program, and "
+            "replaced with their out-of-place equivalents.\n     remove='mutations_and_views': In addition to the "
+            "above, all aliasing operators {view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    @functools.wraps(func)
+    def functional(*args, **kwargs):
+        MODE.transforms += 1
+        try:
+            return func(*args, **kwargs)
+        finally:
+            MODE.transforms -= 1
+
+    return functional
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The batch behind a tensor inside `vmap`, for looking at while a program is being written; `recurse` goes through
+    all levels. Other tensors as they are.
+
+    >>> import torchlite as torch
+    >>> def show(x):
+    ...     print(torch.func.debug_unwrap(x))
+    ...     return x
+    >>> _ = torch.vmap(show)(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    if not isinstance(tensor, Tensor):
+        raise (
+            ValueError(f"Expected a Tensor, got {type(tensor).__name__}")
+            if tensor is None
+            else TypeError(f"debug_unwrap: expected a Tensor, not {type(tensor).__name__}")
+        )
+    found: Any = tensor
+    while found.__class__ is BatchedTensor:
+        found = found._value
+        if not recurse:
+            break
+    return found

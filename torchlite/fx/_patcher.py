@@ -1,0 +1,198 @@
+"""Functions that are one call of a graph, and what else a tracer sees of a program besides ops."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import torchlite.nn.functional as functional
+
+from .._dispatch.tracing import THREAD, Trace, unwrap_traced
+from ..utils._pytree import tree_leaves
+from ._compatibility import compatibility
+from .proxy import Proxy
+
+__all__ = ["ProgramTrace", "find_proxy", "wrap"]
+
+# By a module's globals and a name, what `wrap` was told of.
+_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+_wrapped_methods_to_patch: list[tuple[type, str]] = []
+
+
+def find_proxy(*values: Any) -> Proxy | None:
+    """The first Proxy among values, or in containers of them."""
+    for leaf in tree_leaves(values):
+        if isinstance(leaf, Proxy):
+            return leaf
+        if isinstance(leaf, slice):
+            found = find_proxy(leaf.start, leaf.stop, leaf.step)
+            if found is not None:
+                return found
+    return None
+
+
+def pass_defaults_by_keyword(defaults: dict[str, Any], required: Any, args: Any, kwargs: Any) -> tuple[tuple, dict[str, Any]]:
+    """Arguments as PyTorch's functions in Python hand them on: what has a default by keyword, and all of these.
+
+    defaults: by the parameters' names in order, with `required` where there is none.
+    """
+    given = {**dict(zip(defaults, args, strict=False)), **kwargs}
+    if len(args) > len(defaults) or not given.keys() <= defaults.keys():
+        return tuple(args), kwargs
+    first = [name for name, default in defaults.items() if default is required]
+    if not all(name in given for name in first):
+        return tuple(args), kwargs
+    rest = {name: given.get(name, default) for name, default in defaults.items() if default is not required}
+    return tuple(given[name] for name in first), rest
+
+
+def wrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a node where an argument is a Proxy; the graph's code is to wrap it again."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return function(*args, **kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.meta["is_wrapped"] = True
+        return made
+
+    return wrapped
+
+
+def _wrap_method(cls: type, name: str) -> Callable[..., Any]:
+    """As `wrapped_function`, of a method. It stays with its class, and is the method itself for other values."""
+    function = getattr(cls, name)
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        trace = THREAD.trace
+        found = trace.method(name, args, kwargs) if isinstance(trace, ProgramTrace) else NotImplemented
+        return function(*args, **kwargs) if found is NotImplemented else found
+
+    wrapped._makes_nodes = True  # type: ignore[attr-defined]
+    return wrapped
+
+
+class ProgramTrace(Trace):
+    """The trace of a Tracer: what happens to a Proxy outside of torch's ops.
+
+    tracer: it is asked about modules. wrapped: the ids of functions that are one call of the graph. searched: modules
+    that have some of these.
+    """
+
+    calls_modules = True
+
+    def __init__(self, tracer: Any, wrapped: set[int], searched: list[ModuleType]) -> None:
+        super().__init__()
+        self.tracer, self.wrapped = tracer, wrapped
+        self._proxies: dict[str, Proxy] = {}  # by the names of the attributes that they stand for
+        self._seen: set[int] = set()
+        for module in searched:
+            for value in list(vars(module).values()):
+                if callable(value) and id(value) in wrapped:
+                    self.replaced[id(value)] = wrap_function(value)
+        self._views = {id(module) for module in searched if module.__name__ in sys.stdlib_module_names}
+        self._searched = [vars(module) for module in (*searched, functional) if id(module) not in self._views]
+
+    def __enter__(self) -> ProgramTrace:
+        super().__enter__()
+        try:
+            for (_, name), names in list(_wrapped_fns_to_patch.items()):
+                function = unwrap_traced(names.get(name, getattr(builtins, name, None)))
+                if function is None:
+                    raise KeyError(name)
+                self._wrap(names, name, function)
+            for names in self._searched:
+                self.search(names)
+            for cls, name in _wrapped_methods_to_patch:
+                if not getattr(getattr(cls, name), "_makes_nodes", False):
+                    setattr(cls, name, _wrap_method(cls, name))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wrap(self, names: dict[str, Any], name: str, function: Any) -> None:
+        self.replaced.setdefault(id(function), wrap_function(function))
+        self.rebind(names, name, function)
+
+    def search(self, names: dict[str, Any]) -> None:
+        """Wrap the functions that are one call among a module's globals."""
+        if id(names) in self._seen:
+            return
+        self._seen.add(id(names))
+        for name, value in list(names.items()):
+            value = unwrap_traced(value)
+            if id(value) in self._views:
+                self.rebind(names, name, value)
+            elif not name.startswith("_") and callable(value) and id(value) in self.wrapped:
+                self._wrap(names, name, value)
+
+    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
+        """What the tracer makes of a module's call."""
+        self.search(getattr(getattr(module, "forward", module), "__globals__", {}))
+        return self.tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+    def read(self, name: str, value: Any) -> Any:
+        """What the tracer makes of a module's attribute."""
+        return self.tracer.getattr(name, value, self._proxies)
+
+    def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
+        """A node, where an argument is a Proxy. function: an op of `torch.ops`, or the name of a function of
+        torch.nn.functional, all arguments of which come by keyword.
+        """
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return NotImplemented
+        if isinstance(function, str):
+            function = vars(functional)[function]
+            defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+            args, kwargs = pass_defaults_by_keyword(defaults, inspect.Parameter.empty, args, kwargs)
+        return type(proxy).__torch_function__(function, (), args, kwargs)
+
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """A node, where an argument of one of Tensor's methods is a Proxy."""
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return super().method(name, args, kwargs)
+        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
+
+
+@contextmanager
+def _maybe_revert_all_patches() -> Iterator[None]:
+    """Within it, this thread does not trace."""
+    before, THREAD.trace = THREAD.trace, None
+    try:
+        yield
+    finally:
+        THREAD.trace = before
+
+
+@compatibility(is_backward_compatible=True)
+def wrap(fn_or_name: Any) -> Any:
+    """Have a function of a module be one call of the graph that a tracer makes: it is not traced into.
+
+    fn_or_name: the function, or its name; so it is a decorator as well, and is returned. It is called where a module
+    stands: NotImplementedError inside of functions, RuntimeError for what is neither a function nor a name.
+
+        torch.fx.wrap("len")
+
+        @torch.fx.wrap
+        def gathered(values, index): ...
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    frame = sys._getframe(1)
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
+    return fn_or_name

@@ -1,0 +1,666 @@
+"""Records the ops that a program calls as nodes of a graph.
+
+While a recorder is entered, its tensors' methods tell it what no op is (`_METHODS`): sizes, indices, `detach`, `data`,
+and elements that are read, which is an error that names the program's line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..._aten import TORCHLITE_NAMESPACE, OpOverload, ops
+from ..._aten.record_to_overload import match_overload
+from ..._C import _set_grad_enabled
+from ..._dispatch import call
+from ..._dispatch.autograd_graph import Node as History
+from ..._dispatch.autograd_graph import OutputEdge, saved_values_of, nodes_created_since
+from ..._dispatch.interceptors import InPlaceCall, showing, stack
+from ..._dispatch.memory_layout import elementwise_output_strides
+from ..._dispatch.dispatch_state import MODE, SEQUENCE
+from ..._dispatch.shapes import wrap_dim
+from ..._dispatch.callbacks import CALLBACKS
+from ..._dispatch.tracing import Trace
+from ..._library.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
+from ..._library.library_op import LibraryOp
+from ..._library.tags import Tag
+from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
+from ..._tensor import Parameter, Tensor
+from ..._types.layouts import Size, strided
+from ...utils import _pytree as pytree
+from ...utils.weak import WeakIdKeyDictionary
+from ..graph import Graph
+from ..node import Node
+from ._unbacked_symbols import UnbackedSymbols, to_concrete
+from .symbolic_shapes import GuardOnDataDependentSymNode
+
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_aten = ops.aten
+
+
+class _NodeMap(WeakIdKeyDictionary):
+    """Nodes of tensors or of arrays; of anything else there is none."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(key, default) if key in self else default
+
+
+def user_stack_trace() -> str:
+    """The lines of the program that is running, without torchlite's own but for modules, as a traceback has them."""
+    frames = [frame for frame in traceback.extract_stack() if _is_user_file(frame.filename)]
+    cut = next((i for i, frame in enumerate(frames) if frame.name == "forward"), max(0, len(frames) - 4))
+    return "".join(traceback.format_list(frames[cut:])).strip()
+
+
+def _is_user_file(filename: str) -> bool:
+    """Whether a file is the program's, or has a module of torch.nn."""
+    if not filename.startswith((_HERE, "<torchlite")):
+        return True
+    return f"{os.sep}nn{os.sep}modules{os.sep}" in filename and not filename.endswith("module.py")
+
+
+def current_recorder() -> OpRecorder | None:
+    """The recorder that is in force."""
+    items = stack.items
+    return items[-1] if items and isinstance(items[-1], OpRecorder) else None
+
+
+def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
+    """The error of a value that depends on elements where it is wanted, with the program's line."""
+    lines = user_stack_trace()
+    where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
+    return GuardOnDataDependentSymNode(
+        f"Could not guard on data-dependent expression{why}\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
+    )
+
+
+class _TensorMethods(Trace):
+    """The methods of Tensor that no op is, of the tensors that a recorder follows. It is asked while the recorder is in
+    force.
+    """
+
+    def __init__(self, owner: OpRecorder) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """What the recorder makes of a method or property."""
+        run, tensor = _METHODS.get(name), args[0]
+        if run is not None and tensor.__class__ in _CLASSES and current_recorder() is self.owner and self.owner.follows(tensor):
+            result = run(self.owner, *args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return super().method(name, args, kwargs)
+
+
+def _item(found: OpRecorder, tensor: Any) -> Any:
+    """The number of a tensor as one that depends on elements."""
+    with found.paused():
+        value = tensor.item()
+    return found.noted(_aten.item.default, (tensor,), value)
+
+
+def _tolist(found: OpRecorder, tensor: Any) -> Any:
+    if not tensor._memory.ndim:
+        return _item(found, tensor)
+    return [_tolist(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._memory.shape[0])]
+
+
+def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callable:
+    """A method that reads elements. unbacked: what gives them as numbers that depend on elements."""
+
+    def run(found: OpRecorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if found.is_inside or not found.knows(tensor):
+            return NotImplemented
+        if unbacked is not None and found.unbacked is not None and not tensor.dtype.is_complex:
+            return unbacked(found, tensor)
+        raise _data_dependent(
+            f": {shown} reads the elements of a tensor while the program is captured, so what follows would hold for "
+            "these inputs alone. Use torch.where or torch.cond for a choice that depends on elements."
+        )
+
+    return run
+
+
+def _format(found: OpRecorder, tensor: Any, spec: str) -> Any:
+    return object.__format__(tensor, spec) if found.knows(tensor) and not found.is_inside else NotImplemented
+
+
+def _shape(found: OpRecorder, tensor: Any) -> Any:
+    """The sizes of a tensor as expressions, where a trace keeps them."""
+    unbacked = found.unbacked
+    if unbacked is None or not unbacked.follows or not found.knows(tensor):
+        return NotImplemented
+    node = found.nodes[tensor]
+    return Size([unbacked.size_of(node, dim, size) for dim, size in enumerate(tensor._memory.shape)])
+
+
+def _size(found: OpRecorder, tensor: Any, dim: Any) -> Any:
+    sizes = _shape(found, tensor)
+    if dim is None or sizes is NotImplemented:
+        return sizes
+    return sizes[wrap_dim(dim, len(sizes))] if sizes else NotImplemented
+
+
+def _numel(found: OpRecorder, tensor: Any) -> Any:
+    sizes = _shape(found, tensor)
+    return sizes if sizes is NotImplemented else math.prod(sizes)
+
+
+def _getitem(found: OpRecorder, tensor: Any, index: Any) -> Any:
+    with found.within():
+        return getitem(tensor, index)
+
+
+def _setitem(found: OpRecorder, tensor: Any, index: Any, value: Any) -> None:
+    with found.within():
+        setitem(tensor, index, value)
+
+
+def _detach(found: OpRecorder, tensor: Any) -> Any:
+    with found.paused():
+        result = tensor.detach()
+    return found.noted(_aten.detach.default, (tensor,), result)
+
+
+def _detach_in_place(found: OpRecorder, tensor: Any) -> Any:
+    with found.paused():
+        tensor.detach_()
+    return found.noted(_aten.detach_.default, (tensor,), tensor)
+
+
+_CLASSES = (Tensor, Parameter)
+_METHODS: dict[str, Callable] = {
+    "shape": _shape, "size": _size, "numel": _numel, "__getitem__": _getitem, "__setitem__": _setitem,
+    "detach": _detach, "detach_": _detach_in_place, "data": _detach, "__bool__": _data_reading_method("bool(tensor)"),
+    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"), "__index__": _data_reading_method("an index"),
+    "__complex__": _data_reading_method("complex(tensor)"), "item": _data_reading_method("tensor.item()", _item),
+    "tolist": _data_reading_method("tensor.tolist()", _tolist), "numpy": _data_reading_method("tensor.numpy()"),
+    "__array__": _data_reading_method("an array of NumPy"), "__format__": _format,
+}  # fmt: skip
+
+
+class OpRecorder(DispatchMode):
+    """A mode that records ops in a graph.
+
+    whole: whether ops come as programs call them, and not as what is below autograd. decompositions: functions by
+    overload, which are run in the place of these. constant: what gives the node of a tensor that the recorder was not
+    told of. outer: the recorder of the graph around this one.
+    """
+
+    is_scoped = True
+
+    def __init__(
+        self,
+        graph: Graph,
+        constant: Callable[[Any], Node],
+        *,
+        whole: bool = False,
+        decompositions: Any = None,
+        outer: OpRecorder | None = None,
+    ) -> None:
+        self.graph, self.constant, self.whole, self.outer = graph, constant, whole, outer
+        self._entered: list[_TensorMethods] = []
+        self.decompositions = decompositions or {}
+        # Of what lives: a trace holds no more memory than the program does.
+        self.nodes = _NodeMap()
+        self.arrays = _NodeMap()
+        self.modules: dict[str, Any] = {}  # graphs within
+        self.decomposing = False  # whether ops that are written in others come apart
+        self.stack_trace: str | None = None  # of nodes that are made, where it is known
+        self.line: str | None = None  # of the program, where it is known
+        self.unbacked: UnbackedSymbols | None = None  # numbers that depend on elements, where the program may have them
+        self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
+        self.grad_mode: bool | None = None  # the mode in which nodes are made, where that is to be recorded
+        self.depth = 0  # of the ops whose parts are seen
+        self.is_inside = False  # whether an op runs that may read elements: it checks what it was given
+
+    def __enter__(self) -> OpRecorder:
+        super().__enter__()
+        self._entered.append(_TensorMethods(self))
+        self._entered[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._entered:
+            self._entered.pop().__exit__()
+        super().__exit__(*error)
+
+    def paused(self) -> showing:
+        """Within it, nothing is recorded here."""
+        return showing([item for item in stack.items if item is not self])
+
+    # -- tensors and their nodes ---------------------------------------------------------------
+
+    def knows(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of the graph."""
+        return tensor in self.nodes
+
+    def follows(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of the graph, or of one around it."""
+        return tensor in self.nodes or self.outer is not None and self.outer.follows(tensor)
+
+    def track(self, tensor: Any, node: Node) -> None:
+        """Say which node a tensor is the value of."""
+        self.nodes[tensor] = node
+        if tensor.__class__ in _CLASSES:
+            self._know(tensor._data, tensor._node, node)
+
+    def _know(self, array: Any, made: Any, node: Node) -> None:
+        """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
+        self.arrays[array] = node
+        while isinstance(made, History) and made._op.name == "_with_strides":
+            where = made._edges[0]
+            made, index = (where.node, where.index) if isinstance(where, OutputEdge) else (where, 0)
+            if isinstance(made, History) and made._out and made._out[index].__class__ is array.__class__:
+                self.arrays[made._out[index]] = node
+
+    def node_of(self, tensor: Any) -> Node:
+        """The node of a tensor; a constant's where nothing is known of it."""
+        found = self.nodes.get(tensor)
+        if found is None:  # what a backward pass kept is another tensor of the array
+            found = self.arrays.get(getattr(tensor, "_data", tensor))
+        if found is None:
+            self.track(tensor, self.constant(tensor))
+            found = self.nodes[tensor]
+        return found
+
+    def argument(self, value: Any) -> Any:
+        """An argument as a node has it."""
+        if isinstance(value, Tensor):
+            return self.node_of(value)
+        if isinstance(value, (list, tuple)):
+            return [self.argument(v) for v in value]
+        if isinstance(value, dict):
+            return {name: self.argument(v) for name, v in value.items()}
+        if isinstance(value, slice):
+            return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        if isinstance(value, (UnbackedInt, SymBool)) or isinstance(value, SymFloat) and value.parts:
+            trace = value.node.trace if isinstance(value, UnbackedInt) else value.trace
+            if self.unbacked is None or trace is not self.unbacked:
+                raise _data_dependent(f" {value}: it is used in a graph within, which it is not given to as a tensor.")
+            return self.unbacked.node(value)
+        return value
+
+    def asking(self) -> str | None:
+        """The line of the program that asks something of a size; None where torchlite's own code does."""
+        if self.line is not None:
+            return self.line
+        frame: Any = sys._getframe(2)
+        while frame.f_code.co_filename.endswith("_symbolic.py"):
+            frame = frame.f_back
+        name = frame.f_code.co_filename
+        return None if name.startswith((_HERE, "<torchlite")) else f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+    def undecided(self, condition: Any) -> bool:
+        """GuardOnDataDependentSymNode: the truth of a condition on elements is wanted."""
+        raise _data_dependent(
+            f" {condition} (unhinted: {condition}).\nUse torch._check({condition}) where it always holds, and "
+            "torch.where or torch.cond for a choice that depends on elements."
+        )
+
+    def follow(self, mode: bool) -> None:
+        """Record that the program turned gradients on or off, where that is to be recorded."""
+        if self.grad_mode is not None and mode is not self.grad_mode and not self.depth:
+            self.grad_mode = mode
+            self.graph.call_function(_set_grad_enabled, (mode,))
+
+    def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
+        """A node for a call."""
+        self.follow(MODE.grad)
+        given: tuple = tuple(map(self.argument, args)), self.argument(kwargs)
+        if isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE:  # an index is another in a list
+            given = tuple(map(_cast_like, given[0], args)), given[1]
+        name = "sym_size_int" if target is _aten.sym_size.int else getattr(target, "_opname", None)
+        node = self.graph.create_node("call_function", target, *given, name=name)
+        node.meta["stack_trace"] = self.stack_trace or user_stack_trace()
+        if self.module_stack is not None:
+            node.meta["nn_module_stack"] = self.module_stack
+        return node
+
+    def bind(self, node: Node, result: Any) -> Any:
+        """Say that a result is a node's."""
+        from ..._subclasses.described import of_tensor
+
+        if self.unbacked is not None:
+            result = self.unbacked.result(node, result)
+        if isinstance(result, Tensor):
+            node.meta["val"] = of_tensor(result)
+            self.track(result, node)
+        elif isinstance(result, (list, tuple)):
+            import operator
+
+            parts = []
+            for number, part in enumerate(result):
+                inner = self.graph.call_function(operator.getitem, (node, number))
+                parts.append(self.bind(inner, part) if part is not None else None)
+            node.meta["val"] = [self.nodes[part].meta["val"] if isinstance(part, Tensor) else part for part in result]
+        elif result is not None:
+            node.meta["val"] = result
+        return result
+
+    def noted(self, target: Any, args: tuple, result: Any, kwargs: dict | None = None) -> Any:
+        """A result with the node of the call that made it."""
+        return self.bind(self.note(target, args, kwargs or {}), result)
+
+    # -- what comes from the dispatcher ------------------------------------------------------------
+
+    @property
+    def intercepts_overloads(self) -> bool:  # type: ignore[override]
+        """Whether a call of an overload is a node as it stands. With gradients to come the ops that compute it are
+        seen, for what their derivatives keep.
+        """
+        return not self.decomposing or not MODE.grad or self.depth > 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        rule = self.decompositions.get(func)
+        if rule is not None:
+            with _ReenterMode(self._handle):
+                result = rule(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return self.kept(func, args, kwargs)
+
+    def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A call as one node, where the recorder is not entered."""
+        node = self.note(func, args, kwargs)
+        args = to_concrete(args)
+        return self.bind(node, _with_iterator_layout(func, args, func(*args, **to_concrete(kwargs))))
+
+    def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        with self.within():
+            return super().overload(func, args, kwargs)
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        with self.within():
+            apart = self.decomposing
+            if isinstance(op, LibraryOp):  # it casts its arguments itself, where it has a rule for it
+                return super().intercept(op, function, args, kwargs)
+            if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
+                with _ReenterMode(self._handle):
+                    found = stack.items[0].cast(op, args, kwargs)
+                args, kwargs = found or (args, kwargs)
+                apart = apart or found is None  # its parts may be cast
+            return self._recorded(op, function, args, kwargs, apart)
+
+    @contextlib.contextmanager
+    def within(self) -> Iterator[None]:
+        """For the parts of what a program calls."""
+        self.follow(MODE.grad)
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
+        if not self.whole:
+            return super().intercept(op, function, args, kwargs)
+        writes = function.__class__ is InPlaceCall
+        creating = op.name in CREATES or op.name.removeprefix("_") in CREATES
+        if not (writes or function is op.function) or creating or kwargs.get("out") is not None:
+            return super().intercept(op, function, args, kwargs)
+        if op.name == "_setitem":
+            return super().intercept(op, function, args, kwargs)
+        given = {name: value for name, value in kwargs.items() if name != "out"}
+        try:
+            values = call.bind(op, args, dict(given))
+        except TypeError:
+            return super().intercept(op, function, args, kwargs)
+        if op.name == "conj" and not values[0].dtype.is_complex:
+            return values[0]  # nothing to do, which is no op in the library
+        found = match_overload(op, values, writes, whole=not self.decomposing or op.is_implicit) or _library_call(op.name, values)
+        if found is None:
+            if self.is_inside and not op.is_implicit and not writes:  # whole, as its derivative knows it
+                own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default
+                return self.noted(own, tuple(values), function(*args, **given))
+            return super().intercept(op, function, args, kwargs)
+        rule = self.decompositions.get(found[0])
+        if rule is not None:
+            with _ReenterMode(self._handle):
+                done = rule(*found[1], **found[2])
+            if done is not NotImplemented:
+                return done
+        if apart and not writes and (found[0].is_implicit or self.decomposing and found[0]._opname in _DECOMPOSED_OPS):
+            done = self._apart(op, function, args, kwargs, values)
+            if done is not NotImplemented:
+                return done
+        if self.decomposing and MODE.grad and call._any_requires_grad(values):
+            if writes:
+                return self._written(function, args, given, found)
+            if op.is_implicit:
+                return self._record_history(op, function, args, given, self.note(*found))
+        node = self.note(*found)
+        result = function(*to_concrete(args), **to_concrete(given))
+        several = len(found[0]._schema.returns)
+        if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
+            return self.bind(node, result)
+        if isinstance(result, Tensor):  # the library's op gives more than the program asked for
+            return self.bind(node, found[0](*found[1], **found[2]))[0]
+        self.graph.erase_node(node)
+        return super().intercept(op, function, args, kwargs)
+
+    def _apart(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
+        """A call in smaller ops; NotImplemented, and no trace of it, where the library lacks one of them."""
+        if not (op.is_implicit or op.name in DECOMPOSED):
+            return NotImplemented
+
+        def run() -> Any:
+            with _ReenterMode(self._handle):
+                if op.name in DECOMPOSED:
+                    return DECOMPOSED[op.name](CALLBACKS.F, *values)
+                return call.without_interceptors(op, function, args, kwargs)
+
+        return self.tried(run)
+
+    def _record_history(self, op: Any, function: Any, args: Any, kwargs: Any, node: Node) -> Any:
+        """A call whose parts have histories of their own. It is one node where these keep nothing but its arguments and
+        results: a backward pass in the same graph would not find the rest.
+        """
+        start, before = next(SEQUENCE), self.is_inside
+        self.is_inside = True
+        try:
+            with _ReenterMode(self._handle):
+                result = call.without_interceptors(op, function, args, kwargs)
+        finally:
+            self.is_inside = before
+        made = self._after(node)
+        results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
+        own = {self.node_of(value) for value in results}
+        kept = [leaf for one in nodes_created_since(start, results) for leaf in saved_values_of(one)]
+        found = [self.arrays.get(leaf._data if isinstance(leaf, Tensor) else leaf) for leaf in kept]
+        if any(one in made and one not in own for one in found):
+            self.graph.erase_node(node)
+            return result
+        for part in made:
+            self.graph.erase_node(part)
+        for array in [array for array, known in self.arrays.items() if known in made]:
+            del self.arrays[array]
+        return self.bind(node, result)
+
+    def _written(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
+        """A call in place. Its derivative may keep what was there before."""
+        start, target = next(SEQUENCE), found[1][0]
+        before = self.note(_aten.clone.default, (target,), {})
+        before.meta["val"] = self.node_of(target).meta["val"]
+        node = self.note(*found)
+        result = function(*to_concrete(args), **to_concrete(kwargs))
+        for leaf in (leaf for one in nodes_created_since(start, [target]) for leaf in saved_values_of(one)):
+            array, written = getattr(leaf, "_data", leaf), target._data
+            if array.__class__ is written.__class__ and (array.shape, array.dtype) == (written.shape, written.dtype):
+                self.arrays.setdefault(array, before)
+        if not any(known is before for known in self.arrays.values()):
+            self.graph.erase_node(before)
+        return self.bind(node, result)
+
+    def _after(self, last: Node | None) -> list[Node]:
+        """The nodes that were made after one, the last first."""
+        return list(itertools.takewhile(lambda node: node is not last, reversed(self.graph.nodes)))
+
+    def tried(self, run: Callable[[], Any]) -> Any:
+        """The result of what runs recorded; NotImplemented, and no trace of it, where it reads elements, or calls what
+        the library lacks.
+        """
+        last: Any = next(reversed(self.graph.nodes), None)
+        before = dict(self.nodes.data), dict(self.arrays.data)
+        result: Any = NotImplemented
+        with contextlib.suppress(GuardOnDataDependentSymNode):
+            result = run()
+        made = self._after(last)
+        if result is not NotImplemented and not any(_is_unknown(node.target) for node in made):
+            return result
+        for node in made:
+            self.graph.erase_node(node)
+        self.nodes.data, self.arrays.data = before
+        return NotImplemented
+
+
+# Ops of the library that come apart though they are none that are written in others there.
+_DECOMPOSED_OPS = frozenset(("linear", "matmul"))
+
+
+def _with_iterator_layout(func: Any, args: tuple, result: Any) -> Any:
+    """A pointwise result where PyTorch's iterator puts it: which of its views are views depends on that. NumPy's ufuncs
+    have another order where their operands lie in different ones.
+    """
+    operands = [a for a in args if isinstance(a, Tensor)]
+    if len(operands) < 2 or not isinstance(result, Tensor):
+        return result
+    if Tag.pointwise not in getattr(func, "tags", ()):  # type: ignore[attr-defined]
+        return result
+    if func._schema.is_mutable or result.layout is not strided:
+        return result
+    strides = elementwise_output_strides(tuple(result.shape), tuple([(tuple(a.shape), a.stride()) for a in operands]))
+    if strides == result.stride():
+        return result
+    return result.new_empty_strided(result.shape, strides).copy_(result)
+
+
+def _cast_like(argument: Any, value: Any) -> Any:
+    return tuple(argument) if isinstance(value, tuple) else argument
+
+
+def _is_unknown(target: Any) -> bool:
+    """Whether an op is torchlite's alone."""
+    return isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE
+
+
+def _library_call(name: str, values: list) -> Any:
+    """Calls that the library has under names that depend on their arguments."""
+    run = _CHOSEN.get(name)
+    return None if run is None else run(*values)
+
+
+def _interpolate(
+    input: Any, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute: Any, antialias: Any
+) -> Any:
+    dims = input.ndim - 2
+    names = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact", "bicubic": "upsample_bicubic"}
+    names |= {"linear": "upsample_linear", "bilinear": "upsample_bilinear", "trilinear": "upsample_trilinear"}
+    if mode not in names or recompute:
+        return None
+    name = f"{names[mode]}{dims}d"
+    if antialias:
+        name = f"_{name}_aa"
+    factors = None if scale_factor is None else (
+        [float(f) for f in scale_factor] if isinstance(scale_factor, (list, tuple)) else [float(scale_factor)] * dims
+    )  # fmt: skip
+    sizes = None if size is None else list(size) if isinstance(size, (list, tuple)) else [size] * dims
+    overload = getattr(_aten, name).vec
+    if "nearest" in mode:
+        return overload, (input, sizes, factors), {}
+    return overload, (input, sizes, bool(align_corners), factors), {}
+
+
+def _split(input: Any, sections: Any, dim: int = 0, *rest: Any) -> Any:
+    if isinstance(sections, (list, tuple)):
+        return _aten.split_with_sizes.default, (input, list(sections), *([dim] if dim else [])), {}
+    return _aten.split.Tensor, (input, sections, *([dim] if dim else [])), {}
+
+
+_CHOSEN: dict[str, Callable] = {"interpolate": _interpolate, "split": _split}
+
+
+# -- indices -----------------------------------------------------------------------------------
+
+
+def _index_by_views(self: Any, index: Any) -> tuple[Any, list]:
+    """What an index takes of a tensor by views, and the tensors that then index its dimensions."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    parts = [_as_index(part, self) for part in parts]
+    used = sum(0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts)
+    missing = self.ndim - used
+    dim = 0
+    arrays: list[Any] = []
+    seen = False
+    for part in parts:
+        if part is Ellipsis and not seen:
+            seen, dim = True, dim + missing
+        elif part is None:
+            self, dim = _aten.unsqueeze.default(self, dim), dim + 1
+        elif isinstance(part, slice):
+            if part != slice(None):
+                start = 0 if part.start is None else part.start
+                stop = (1 << 63) - 1 if part.stop is None else part.stop
+                more = () if part.step in (None, 1) else (part.step,)
+                self = _aten.slice.Tensor(self, dim, start, stop, *more)
+            dim += 1
+        elif isinstance(part, int):
+            self = _aten.select.int(self, dim, part)
+        else:
+            arrays += [None] * (dim - len(arrays)) + [part]
+            width = part.ndim if _is_mask(part) else 1
+            arrays += [_VIEWED] * (width - 1)
+            dim += width
+    return self, [a for a in arrays if a is not _VIEWED]
+
+
+_VIEWED = object()
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, Tensor) and str(part.dtype) in ("torch.bool", "torch.uint8")
+
+
+def _as_index(part: Any, like: Any) -> Any:
+    """A part of an index: a number, a slice, None, an ellipsis, or a tensor."""
+    if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)):
+        return part
+    if isinstance(part, int) and not isinstance(part, bool):
+        return part
+    if hasattr(part, "__index__") and not isinstance(part, bool):
+        return part.__index__()
+    import torchlite as torch
+
+    return torch.as_tensor(part, device=like.device)
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """`self[index]` by ops of the library."""
+    result, arrays = _index_by_views(self, index)
+    if arrays:
+        return _aten.index.Tensor(result, arrays)
+    return _aten.alias.default(result) if result is self else result
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """`self[index] = value` by ops of the library."""
+    part, arrays = _index_by_views(self, index)
+    if not arrays:
+        if isinstance(value, Tensor):
+            _aten.copy_.default(part, value)
+        else:
+            _aten.fill_.Scalar(part, value)
+        return
+    if not isinstance(value, Tensor):
+        import torchlite as torch
+
+        value = torch.scalar_tensor(value, dtype=self.dtype, device=self.device)
+    _aten.index_put_.default(part, arrays, value)

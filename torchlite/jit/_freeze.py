@@ -1,0 +1,304 @@
+"""`torch.jit.freeze`: a module whose weights are constants of its program, and whose parts are written out in it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import textwrap
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._types.python_source import is_identifier
+from . import _fold_batch_norm
+from ._inlining import CannotInline, Inliner, resolve_path, path_of, walk_statements
+from ._script_modules import RecursiveScriptModule, ScriptMethod
+from ._compilation_unit import ScriptProgram
+from ._save import _CONSTANT, _QUALIFIED_NAME, _ProgramCollector, type_of
+from ._constant_propagation import ProgramConstants, ConstantPropagation, to_literal
+
+_PARAMETER_LIST = re.compile(r"^(  __(?:parameters|buffers)__ = )\[.*\]$", re.MULTILINE)
+_MUTATING_METHODS = frozenset("append extend insert pop clear remove sort reverse _set_item update setdefault".split())
+Path = tuple[str, ...]
+
+
+def freeze(module: Any, preserved: list[str], numerics: bool = True) -> Any:
+    """The copy. RuntimeError for a name in `preserved` that the module does not have."""
+    return _Freezer(module, preserved, numerics).module()
+
+
+def optimize(module: Any, numerics: bool, methods: list[str]) -> None:
+    """Fold the constants of a frozen module, in place."""
+    if next(module.parameters(), None) is not None:
+        return  # it is not frozen, so that its weights may change
+    stay = [*methods, *module._attributes, *module._buffers, *module._modules]
+    made = freeze(module, stay, numerics)
+    module.__dict__.update(made.__dict__)
+
+
+class _Freezer:
+    def __init__(self, module: Any, preserved: list[str], numerics: bool):
+        self._root, self._numerics = module, numerics
+        self._programs = _ProgramCollector()
+        self._programs.gather(module)
+        first = module._script.program
+        self._whole = ScriptProgram(self._programs.sources, tuple(self._programs.constants), first.version)
+        self._whole.device, self._whole.of_file = first.device, first.of_file
+        self._constants = ProgramConstants(self._programs.constants)
+        self._methods = ["forward"] if "forward" in module._script.methods else []
+        self._parts: set[Path] = set()  # that stay with their methods
+        self._kept: set[Path] = set()  # attributes that stay
+        self._fixed: set[str] = set()
+        self._mutable = False
+        self._plain: dict[int, Any] = {}  # tensors without gradients, by the parameters that they were
+        for text in preserved:
+            self._preserve(text)
+
+    def _preserve(self, text: str) -> None:
+        path = tuple(text.split("."))
+        try:
+            found = resolve_path(self._root, path)
+        except AttributeError:
+            raise RuntimeError(f"Unknown name: {text}") from None
+        if isinstance(found, RecursiveScriptModule):
+            self._parts.add(path)
+        elif not isinstance(found, ScriptMethod):
+            self._kept.add(path)
+        elif len(path) == 1 and text not in self._methods:
+            self._methods.append(text)
+
+    def _name(self, module: Any) -> str:
+        return self._programs.name(module._script)
+
+    # -- methods --------------------------------------------------------------------------
+
+    def module(self) -> Any:
+        """The frozen module."""
+        methods = self._written_out()
+        if methods is None:
+            self._parts = {()}
+            return _ProgramBuilder(self._whole, self._programs, self._constants).all_of(self._root)
+        methods = self._simplified(methods)
+        return _ProgramBuilder(self._whole, self._programs, self._constants).root(
+            self._root, methods, self._kept, self._parts
+        )
+
+    def _written_out(self) -> list[ast.FunctionDef] | None:
+        """The methods without calls of parts; None where the root has a form that is not written out."""
+        while True:
+            hooked = {
+                tuple(path.split("."))
+                for path, part in self._root.named_modules()
+                if path and any(part._script.constants.get(f"__forward_{k}hooks__") for k in ("", "pre_"))
+            }
+            self._parts |= hooked
+            try:
+                return [
+                    Inliner(self._root, self._whole, self._name, self._parts).method(name) for name in self._methods
+                ]
+            except CannotInline as error:
+                if not error.path or error.path in self._parts:
+                    return None
+                self._parts.add(error.path)
+
+    def _simplified(self, methods: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
+        self._mutable = any(
+            isinstance(part, ast.Call) and getattr(part.func, "attr", "") in _MUTATING_METHODS
+            for node in methods
+            for part in ast.walk(node)
+        )
+        while True:
+            run = ConstantPropagation(self._whole, self._constants, self._attribute, self._fixed)
+            made = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
+            unfit = [self._unfit(node) for node in made]  # of all methods, not until the first
+            if not any(unfit):
+                break
+        for node in made:
+            if self._numerics and _fold_batch_norm.fold_batch_norms(node, self._constants):
+                run.run(node)
+            _fold_batch_norm.inline_single_use(node)
+        return made
+
+    def _stored(self, node: ast.FunctionDef) -> bool:
+        """Take up the attributes that a method sets. Returns whether there were others than before."""
+        before = len(self._kept)
+        for part in walk_statements(node.body):
+            for target in getattr(part, "targets", None) or [getattr(part, "target", None)]:
+                for inner in ast.walk(target) if isinstance(target, ast.AST) else ():
+                    if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                        path = path_of(inner)
+                        if path:
+                            self._kept.add(path)
+        return len(self._kept) != before
+
+    def _unfit(self, node: ast.FunctionDef) -> bool:
+        """Whether something that a method writes to was made a constant; it is not, next time."""
+        again = self._stored(node)
+        for number in _fold_batch_norm.mutated_constants(node, self._constants):
+            text = self._constants.computed.get(number, "")
+            paths = self._constants.paths.get(number, set())
+            again = again or bool(paths - self._kept) or (text != "" and text not in self._fixed)
+            self._kept |= paths
+            self._fixed.add(text)
+        return again
+
+    def _attribute(self, path: Path) -> ast.expr | None:
+        """The constant that lies at a path; None for what stays."""
+        if path in self._kept or any(path[: len(part)] == part for part in self._parts):
+            return None
+        try:
+            owner, value = resolve_path(self._root, path[:-1]), resolve_path(self._root, path)
+        except AttributeError:
+            return None
+        return self._constant(path, value) if isinstance(owner, RecursiveScriptModule) else None
+
+    def _constant(self, path: Path, value: Any) -> ast.expr | None:
+        if isinstance(value, Tensor):
+            self._plain.setdefault(id(value), value.detach())
+            out = self._constants.of(self._plain[id(value)])
+            number = self._constants.number(out)
+            assert number is not None
+            self._constants.paths.setdefault(number, set()).add(path)
+            return out
+        if value.__class__ is tuple or value.__class__ is list and value and not self._mutable:
+            items = [self._constant(path, item) for item in value]
+            if any(item is None for item in items) or any(isinstance(item, Tensor) for item in value):
+                self._kept.add(path)
+                return None
+            return (ast.Tuple if value.__class__ is tuple else ast.List)(items, ast.Load())  # type: ignore[arg-type]
+        made = to_literal(value)
+        if made is None and not isinstance(value, (RecursiveScriptModule, ScriptMethod)):
+            self._kept.add(path)
+        return made
+
+
+class _ProgramBuilder:
+    """The new program and its module."""
+
+    def __init__(self, whole: ScriptProgram, programs: _ProgramCollector, constants: ProgramConstants):
+        self._whole, self._programs, self._constants = whole, programs, constants
+        self._texts: dict[str, str] = {}  # new classes
+        self._made: dict[int, Any] = {}
+
+    def all_of(self, module: Any) -> Any:
+        """A copy of a module whose parts stay, with plain attributes for its weights."""
+        sources = {name: _PARAMETER_LIST.sub(r"\1[]", text) for name, text in self._programs.sources.items()}
+        program = self._program(sources)
+        return self._copied(module, program)
+
+    def root(self, module: Any, methods: list[ast.FunctionDef], kept: set[Path], parts: set[Path]) -> Any:
+        """A module of what was written out, and what stays."""
+        name = self._programs.name(module._script)
+        tree = self._class(module, name, methods, (), kept, parts)
+        program = self._program(self._sources(name))
+        return self._filled(module, tree, program)
+
+    def _program(self, sources: dict[str, str]) -> ScriptProgram:
+        used = sorted({int(n) for text in sources.values() for n in _CONSTANT.findall(text)})
+        places = {old: new for new, old in enumerate(used)}
+        texts = {
+            module: _CONSTANT.sub(lambda found: f"CONSTANTS.c{places[int(found[1])]}", text)
+            for module, text in sources.items()
+        }
+        program = ScriptProgram(texts, tuple(self._constants.values[n] for n in used), self._whole.version)
+        program.device, program.of_file = self._whole.device, self._whole.of_file
+        return program
+
+    def _class(
+        self, module: Any, name: str, methods: list[ast.FunctionDef], path: Path, kept: set[Path], parts: set[Path]
+    ) -> tuple[str, dict[str, Any], list[str]]:
+        """Write a class with what stays of a module: its name, its parts, and its attributes."""
+        own = sorted(p[-1] for p in kept if p[:-1] == path)
+        buffers = [one for one in own if one in module._buffers]
+        lines = [f"class {name.rpartition('.')[2]}(Module):", "  __parameters__ = []", f"  __buffers__ = {buffers}"]
+        for one in own:
+            kind = module._script.types.get(one) or type_of(getattr(module, one))
+            lines.append(_field(one, self._renamed(module, kind)))
+        inner: dict[str, Any] = {}
+        for child in module._modules:
+            below = (*path, child)
+            if below in parts:
+                inner[child] = None
+                lines.append(_field(child, self._programs.name(module._modules[child]._script)))
+            elif any(p[: len(below)] == below for p in (*kept, *parts)):
+                part = module._modules[child]
+                made = self._programs._free(self._programs.name(part._script))
+                self._programs._taken.add(made)
+                inner[child] = self._class(part, made, [], below, kept, parts)
+                lines.append(_field(child, made))
+        for node in methods:
+            lines.append(textwrap.indent(ast.unparse(ast.fix_missing_locations(node)), "  "))
+        self._texts[name] = "\n".join(lines) + "\n"
+        return name, inner, own
+
+    def _renamed(self, module: Any, kind: str) -> str:
+        names = self._programs._names.get(id(module._script.program), {})
+        return _QUALIFIED_NAME.sub(lambda found: names.get(found[0], found[0]), kind)
+
+    def _sources(self, name: str) -> dict[str, str]:
+        """The text of the new classes and of all that they name."""
+        sources: dict[str, str] = {}
+        done: set[str] = set()
+        waiting = list(self._texts)
+        order: list[str] = []
+        while waiting:
+            path = waiting.pop()
+            if path in done:
+                continue
+            done.add(path)
+            text = self._texts.get(path)
+            if text is None:
+                node = self._whole.definition(path)
+                if node is None:
+                    continue
+                text = _PARAMETER_LIST.sub(r"\1[]", self._whole.text_of(path, node))
+                self._texts[path] = text
+            order.append(path)
+            for found in _QUALIFIED_NAME.findall(text):
+                while found.count(".") > 0:
+                    waiting.append(found)
+                    found = found.rpartition(".")[0]
+        for path in reversed(order):
+            module = path.rpartition(".")[0]
+            sources[module] = sources.get(module, "") + self._texts[path]
+        return sources
+
+    def _filled(self, module: Any, tree: tuple[str, dict[str, Any], list[str]], program: ScriptProgram) -> Any:
+        name, inner, own = tree
+        out = RecursiveScriptModule(program.find(name))
+        for one in own:
+            value = getattr(module, one)
+            if one in module._buffers:
+                out._buffers[one] = value
+            else:
+                out._attributes[one] = _detach(value)
+        for child, part in inner.items():
+            source = module._modules[child]
+            out._modules[child] = self._copied(source, program) if part is None else self._filled(source, part, program)
+        object.__setattr__(out, "training", False)
+        return out
+
+    def _copied(self, module: Any, program: ScriptProgram) -> Any:
+        if id(module) in self._made:
+            return self._made[id(module)]
+        out = self._made[id(module)] = RecursiveScriptModule(program.find(self._programs.name(module._script)))
+        for name, value in (*module._parameters.items(), *module._buffers.items(), *module._attributes.items()):
+            out._attributes[name] = _detach(value)
+        for name, child in module._modules.items():
+            out._modules[name] = child if child is None else self._copied(child, program)
+        object.__setattr__(out, "training", False)
+        return out
+
+
+def _field(name: str, kind: str) -> str:
+    return f"  {name} : {kind}" if is_identifier(name) else f"  __annotations__[{name!r}] = {kind}"
+
+
+def _detach(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach()
+    if value.__class__ in (list, tuple):
+        return value.__class__(map(_detach, value))
+    if value.__class__ is dict:
+        return {key: _detach(item) for key, item in value.items()}
+    return value

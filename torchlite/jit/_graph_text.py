@@ -1,0 +1,149 @@
+"""Programs as graphs: text that shows what is called in which order, and the operators that a program names."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ._python_translator import dotted_name
+from ._script_modules import RecursiveScriptModule
+
+
+class ScriptGraph:
+    """A function of a program, one call a line, as `torch.jit`'s graphs are printed."""
+
+    def __init__(self, script: Any, name: str):
+        self._lines = _GraphPrinter(script)
+        self._name = name
+        self._text = self._lines.function(script.nodes[name]) if name in script.nodes else "graph():\n  return ()\n"
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def str(self, print_source_ranges: bool = True) -> str:
+        """The text."""
+        return self._text
+
+
+def type_text(node: ast.AST) -> str:
+    """An annotation as graphs show types: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int, str)`."""
+    if not isinstance(node, ast.Subscript):
+        return ast.unparse(node)
+    outer = (dotted_name(node.value) or "").rpartition(".")[2]
+    parts = [type_text(part) for part in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
+    if outer in ("List", "Optional") and len(parts) == 1:
+        return parts[0] + ("[]" if outer == "List" else "?")
+    if outer == "Tuple":
+        return f"({', '.join(p for p in parts if p != '()')})"
+    if outer == "Union":
+        flat = [one for part in parts for one in ((part[:-1], "NoneType") if part.endswith("?") else (part,))]
+        return f"Union({', '.join(sorted(dict.fromkeys(flat), key=str.lower))})"
+    return f"{outer}({', '.join(parts)})"
+
+
+class _GraphPrinter:
+    def __init__(self, script: Any):
+        self._script, self._lines = script, []  # type: ignore[var-annotated]
+        self._count = 0
+
+    def function(self, node: ast.FunctionDef) -> str:
+        owner = self._script.name if self._script.kind == "Module" else None
+        inputs = []
+        for place, a in enumerate(node.args.args):
+            kind = owner if owner and not place else type_text(a.annotation) if a.annotation else "Tensor"
+            inputs.append(f"%{a.arg} : {kind}")
+        self._block(node.body, 1)
+        return f"graph({(',' + chr(10) + '      ').join(inputs)}):\n" + "".join(self._lines)
+
+    def _line(self, depth: int, text: str) -> None:
+        self._lines.append("  " * depth + text + "\n")
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"%{self._count}"
+
+    def _block(self, body: list, depth: int) -> None:
+        for node in body:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                target = node.targets[0]
+                names = (
+                    [f"%{ast.unparse(t)}" for t in target.elts]
+                    if isinstance(target, ast.Tuple)
+                    else [f"%{ast.unparse(target)}"]
+                )
+                self._value(node.value, depth, ", ".join(names))
+            elif isinstance(node, ast.Return):
+                self._line(depth, f"return ({self._value(node.value, depth) if node.value else ''})")
+            elif isinstance(node, (ast.If, ast.While, ast.For)):
+                self._control(node, depth)
+            elif isinstance(node, ast.Expr):
+                self._value(node.value, depth)
+            elif not isinstance(node, ast.Pass):
+                self._line(depth, ast.unparse(node).split("\n")[0])
+
+    def _control(self, node: Any, depth: int) -> None:
+        test = node.iter if isinstance(node, ast.For) else node.test
+        kind = "prim::If" if isinstance(node, ast.If) else "prim::Loop"
+        self._line(depth, f"{self._fresh()} = {kind}({self._value(test, depth)})")
+        self._line(depth + 1, "block0():")
+        self._block(node.body, depth + 2)
+        if isinstance(node, ast.If):
+            self._line(depth + 1, "block1():")
+            self._block(node.orelse, depth + 2)
+
+    def _value(self, node: ast.AST, depth: int, name: str | None = None) -> str:
+        if isinstance(node, ast.Name) and name is None:
+            return f"%{node.id}"
+        if isinstance(node, ast.Constant) and name is None:
+            made = self._fresh()
+            self._line(depth, f"{made} : {type(node.value).__name__} = prim::Constant[value={node.value!r}]()")
+            return made
+        kind, parts = _operator_and_inputs(node)
+        values = [self._value(part, depth) for part in parts]
+        made = name or self._fresh()
+        self._line(depth, f"{made} = {kind}({', '.join(values)})")
+        return made
+
+
+def _operator_and_inputs(node: ast.AST) -> tuple[str, list]:
+    """The operator that an expression is, and its inputs."""
+    if isinstance(node, ast.Call):
+        path = dotted_name(node.func) or ""
+        inputs = [*node.args, *(k.value for k in node.keywords)]
+        if path.startswith("torch."):
+            return f"aten::{path.removeprefix('torch.')}", inputs
+        if path.startswith("ops."):
+            space, _, name = path.removeprefix("ops.").partition(".")
+            return f"{space}::{name}", inputs
+        if path.startswith("__torch__") or isinstance(node.func, ast.Name):
+            return f'prim::CallFunction["{path}"]' if path.startswith("__torch__") else f"prim::{path}", inputs
+        if isinstance(node.func, ast.Attribute):
+            return f'prim::CallMethod[name="{node.func.attr}"]', [node.func.value, *inputs]
+    if isinstance(node, ast.Attribute):
+        return f'prim::GetAttr[name="{node.attr}"]', [node.value]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return f"prim::{type(node).__name__}Construct", list(node.elts)
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+        return "aten::__getitem__", [node.value, node.slice]
+    return f"prim::{type(node).__name__}", [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+
+
+def graph_of(script: Any, name: str) -> ScriptGraph:
+    """The graph of a function or method. RuntimeError where torchlite has no text for it."""
+    script.text(name)
+    return ScriptGraph(script, name)
+
+
+def operators_of(module: Any) -> list[str]:
+    """The operators that a module's program names."""
+    found: set[str] = set()
+    for part in module._actual_script_module.modules():
+        if isinstance(part, RecursiveScriptModule):
+            for node in part._script.nodes.values():
+                for call in ast.walk(node):
+                    path = dotted_name(call.func) if isinstance(call, ast.Call) else None
+                    if path is not None and path.startswith("torch."):
+                        found.add(f"aten::{path.removeprefix('torch.')}")
+    return sorted(found)

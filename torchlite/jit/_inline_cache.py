@@ -1,0 +1,350 @@
+"""The places of a program that call an operator: each keeps what its arguments chose.
+
+What a text gives as a literal is converted once, and what was chosen is kept for the classes that the other arguments
+had last. So a place costs a comparison of classes and one call. The functions are made of texts of this module, where
+arguments and literals have numbers; nothing of a program's text is in them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._types.devices import device
+from .._types.python_source import compile_function, compile_source, identifier
+from ._builtin_ops import TENSORS, VariadicCallPlan, BuiltinOperator, CallPlan
+from ._dtype_codes import code_to_dtype
+from ._placeholder import PLACEHOLDER, Placeholder
+from ._runtime import SCRIPTED, call_method, method_of
+
+# An argument as its text gives it: HOLE, a list of such, or a literal.
+Item = Any
+
+_BINARY: dict[str, Callable] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "matmul": operator.matmul,
+    "rsub": lambda x, other: other - x,
+    "add_": operator.iadd,
+    "mul_": operator.imul,
+    "sub_": operator.isub,
+    "gt": operator.gt,
+    "lt": operator.lt,
+    "ge": operator.ge,
+    "le": operator.le,
+}
+_NUMBERS = (int, float, bool, complex)
+_REAL = (*TENSORS, int, float)
+_AS_EVER: tuple[list, ...] = ([], [False, False], [False, False, None])  # `to`: non_blocking, copy, memory_format
+
+
+def make_call_site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]], method: bool) -> Callable:
+    """A function of the arguments of a place that are no literals, in order.
+
+    op: the operator that the place names. method: whether the first argument may be an object with a method of the
+    name.
+    """
+    number = sum(_placeholder_arguments(item) for item in items) + sum(_placeholder_arguments(item) for _, item in keywords)
+    known: dict[Any, Callable] = {}
+
+    def miss(given: tuple) -> Callable:
+        key = tuple(
+            [v.__class__ if v.__class__ not in _LISTED else (v.__class__, frozenset(map(type, v))) for v in given]
+        )
+        run = known.get(key)
+        if run is not None:
+            return run
+        values = iter(given)
+        args = tuple([_substitute_placeholders(item, values) for item in items])
+        kwargs = {key: _substitute_placeholders(item, values) for key, item in keywords}
+        if method and args[0].__class__ in SCRIPTED:
+            run = _fill_arguments(functools.partial(_call_operator, name), items, keywords)
+        else:
+            run = _bind_plan(op if op is not None else method_of(args[0], name), name, args, kwargs, items, keywords)
+        if not any(v.__class__ is dict for v in given):
+            known[key] = run
+        return run
+
+    return _plan_cache(number)(miss) if number <= _MAX_CACHED_PLANS else lambda *given: miss(given)(*given)
+
+
+def _placeholder_arguments(item: Item) -> int:
+    return sum(map(_placeholder_arguments, item)) if item.__class__ is list else int(item is PLACEHOLDER)
+
+
+def _substitute_placeholders(item: Item, values: Iterator) -> Any:
+    """An argument with values in its holes."""
+    if item.__class__ is list:
+        return [_substitute_placeholders(one, values) for one in item]
+    return next(values) if item is PLACEHOLDER else item
+
+
+def _call_operator(name: str, obj: Any, *args: Any, **kwargs: Any) -> Any:
+    return call_method(obj, name, *args, **kwargs)
+
+
+_MAX_CACHED_PLANS = 8  # arguments whose classes are compared one by one
+_LISTED = frozenset((list, tuple))
+_UNSTABLE = frozenset((list, tuple, dict))  # classes that do not say what a choice depends on
+
+
+def _cached_plan(miss: Callable) -> Callable:
+    """As `_cache` makes them: a function without arguments."""
+    run = None
+
+    def place() -> Any:
+        nonlocal run
+        if run is None:
+            run = miss(())
+        return run()
+
+    return place
+
+
+@functools.cache
+def _plan_cache(number: int) -> Callable:
+    """A maker of functions of so many arguments that keep what was chosen for the classes of the last ones."""
+    if not number:
+        return _cached_plan
+    given = ", ".join(f"a{i}" for i in range(number))
+    kinds = ", ".join(f"k{i}" for i in range(number))
+    classes = ", ".join(f"a{i}.__class__" for i in range(number))
+    text = f"""def make(miss):
+  run = None
+  {kinds.replace(", ", " = ")} = Hole
+  def place({given}):
+    nonlocal run, {kinds}
+    if {" and ".join(f"a{i}.__class__ is k{i}" for i in range(number))}:
+      return run({given})
+    found = miss(({given},))
+    if unstable.isdisjoint(({classes},)):
+      run = found
+      {kinds} = {classes}
+    return found({given})
+  return place"""
+    space = {"__builtins__": {}, "Hole": Placeholder, "unstable": _UNSTABLE}
+    return compile_source(text, f"<TorchScript: call of {number} arguments>", space)["make"]
+
+
+def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable:
+    """What a place calls with its arguments that are no literals."""
+    if not isinstance(op, BuiltinOperator):
+        return _fill_arguments(op, items, keywords)
+    quick = _fast_call(name, args, kwargs, items, keywords)
+    if quick is not None:
+        return quick
+    found = op.found(args, kwargs)
+    if isinstance(found, VariadicCallPlan):
+        items, found = found.gathered(items), found.plan
+    return _compile_plan(found, items, keywords, kwargs) if isinstance(found, CallPlan) else _fill_arguments(found, items, keywords)
+
+
+def _fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
+    """What Python's own operators do with tensors; None for everything else."""
+    if not args or items[0] is not PLACEHOLDER:
+        return None
+    is_tensor = args[0].__class__ in TENSORS
+    if name in _BINARY and len(args) > 1 and args[1].__class__ in _REAL:
+        if not is_tensor and (args[0].__class__ not in _REAL or args[1].__class__ not in TENSORS or name[-1] == "_"):
+            return None
+        scale = [*items[2:], *(value for _, value in keywords)]
+        if scale not in ([], [1]) or any(key != "alpha" for key, _ in keywords):
+            return None
+        return _BINARY[name] if items[1] is PLACEHOLDER else _fast_scalar_call(_BINARY[name], args[1])
+    if not is_tensor or keywords:
+        return None
+    if name == "index" and items[1:] == [[PLACEHOLDER]] and args[1][0].__class__ in TENSORS:
+        return operator.getitem
+    values = items[1:]
+    if name == "to" and len(values) > 1 and args[1].__class__ is device and values[0] is PLACEHOLDER:
+        return _moved(code_to_dtype(values[1])) if values[1].__class__ is int and values[2:] in _AS_EVER else None
+    if any(map(_placeholder_arguments, values)):
+        return None
+    if name == "size" and len(values) == 1 and values[0].__class__ is int:
+        return _size_of(values[0])
+    if name == "to" and values and values[0].__class__ is int and values[1:] in _AS_EVER:
+        return operator.methodcaller("to", code_to_dtype(values[0]))
+    if name in ("select", "slice") and values and all(v.__class__ is int or v is None for v in values):
+        return _item_of(name, values)
+    return None
+
+
+def _fast_scalar_call(run: Callable, number: Any) -> Callable:
+    return lambda x: run(x, number)
+
+
+def _moved(dtype: Any) -> Callable:
+    return lambda x, where: x.to(where, dtype)
+
+
+def _size_of(dim: int) -> Callable:
+    return lambda x: x.shape[dim]
+
+
+def _item_of(name: str, values: list) -> Callable | None:
+    """`x[...]` with an index that is known."""
+    if values[0] is None or abs(values[0]) > 20:
+        return None
+    part = _part_of(name, values)
+    if part is None:
+        return None
+    dim = values[0]
+    if dim == 0:
+        return operator.itemgetter(part)
+    index = (*[_WHOLE] * dim, part) if dim >= 0 else (Ellipsis, part, *[_WHOLE] * (-dim - 1))
+    return operator.itemgetter(index)
+
+
+def _part_of(name: str, values: list) -> int | slice | None:
+    """What stands in `x[...]` for a select or a slice; None where nothing can."""
+    if name == "select":
+        return values[1] if len(values) == 2 else None
+    start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
+    if step is None or step < 1:
+        return None
+    return slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
+
+
+Part = tuple[str, list]  # its operator, and what follows the tensor: dimension, and where
+_PARTS = {"unsqueeze": 1, "select": 2, "slice": 4}  # how many arguments follow the tensor
+_WHOLE = slice(None)
+
+
+def item_of(name: str, items: list[Item], keywords: list) -> Part | None:
+    """What a place takes of its only argument that is no literal, where an index can say it; None for other places."""
+    values = items[1:]
+    if _PARTS.get(name) != len(values) or keywords or items[0] is not PLACEHOLDER:
+        return None
+    plain = all(v.__class__ is int or v is None for v in values) and values[0] in range(20)
+    return (name, values) if plain and (name == "unsqueeze" or _part_of(name, values) is not None) else None
+
+
+def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) -> Callable | None:
+    """A place that takes parts of parts at once; None where a dimension is cut twice."""
+    index: list[Any] = [_WHOLE] * 32
+    left = list(range(32))  # of the places of the index, those whose dimensions are still there
+    for name, values in parts:
+        if values[0] >= len(left):
+            return None
+        place = left[values[0]]
+        if name == "unsqueeze":
+            index.insert(place, None)
+            left = [at + (at >= place) for at in left]
+            left.insert(values[0], place)
+        elif index[place] is not _WHOLE:
+            return None
+        else:
+            index[place] = _part_of(name, values)
+            if name == "select":
+                left.remove(place)
+    while index[-1] is _WHOLE:
+        index.pop()
+    take = operator.itemgetter(tuple(index))
+
+    def one_by_one(x: Any) -> Any:
+        for name, values in parts:
+            x = find(name)(x, *values)
+        return x
+
+    return _plan_cache(1)(lambda given: take if given[0].__class__ in TENSORS else one_by_one)
+
+
+class _CallSource:
+    """The arguments of a call, as text: numbered arguments and literals. keeps: whether each call needs lists of its
+    own.
+    """
+
+    def __init__(self, keeps: bool = False) -> None:
+        self.keeps = keeps
+        self.parts: list[str] = []
+        self.values: dict[str, Any] = {}
+        self.number = 0
+
+    def _literal(self, value: Any) -> str:
+        name = f"l{len(self.values)}"
+        self.values[name] = value
+        return name
+
+    def _item(self, item: Item) -> str:
+        if item is PLACEHOLDER:
+            self.number += 1
+            return f"a{self.number - 1}"
+        if item.__class__ is list and (self.keeps or _placeholder_arguments(item)):
+            return f"[{', '.join(map(self._item, item))}]"
+        return self._literal(item)
+
+    def add(self, item: Item, convert: Any = None, key: str | None = None) -> None:
+        """Add an argument, that is converted first."""
+        if not _placeholder_arguments(item) and not (self.keeps and item.__class__ is list):
+            text = self._literal(item if convert is None else convert(item))
+        else:
+            inner = self._item(item)
+            text = inner if convert is None else f"{self._literal(convert)}({inner})"
+        self.parts.append(text if key is None else f"{identifier(key)}={text}")
+
+    def call(self, run: Callable) -> Callable:
+        """The function of the arguments that calls another one."""
+        if not self.values and self.parts == [f"a{i}" for i in range(self.number)]:
+            return run
+        return _make_function(", ".join(self.parts), self.number, tuple(self.values))(run, *self.values.values())
+
+
+def _compile_plan(plan: CallPlan, items: list[Item], keywords: list, kwargs: dict) -> Callable:
+    """A call of an overload whose literals are converted now."""
+    text, byname, start = _CallSource(), {}, sum(map(_placeholder_arguments, items))
+    for key, item in keywords:
+        byname[key] = item, start
+        start += _placeholder_arguments(item)
+        default = plan.defaults.get(key)
+        if _placeholder_arguments(item) and kwargs[key].__class__ is default.__class__ and default.__class__ in _NUMBERS:
+            return _fill_arguments(plan.call, items, keywords)  # whether it is the default is known when it is called
+    for place, item in enumerate(items):
+        if place >= plan.count:
+            name = plan.names[place]
+            text.add(item, plan.code(name), name)
+        elif plan.scaled and place == len(items) - 1:
+            if item is PLACEHOLDER:
+                return _fill_arguments(plan.call, items, keywords)
+            if item != 1:
+                text.add(item, plan.converts[place])
+        else:
+            text.add(item, plan.converts[place])
+    named = len(items) > plan.count
+    byname = {key: found for key, found in byname.items() if not plan.is_default(key, kwargs[key])}
+    last = max((place for place, name in enumerate(plan.names[: plan.count]) if name in byname), default=-1)
+    for place in range(len(items), last + 1 if plan.by_position else 0):
+        name = plan.names[place]
+        if name in byname:
+            item, text.number = byname.pop(name)
+            text.add(item, plan.named.get(name) or plan.code(name))
+        elif plan.places[name].has_default:
+            text.add(plan.places[name].default_value)
+        else:
+            return _fill_arguments(plan.call, items, keywords)
+    for key, (item, text.number) in byname.items():
+        named = named or key in plan.names[: plan.count]
+        text.add(item, plan.named.get(key) or plan.code(key), key)
+    text.number = start
+    return text.call(plan.target(named))
+
+
+def _fill_arguments(run: Callable, items: list[Item], keywords: list) -> Callable:
+    """A call with the literals in their places."""
+    text = _CallSource(keeps=True)
+    for item in items:
+        text.add(item)
+    for key, item in keywords:
+        text.add(item, None, key)
+    return text.call(run)
+
+
+@functools.lru_cache(512)
+def _make_function(call_text: str, holes: int, literals: tuple[str, ...]) -> Callable:
+    """A maker of functions that call `run` with numbered arguments and literals."""
+    given = ", ".join(f"a{i}" for i in range(holes))
+    text = f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})\n"
+    return compile_function("make", text, f"<TorchScript: run({call_text[:200]})>", {"__builtins__": {}})

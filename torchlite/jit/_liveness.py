@@ -1,0 +1,95 @@
+"""Variables of a program's function let go of where they were read for the last time, as PyTorch's interpreter does."""
+
+from __future__ import annotations
+
+import ast
+import collections
+from collections.abc import Iterator
+
+_CAPTURING_NODES = (ast.FunctionDef, ast.Lambda, ast.Delete)
+_EXIT_NODES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_NONE: frozenset[str] = frozenset()
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a tree, in no order that matters: several times as fast as `ast.walk`."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        for part in node.__dict__.values():
+            if isinstance(part, ast.AST):
+                pending.append(part)
+            elif part.__class__ is list:
+                pending += [item for item in part if isinstance(item, ast.AST)]
+
+
+def insert_deletions(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block with deletions of the variables that it alone names, and gives a value for certain.
+    Bodies of loops stay: the next time round may read what is there.
+    """
+    return _DeletionInserter().block(body, _NONE)
+
+
+class _DeletionInserter:
+    """Puts deletions into one function. The names in each statement are looked for once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, frozenset[str]] = {}
+
+    def block(self, body: list[ast.stmt], outside: frozenset[str]) -> list[ast.stmt]:
+        """A block. outside: the variables that are named elsewhere."""
+        named = [self._names(statement) for statement in body]
+        last = {name: i for i, names in enumerate(named) for name in names}
+        counts = collections.Counter(name for names in named for name in names)
+        kept = outside.union(*map(_captured_names, body))
+        given: set[str] = set()
+        found: list[ast.stmt] = []
+        for i, statement in enumerate(body):
+            if isinstance(statement, ast.If):
+                here = frozenset(name for name in named[i] if counts[name] > 1 or name in outside)
+                here |= self._names(statement.test)
+                parts = statement.body, statement.orelse
+                for block, other in (parts, parts[::-1]):
+                    block[:] = self.block(block, here.union(*map(self._names, other)))
+            found.append(statement)
+            given |= _assigned_names(statement)
+            dead = sorted(name for name in named[i] & given if last[name] == i and name not in kept)
+            if dead and not isinstance(statement, _EXIT_NODES) and i + 1 < len(body):
+                found.append(ast.Delete([ast.Name(name, ast.Del()) for name in dead]))
+        return found
+
+    def _names(self, node: ast.AST) -> frozenset[str]:
+        names = self._known.get(id(node))
+        if names is None:
+            if isinstance(node, ast.If):
+                names = self._names(node.test).union(*map(self._names, (*node.body, *node.orelse)))
+            else:
+                names = frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
+            self._known[id(node)] = names
+        return names
+
+
+def _captured_names(statement: ast.stmt) -> set[str]:
+    """The variables that a function inside may read later, and those that the program deletes itself."""
+    kept = [part for part in walk(statement) if isinstance(part, _CAPTURING_NODES)]
+    return {inner.id for part in kept for inner in walk(part) if isinstance(inner, ast.Name)}
+
+
+def _assigned_names(statement: ast.stmt) -> set[str]:
+    """The variables that a statement gives a value wherever it goes on."""
+    if not isinstance(statement, ast.Assign):
+        return set()
+    targets = [part for target in statement.targets for part in _target_names(target)]
+    return {part.id for part in targets if isinstance(part, ast.Name)}
+
+
+def _target_names(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _target_names(item)
+    else:
+        yield target
+
+
+__all__ = ["walk", "insert_deletions"]

@@ -1,0 +1,167 @@
+"""`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its
+classes, whose steps and memory are bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+from typing import Any
+
+from .._serialization.files import checked, opened
+from .._serialization.reading import ArchiveStorages, Reading, check_sparse
+from .._types.devices import device as device_type
+from ._program_archive import ProgramReader
+from ._script_modules import RecursiveScriptModule
+from ._compilation_unit import ScriptProgram
+from ._scalar_ops import VISITS, count_visited
+from ._program_unpickler import ProgramUnpickler
+
+_ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
+# Of Python, where a pickle or a program within it is made of other parts than those of the format.
+_RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """The module of a file of `torch.jit.save`, or of PyTorch's.
+
+    f: a path or a seekable binary file. map_location: the device for the tensors; by default the one they were on.
+    _extra_files: a dict whose values are filled in from the file's records of these names. Nothing of the file runs
+    before the module is called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError
+    for a file that is not there, RuntimeError (which names the part) for one that is damaged.
+
+    >>> import torchlite as torch, io
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.trace(torch.nn.Linear(2, 1), torch.ones(1, 2)), file)
+    >>> _ = file.seek(0)
+    >>> torch.jit.load(file)(torch.ones(3, 2)).shape
+    torch.Size([3, 1])
+    """
+    where = _checked_location(map_location)
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        if not os.path.exists(path):
+            raise ValueError(f"The provided filename {path} does not exist")
+        if os.path.isdir(path):
+            raise ValueError(f"The provided filename {path} is a directory")
+        file: Any = opened(path)
+    else:
+        file = contextlib.nullcontext(checked(f))
+    with file as stream:
+        return load_module(_seekable(stream), where, _extra_files)
+
+
+def _seekable(stream: Any) -> Any:
+    if hasattr(stream, "seek") and hasattr(stream, "tell"):
+        return stream
+    return io.BytesIO(stream.read())
+
+
+def _checked_location(where: Any) -> Any:
+    if where is None or isinstance(where, device_type):
+        return where
+    if isinstance(where, str):
+        return device_type(where)
+    raise ValueError(f"map_location should be either None, string or torch.device, but got type: {type(where)}")
+
+
+def load_module(stream: Any, where: Any = None, extra: Any = None) -> Any:
+    """The module of an open file."""
+    from ..serialization import _get_restore_location
+
+    reader = ProgramReader(stream)
+    if not reader.has("constants.pkl") or not reader.has("data.pkl"):
+        what = "constants.pkl" if reader.has("data.pkl") else "data.pkl"
+        raise RuntimeError(f"file not found: {reader.top}{what}: the archive is no program of TorchScript")
+    how = Reading(where, pickle, True, _get_restore_location(where), {})
+    sources = {}
+    for name in reader.names():
+        if name.startswith("code/") and name.endswith(".py"):
+            sources[name[5:-3].replace("/", ".")] = reader.text(name)
+    program = ScriptProgram(sources, (), reader.version(), getattr(stream, "name", ""))
+    program.longest, program.of_file = reader.longest, True
+    program.counts = any("__setstate__" in text for text in sources.values())
+    constants = _unpickle_record(reader, "constants.pkl", "constants", program, how)
+    if type(constants) is not tuple:
+        raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
+    _check_values(constants, reader.length, "constants.pkl")
+    program.constants = constants
+    root = _unpickle_record(reader, "data.pkl", "data", program, how)
+    program.counts, program.counted, program.named_places = False, [], {}
+    if not isinstance(root, RecursiveScriptModule):
+        raise RuntimeError("the archive holds no module (in the record data.pkl)")
+    _check_module_tree(root, reader.length)
+    if where is not None:
+        program.move(where, tensors=False)
+    if extra is not None:
+        for name in extra:
+            record = f"extra/{name}"
+            if reader.has(record):
+                data = reader.inflated(record)
+                try:
+                    extra[name] = data.decode("utf-8")
+                except UnicodeDecodeError:
+                    extra[name] = data
+    return root
+
+
+def _unpickle_record(reader: Any, record: str, folder: str, program: Any, how: Any) -> Any:
+    data = reader.inflated(record)
+    storages = ArchiveStorages(reader, how, folder)
+    try:
+        unpickler = ProgramUnpickler(io.BytesIO(data), storages, data, program, reader.budget)
+        found = unpickler.load()
+        check_sparse(unpickler.sparse, reader.budget)
+        unpickler.set_states(reader.length)
+        return found
+    except RecursionError:
+        raise RuntimeError(f"its values lie too deep in each other (in the record {record})") from None
+    except _RAW as error:
+        told = f"{type(error).__name__}: {str(error)[:500]}"
+        raise RuntimeError(f"this is no program of TorchScript ({told}; in the record {record})") from error
+    except _ERRORS as error:
+        said = str(error)
+        if "record" not in said:
+            said = f"{said} (in the record {record})"
+        if type(error) in (pickle.UnpicklingError, EOFError):
+            raise RuntimeError(said) from None
+        if said == str(error):
+            raise
+        raise type(error)(said) from None
+
+
+def _check_values(values: Any, size: int, record: str) -> None:
+    """RuntimeError for values that hold each other in more places than a file of this size writes down."""
+    try:
+        count_visited(*values, tensor=0, most=VISITS + 64 * size)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error} (in the record {record})") from None
+
+
+def _check_module_tree(root: Any, size: int) -> None:
+    """RuntimeError for a module that lies in itself, and for one that has not what its class says it has."""
+    pending, inside = [(root, False)], set()
+    done: set[int] = set()
+    while pending:
+        module, left = pending.pop()
+        if left:
+            inside.discard(id(module))
+            continue
+        if id(module) in inside:
+            raise RuntimeError("a module lies in itself (in the record data.pkl)")
+        if id(module) in done:
+            continue
+        done.add(id(module))
+        inside.add(id(module))
+        pending.append((module, True))
+        script = module._script
+        _check_values(module._attributes.values(), size, "data.pkl")
+        for name, table in [*((n, module._parameters) for n in script.parameters)]:
+            if script.types.get(name) == "Tensor" and name not in table:
+                raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record data.pkl)")
+        pending.extend((child, False) for child in module._modules.values())
+        for child in module._modules.values():
+            if id(child) in inside:
+                raise RuntimeError("a module lies in itself (in the record data.pkl)")

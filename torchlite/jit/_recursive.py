@@ -1,0 +1,330 @@
+"""`torch.jit.script`: Python's functions and modules as programs. Python runs them; their text is made for files."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+import types
+import typing
+import weakref
+from typing import Any
+
+import torchlite as torch
+
+from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
+from . import _script_compiler as _script_compiler  # Writer writes functions by it
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._nn_sources import TEXTS, WITHOUT_FORWARD
+from ._compilation_unit import ScriptProgram
+from ._save import type_of
+from ._source_resolution import class_definitions, warn_of_annotations
+from ._state import Attribute, is_library_class
+from ._trace_to_script import class_name, declared_types, function_of, function_header
+from ._program_unpickler import set_attribute
+from ._source_writer import SourceWriter
+
+_MODULE_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) | {"training", "forward", "_compiled", "_declared", "_definitions"}
+
+
+def script(obj: Any) -> Any:
+    """A function, module or class as a program."""
+    if isinstance(obj, (ScriptModule, ScriptFunction)):
+        return obj
+    if isinstance(obj, torch.nn.Module):
+        return script_module(obj)
+    if isinstance(obj, dict):
+        return dict(obj)
+    if isinstance(obj, list):
+        return list(obj)
+    if inspect.isclass(obj):
+        return _script_class(obj)
+    if isinstance(obj, (types.FunctionType, types.MethodType)) or hasattr(obj, "__original_fn"):
+        return _script_function(obj)
+    if inspect.isroutine(obj):
+        raise RuntimeError(f"torch.jit.script takes functions of Python, not {obj!r}")
+    if hasattr(obj, "__dict__") and type(obj).__module__ != "builtins":
+        _script_class(type(obj))
+        return obj
+    raise RuntimeError(f"torch.jit.script takes functions, modules and classes, but got {type(obj).__name__}")
+
+
+def _script_class(cls: Any) -> Any:
+    if issubclass(cls, torch.nn.Module):
+        raise RuntimeError(
+            f"Type '{cls}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+        )
+    if len(cls.mro()) > 2 and not issubclass(cls, (tuple, BaseException)) and not _is_enum(cls):
+        raise RuntimeError(
+            "TorchScript classes does not support inheritance yet. Please directly inherit from 'object'."
+        )
+    if not issubclass(cls, BaseException):
+        cls._torchscript_class = True
+        SourceWriter().cls(cls)
+    return cls
+
+
+def _is_enum(cls: type) -> bool:
+    import enum
+
+    return issubclass(cls, enum.Enum)
+
+
+def run_as_scripted(function: Any) -> Any:
+    """A function of the user's, which asks whether it is scripted with the answer yes."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        STATE.scripting += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            STATE.scripting -= 1
+
+    return run
+
+
+def _python_method(function: Any, name: str) -> Any:
+    """A method that is no part of the program: `@ignore` runs it as Python, `@unused` refuses."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before, STATE.scripting = STATE.scripting, 0
+        try:
+            return function(*args, **kwargs)
+        finally:
+            STATE.scripting = before
+
+    return run
+
+
+def _script_function(function: Any) -> Any:
+    function = getattr(function, "__original_fn", function)
+    writer = SourceWriter()
+    path = writer.function(function)
+    program = ScriptProgram(writer.sources, tuple(writer.constants))
+    program.ignored, program.unknown, program.by_python = writer.ignored, writer.unknown, True
+    made = function_of(program, path)
+    made._script.by_python = True
+    made._function = run_as_scripted(function)
+    made._python = function
+    made.__name__, made.__doc__ = function.__name__, function.__doc__
+    made.__wrapped__ = function
+    return made
+
+
+def compile_functions(text: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a text, compiled, by their names. RuntimeError for what TorchScript does not have."""
+    found = class_definitions(text, names)
+    writer = SourceWriter()
+    paths = {one.__name__: writer.function(one) for one in found}
+    program = ScriptProgram(writer.sources, tuple(writer.constants))
+    program.ignored = writer.ignored
+    made = {}
+    for one in found:
+        made[one.__name__] = function = function_of(program, paths[one.__name__])
+        function._python = one
+        function.name = function.__name__ = one.__name__
+    return made
+
+
+def script_module(module: Any) -> Any:
+    """A module as a program, with the same parameters, buffers and submodules."""
+    if isinstance(module, torch.nn.Module) and not hasattr(module, "_parameters"):
+        raise RuntimeError("the module's __init__ has not called Module.__init__")
+    warn_of_annotations(module)
+    shapes = _ModuleTypes()
+    shapes.add(module)
+    writer = shapes.writer
+    program = ScriptProgram(writer.sources, tuple(writer.constants))
+    program.ignored, program.unknown, program.by_python = writer.ignored, writer.unknown, True
+    return shapes.object(module, program)
+
+
+# The names of the classes of programs, by the class of Python and the text.
+_CLASSES: weakref.WeakKeyDictionary[type, dict[str, str]] = weakref.WeakKeyDictionary()
+
+
+class _ModuleTypes:
+    """The classes of a tree of modules: names, texts, and what their objects have."""
+
+    def __init__(self) -> None:
+        self.writer = SourceWriter()
+        self._names: dict[int, str] = {}
+        self._written: set[str] = set()
+        self._attributes: dict[int, dict[str, Any]] = {}
+        self._methods: dict[int, list[str]] = {}
+        self._made: dict[int, Any] = {}
+
+    def add(self, module: Any) -> str:
+        """The name of the class of a module."""
+        if id(module) in self._names:
+            return self._names[id(module)]
+        name = self._names[id(module)] = class_name(type(module))
+        lines = function_header(module, name)
+        self._attributes[id(module)] = values = {}
+        for key, kind, value in self._values(module):
+            lines.append(declared_types(key, kind))
+            values[key] = value
+        hints = _attribute_types(type(module))
+        for key, child in module._modules.items():
+            kind = self._child(child)
+            if hasattr(hints.get(key), "__torch_script_interface__"):
+                kind = self.writer.type(hints[key])
+            lines.append(declared_types(key, kind))
+        text = "".join(lines) + self._method_texts(module, name)
+        return self._shared(module, name, text)
+
+    def _shared(self, module: Any, name: str, text: str) -> str:
+        """The name of the class of a text: one for all modules of a class of Python that have the same text."""
+        shared = _CLASSES.setdefault(type(module), {}).setdefault(text, name)
+        if shared != name:
+            unknown = self.writer.unknown
+            for path in [p for p in unknown if p.startswith(f"{name}.")]:
+                unknown.setdefault(shared + path[len(name) :], unknown.pop(path))
+        self._names[id(module)] = shared
+        if shared not in self._written:
+            self._written.add(shared)
+            self.writer.add(shared.rpartition(".")[0], text)
+        return shared
+
+    def _child(self, child: Any) -> str:
+        if child is None:
+            return "NoneType"
+        if isinstance(child, RecursiveScriptModule):
+            self._names[id(child)] = child._script.name
+            program = child._script.program
+            for module, text in program.sources.items() if program is not None else ():
+                if module not in self.writer.sources:
+                    self.writer.add(module, text)
+            return child._script.name
+        return self.add(child)
+
+    def _values(self, module: Any) -> Any:
+        """Names, types and values of a module's plain attributes: those that programs have."""
+        cls = type(module)
+        if is_library_class(cls.__module__, "nn.modules"):
+            return
+        hints = _attribute_types(cls) | module.__dict__.get("_declared", {})
+        for name, value in module.__dict__.items():
+            if name in _MODULE_ATTRIBUTES or name.startswith("__") or not name.isidentifier():
+                continue
+            try:
+                if isinstance(value, Attribute):
+                    yield name, self.writer.type(value.type), value.value
+                elif name in hints:
+                    yield name, self.writer.type(hints[name]), value
+                else:
+                    if isinstance(value, tuple) and hasattr(value, "_fields") or _is_enum(type(value)):
+                        self.writer.cls(type(value))
+                    if value.__class__ in (list, dict) and not value:
+                        self.writer.untyped[id(module), name] = value.__class__.__name__
+                        continue
+                    yield name, type_of(value), value
+            except RuntimeError:
+                if name in hints:
+                    raise
+
+    # -- methods ---------------------------------------------------------------------------
+
+    def _method_texts(self, module: Any, name: str) -> str:
+        cls = type(module)
+        library = _library_class(cls)
+        wanted = [] if library is not None else _exported_methods(module)
+        texts = []
+        if library is not None and library.__name__ not in WITHOUT_FORWARD:
+            texts.append(self._library_text(module, library, name))
+            wanted = [n for n in _exported_methods(module) if n != "forward"]
+        done: list[str] = []
+        while wanted:
+            method = wanted.pop(0)
+            if method in done:
+                continue
+            done.append(method)
+            found = module.__dict__.get("_definitions", {}).get(method) or getattr(cls, method)
+            is_property = isinstance(found, property)
+            path = f"{name}.__{method}_getter" if is_property else f"{name}.{method}"
+            text, printer = self.writer.definition(path, found.fget if is_property else found, module)
+            texts.append(text)
+            wanted += sorted(printer.used) if printer is not None else ()
+        self._methods[id(module)] = done
+        return textwrap.indent("".join(texts), "  ")
+
+    def _library_text(self, module: Any, library: type, name: str) -> str:
+        made = TEXTS.get(library.__name__)
+        try:
+            if made is None:
+                raise NotImplementedError(library.__name__)
+            parameters, body, result = made(module)
+        except NotImplementedError as error:
+            self.writer.unknown[f"{name}.forward"] = f"a layer {error}"
+            parameters, body, result = "input: Tensor", "return input", "Tensor"
+        return f"def forward(self, {parameters}) -> {result}:\n" + textwrap.indent(body, "  ") + "\n"
+
+    # -- objects -----------------------------------------------------------------------------
+
+    def object(self, module: Any, program: ScriptProgram) -> Any:
+        """The scripted module."""
+        if isinstance(module, RecursiveScriptModule):
+            return module
+        if id(module) in self._made:
+            return self._made[id(module)]
+        script = program.find(self._names[id(module)])
+        made = self._made[id(module)] = RecursiveScriptModule(script)
+        made.__dict__["_original"] = module
+        for name, value in (*module._parameters.items(), *module._buffers.items()):
+            if value is not None:
+                set_attribute(made, name, value)
+        made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+        for name, child in module._modules.items():
+            if child is not None:
+                made._modules[name] = self.object(child, program)
+        made._attributes.update(self._attributes[id(module)])
+        object.__setattr__(made, "training", module.training)
+        script.by_python = True
+        cls = type(module)
+        written = module.__dict__.get("_definitions", {})
+        for name in {"forward", *self._methods[id(module)]} - written.keys():
+            found = getattr(cls, name, None)
+            if isinstance(found, types.FunctionType):
+                left = is_ignored_fn(found)
+                script.methods[name] = _python_method(found, name) if left else run_as_scripted(found)
+        return made
+
+
+def _attribute_types(cls: type) -> dict[str, Any]:
+    """The types of a class's attributes, as far as they are known."""
+    try:
+        return typing.get_type_hints(cls)
+    except (NameError, TypeError):
+        return {}
+
+
+def _library_class(cls: type) -> type | None:
+    """The class of the library whose `forward` a class has; None for a `forward` of the user's."""
+    for base in cls.__mro__:
+        if "forward" in base.__dict__:
+            ours = is_library_class(base.__module__, "nn") or is_library_class(base.__module__, "ao")
+            if not ours:
+                return None
+            return next((c for c in cls.__mro__ if c.__name__ in TEXTS or c.__name__ in WITHOUT_FORWARD), base)
+        if base.__name__ in WITHOUT_FORWARD and is_library_class(base.__module__, "nn"):
+            return base
+    return None
+
+
+def _exported_methods(module: Any) -> list[str]:
+    """The methods that are scripted though nothing calls them: `forward`, and what is exported."""
+    cls = type(module)
+    if isinstance(module, ScriptModule):
+        marked = [n for n in dir(cls) if getattr(inspect.getattr_static(cls, n, None), "_script_method", False)]
+        return [*marked, *module.__dict__["_definitions"]]
+    found = []
+    forward = getattr(cls, "forward", None)
+    if forward is not None and forward is not torch.nn.Module.forward and not is_ignored_fn(forward):
+        found.append("forward")
+    for name in dir(cls):
+        item = inspect.getattr_static(cls, name, None)
+        if isinstance(item, types.FunctionType) and get_torchscript_modifier(item) == FunctionModifiers.EXPORT:
+            found.append(name)
+    return found

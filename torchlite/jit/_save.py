@@ -1,0 +1,454 @@
+"""`torch.jit.save`: a program, its objects and its constants, in the archive that PyTorch's `torch.jit.load` reads."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import io
+import os
+import re
+import struct
+import sys
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._serialization.archive import Writer
+from .._serialization.containers import archive_name
+from .._serialization.files import replacing
+from .._serialization.writing import Storages
+from .._types import dtypes
+from .._types.devices import device
+from .._types.python_source import parse
+from ..serialization import location_tag
+from ._dtype_codes import to_code
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._compilation_unit import ScriptProgram
+from ._runtime import ScriptObject
+from ._scalar_ops import count_visited
+
+VERSION = 10  # of the operators' meaning in what is written
+_QUALIFIED_NAME = re.compile(r"__torch__(?:\.\w+)+")
+_CONSTANT = re.compile(r"\bCONSTANTS\.c(\d+)\b")
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Write a module or function of a program to a file that torchlite's and PyTorch's `torch.jit.load` read.
+
+    f: a path, whose file is replaced when all is written, or an object with `write`. _extra_files: a dict of names and
+    texts that go with it. AttributeError for what is no program: `torch.jit.script` and `trace` make them.
+    """
+    m = getattr(m, "_module", m)
+    if not isinstance(m, (ScriptModule, ScriptFunction)):
+        raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
+    records = _archive_records(m, _extra_files)
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        with replacing(path) as stream:
+            _write(stream, archive_name(path), records)
+        return
+    f.write(_archive_bytes(records))
+
+
+def to_bytes(m: Any, _extra_files: Any = None) -> bytes:
+    """The bytes of the file that `save` writes."""
+    return _archive_bytes(_archive_records(m, _extra_files))
+
+
+def _archive_bytes(records: list) -> bytes:
+    out = io.BytesIO()
+    _write(out, "archive", records)
+    return out.getvalue()
+
+
+def _write(stream: Any, top: str, records: list) -> None:
+    writer = Writer(stream, top)
+    for name, data in records:
+        writer.record(name, data)
+    writer.finish(VERSION)
+
+
+def _archive_records(m: Any, extra: Any) -> list[tuple[str, Any]]:
+    """The records of an archive: their names and bytes."""
+    root = m
+    if isinstance(m, ScriptFunction):
+        root = _as_module(m)
+    else:
+        root = m._actual_script_module
+    programs = _ProgramCollector()
+    programs.gather(root)
+    data, constants = _Pickler(programs), _Pickler(programs)
+    pickled = data.finished(root, None)
+    fixed = constants.finished(tuple(programs.constants), None)
+    records: list[tuple[str, Any]] = [("data.pkl", pickled), ("byteorder", sys.byteorder.encode())]
+    records += [(f"data/{i}", array) for i, array in enumerate(data.storages.arrays)]
+    for name, text in sorted(programs.sources.items()):
+        records.append((f"code/{name.replace('.', '/')}.py", text.encode()))
+    records.append(("constants.pkl", fixed))
+    records += [(f"constants/{i}", array) for i, array in enumerate(constants.storages.arrays)]
+    for name, value in (extra or {}).items():
+        records.append((f"extra/{name}", value.encode() if isinstance(value, str) else bytes(value)))
+    return records
+
+
+def _as_module(function: Any) -> Any:
+    """A module whose `forward` is a function, as files have functions."""
+    script = function._script
+    node = script.nodes[function.name]
+    arguments = [*node.args.args, *node.args.kwonlyargs]
+    given = ", ".join(a.arg for a in arguments)
+    head = ast.unparse(node.args)
+    result = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    text = "class PlaceholderModule(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+    text += f"  def forward(self{', ' if head else ''}{head}){result}:\n    return {script.name}({given})\n"
+    old = script.program
+    sources = {**old.sources, "__torch__": old.sources.get("__torch__", "") + text}
+    program = ScriptProgram(sources, old.constants, old.version)
+    program.ignored, program.unknown, program.of_file = old.ignored, old.unknown, old.of_file
+    return RecursiveScriptModule(program.find("__torch__.PlaceholderModule"))
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+class _ProgramCollector:
+    """The texts and constants of all programs whose objects a module has, under names that differ."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, str] = {}
+        self.constants: list[Any] = []
+        self._names: dict[int, dict[str, str]] = {}  # of each program, the new names of what had another's
+        self._taken: set[str] = set()
+        self._seen: set[int] = set()  # objects that were gone through
+        self._keep: list[Any] = []
+
+    def gather(self, root: Any) -> None:
+        """Take up the programs of a module and of what it has."""
+        for module in root.modules():
+            self._of(module._script if isinstance(module, RecursiveScriptModule) else None, module)
+            values = getattr(module, "_attributes", {}).values()
+            count_visited(*values, tensor=0)
+            for value in values:
+                self._in(value)
+
+    def _in(self, value: Any) -> None:
+        if isinstance(value, ScriptObject):
+            if id(value) in self._seen:
+                return
+            self._seen.add(id(value))
+            self._of(value._script, value)
+            count_visited(*value._attributes.values(), tensor=0)
+            for inner in value._attributes.values():
+                self._in(inner)
+        elif isinstance(value, (list, tuple)):
+            for inner in value:
+                self._in(inner)
+        elif isinstance(value, dict):
+            for inner in value.values():
+                self._in(inner)
+
+    def _of(self, script: Any, owner: Any) -> None:
+        if script is None:
+            raise RuntimeError(f"{type(owner).__name__} is no part of a program: it cannot be saved with one")
+        program = script.program
+        if program is None or id(program) in self._names:
+            return
+        self._keep.append(program)
+        if program.ignored:
+            raise RuntimeError(
+                f"Could not export Python function call '{program.ignored[0]}'. Remove calls to Python functions "
+                "before "
+                "export. Did you forget to add @script or @script_method annotation? If this is a nn.ModuleList, "
+                "add it "
+                "to __constants__"
+            )
+        if program.unknown:
+            what, why = next(iter(program.unknown.items()))
+            raise RuntimeError(f"torchlite has no TorchScript for {what} ({why}): torch.jit.trace writes it down")
+        defined = program.defined()
+        names = {}
+        for name in defined:
+            if name in self._taken:
+                names[name] = self._free(name)
+        self._taken |= {names.get(name, name) for name in defined}
+        self._names[id(program)] = names
+        count_visited(*program.constants, tensor=0)
+        start = len(self.constants)
+        self.constants += program.constants
+        for module, text in program.sources.items():
+            self._place(module, text, names, start)
+
+    def _free(self, name: str) -> str:
+        module, _, last = name.rpartition(".")
+        number = 0
+        while f"{module}.___torch_mangle_{number}.{last}" in self._taken:
+            number += 1
+        return f"{module}.___torch_mangle_{number}.{last}"
+
+    def _place(self, module: str, text: str, names: dict[str, str], start: int) -> None:
+        if names:
+            text = _QUALIFIED_NAME.sub(lambda found: _rename_path(found[0], names), text)
+        if start:
+            text = _CONSTANT.sub(lambda found: f"CONSTANTS.c{int(found[1]) + start}", text)
+        if not names:
+            self.sources[module] = self.sources.get(module, "") + text
+            return
+        lines = text.split("\n")
+        for node in parse(text).body:
+            whole = f"{module}.{node.name}"  # type: ignore[attr-defined]
+            target = names.get(whole, whole).rpartition(".")[0]
+            piece = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+            self.sources[target] = self.sources.get(target, "") + piece
+
+    def name(self, script: Any) -> str:
+        """The name of a class in the file."""
+        return self._names.get(id(script.program), {}).get(script.name, script.name)
+
+
+def _rename_path(path: str, names: dict[str, str]) -> str:
+    """A path in a text whose beginning may have a new name."""
+    whole = path
+    while path:
+        if path in names:
+            return names[path] + whole[len(path) :]
+        path = path.rpartition(".")[0]
+    return whole
+
+
+# -- pickles ------------------------------------------------------------------------------------------
+
+
+def _type_arguments(kind: str | None) -> list[str]:
+    """The types in the brackets of a type."""
+    if not kind or "[" not in kind:
+        return []
+    try:
+        node = parse(kind, mode="eval").body
+    except SyntaxError:
+        return []
+    if not isinstance(node, ast.Subscript):
+        return []
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return [ast.unparse(part) for part in parts]
+
+
+def type_of(value: Any) -> str:
+    """The type that a value has, as a program writes it."""
+    if value is None:
+        return "NoneType"
+    if isinstance(value, Tensor):
+        return "Tensor"
+    for kind in (bool, int, float, complex, str):
+        if isinstance(value, kind):
+            return kind.__name__
+    if isinstance(value, device):
+        return "Device"
+    if isinstance(value, dtypes.dtype):
+        return "int"
+    named = getattr(type(value), "_script_name", None)
+    if named is not None:
+        return named
+    if isinstance(value, tuple):
+        return f"Tuple[{', '.join(map(type_of, value)) or '()'}]"
+    if isinstance(value, list):
+        return f"List[{_common_type(value)}]"
+    if isinstance(value, dict):
+        return f"Dict[{_common_type(list(value))}, {_common_type(list(value.values()))}]"
+    if isinstance(value, (ScriptObject, RecursiveScriptModule)):
+        return value._script.name
+    raise RuntimeError(f"TorchScript has no type for a value of the class {type(value).__name__}")
+
+
+def _common_type(values: list) -> str:
+    kinds = list(dict.fromkeys(map(type_of, values)))
+    if not kinds:
+        return "Tensor"
+    if len(kinds) == 2 and "NoneType" in kinds:
+        return f"Optional[{next(k for k in kinds if k != 'NoneType')}]"
+    return kinds[0] if len(kinds) == 1 else "Any"
+
+
+_BUILD = {"int": "build_intlist", "float": "build_doublelist", "bool": "build_boollist", "Tensor": "build_tensorlist"}
+
+
+class _Pickler:
+    """Writes a pickle of protocol 2, by opcodes."""
+
+    def __init__(self, programs: _ProgramCollector):
+        self._out = io.BytesIO()
+        self._programs = programs
+        self._memo: dict[int, int] = {}
+        self._keep: list[Any] = []
+        self.storages = Storages(lambda value: location_tag(value) if not isinstance(value, Tensor) else _device_for_file(value))
+
+    def finished(self, value: Any, kind: str | None) -> bytes:
+        """The pickle of a value."""
+        self._out.write(b"\x80\x02")
+        self._value(value, kind)
+        self._out.write(b".")
+        return self._out.getvalue()
+
+    def _global(self, module: str, name: str) -> None:
+        self._out.write(f"c{module}\n{name}\n".encode())
+
+    def _text(self, value: str) -> None:
+        data = value.encode("utf-8", "surrogatepass")
+        self._out.write(b"X" + struct.pack("<I", len(data)) + data)
+
+    def _int(self, value: int) -> None:
+        if 0 <= value < 256:
+            self._out.write(b"K" + bytes([value]))
+        elif -(1 << 31) <= value < 1 << 31:
+            self._out.write(b"J" + struct.pack("<i", value))
+        else:
+            self._out.write(b"\x8a\x08" + struct.pack("<q", value))
+
+    def _remember(self, value: Any) -> None:
+        number = len(self._memo)
+        self._memo[id(value)] = number
+        self._keep.append(value)
+        self._out.write(b"r" + struct.pack("<I", number))
+
+    def _value(self, value: Any, kind: str | None) -> None:
+        out = self._out
+        inner = _type_arguments(kind)
+        if kind and kind.startswith("Optional[") and inner:
+            kind, inner = inner[0], _type_arguments(inner[0])
+        if id(value) in self._memo and isinstance(value, (Tensor, RecursiveScriptModule, ScriptObject)):
+            out.write(b"j" + struct.pack("<I", self._memo[id(value)]))
+        elif value is None:
+            out.write(b"N")
+        elif value is True or value is False:
+            out.write(b"\x88" if value else b"\x89")
+        elif isinstance(value, enum.Enum):
+            self._of_enum(value)
+        elif isinstance(value, int):
+            out.write(b"G" + struct.pack(">d", value)) if kind == "float" else self._int(value)
+        elif isinstance(value, float):
+            out.write(b"G" + struct.pack(">d", value))
+        elif isinstance(value, str):
+            self._text(value)
+        elif isinstance(value, Tensor):
+            self._tensor(value)
+        elif isinstance(value, (RecursiveScriptModule, ScriptObject)):
+            self._object(value)
+        elif isinstance(value, (list, tuple, dict)):
+            self._container(value, kind, inner)
+        else:
+            self._other(value)
+
+    def _container(self, value: Any, kind: str | None, inner: list[str]) -> None:
+        if isinstance(value, list):
+            self._list(value, inner[0] if inner else _common_type(value))
+        elif isinstance(value, tuple):
+            self._tuple(value, inner if inner and len(inner) == len(value) else [None] * len(value))
+        else:
+            self._dict(value, inner if len(inner) == 2 else [_common_type(list(value)), _common_type(list(value.values()))])
+
+    def _list(self, value: list, kind: str) -> None:
+        out, built = self._out, _BUILD.get(kind)
+        self._global("torch.jit._pickle", built or "restore_type_tag")
+        out.write(b"(](")
+        for item in value:
+            self._value(item, kind)
+        out.write(b"e")
+        if built is None:
+            self._text(f"List[{kind}]")
+        out.write(b"tR")
+
+    def _tuple(self, value: tuple, kinds: Any) -> None:
+        named = getattr(type(value), "_script_name", None)
+        if named is not None:
+            module, _, name = named.rpartition(".")
+            self._global(module, name)
+            kinds = list(type(value)._script_fields.values())  # type: ignore[attr-defined]
+        self._out.write(b"(")
+        for item, kind in zip(value, kinds, strict=True):
+            self._value(item, kind)
+        self._out.write(b"t" if named is None else b"t\x81")
+
+    def _dict(self, value: dict, kinds: list[str]) -> None:
+        self._global("torch.jit._pickle", "restore_type_tag")
+        self._out.write(b"(}(")
+        for key, item in value.items():
+            self._value(key, kinds[0])
+            self._value(item, kinds[1])
+        self._out.write(b"u")
+        self._text(f"Dict[{kinds[0]}, {kinds[1]}]")
+        self._out.write(b"tR")
+
+    def _of_enum(self, value: Any) -> None:
+        module, _, name = type(value)._script_name.rpartition(".")
+        self._global(module, name)
+        self._value(value.value, None)
+        self._out.write(b"R")
+
+    def _other(self, value: Any) -> None:
+        if isinstance(value, device):
+            self._global("torch", "device")
+            self._text(str(value))
+            self._out.write(b"\x85R")
+        elif isinstance(value, complex):
+            self._global("__builtin__", "complex")
+            self._out.write(b"(G" + struct.pack(">d", value.real) + b"G" + struct.pack(">d", value.imag) + b"tR")
+        elif isinstance(value, dtypes.dtype):
+            self._int(to_code(value))
+        else:
+            raise RuntimeError(f"TorchScript does not save values of the class {type(value).__name__}")
+
+    def _tensor(self, value: Tensor) -> None:
+        shown: Any = value.detach()
+        if shown.is_conj() or shown.is_neg():
+            shown = shown.resolve_conj().resolve_neg()
+        reference, offset, strides = self.storages.reference(shown)
+        _, storage, key, location, count = reference.id
+        self._global("torch._utils", "_rebuild_tensor_v2" if storage.dtype else "_rebuild_tensor_v3")
+        self._out.write(b"((")
+        self._text("storage")
+        self._global("torch" if storage.dtype else "torch.storage", storage.name)
+        self._text(key)
+        self._text(location)
+        self._int(count)
+        self._out.write(b"tQ")
+        self._int(offset)
+        for numbers in (tuple(shown.shape), strides):
+            self._out.write(b"(")
+            for one in numbers:
+                self._int(one)
+            self._out.write(b"t")
+        self._out.write(b"\x88" if value.requires_grad and value.is_leaf else b"\x89")
+        self._global("collections", "OrderedDict")
+        self._out.write(b")RtR")
+        self._remember(value)
+
+    def _object(self, value: Any) -> None:
+        script = value._script
+        module, _, name = self._programs.name(script).rpartition(".")
+        self._global(module, name)
+        self._out.write(b")\x81")
+        self._remember(value)
+        if "__getstate__" in script.methods:
+            self._value(script.methods["__getstate__"](value), None)
+        else:
+            self._out.write(b"}(")
+            for attribute, kind in script.types.items():
+                if attribute in script.constants:
+                    continue
+                self._text(attribute)
+                self._value(attribute_of(value, attribute), kind)
+            self._out.write(b"u")
+        self._out.write(b"b")
+
+
+def attribute_of(value: Any, name: str) -> Any:
+    """An attribute of an object as its file has it."""
+    if isinstance(value, ScriptObject):
+        return value._attributes[name]
+    for table in (value._parameters, value._buffers, value._modules, value._attributes):
+        if name in table:
+            return table[name]
+    return value.training if name == "training" else None
+
+
+def _device_for_file(tensor: Any) -> str:
+    """The device that a file names: one that PyTorch has, so the CPU for those that it has not."""
+    return "cpu" if tensor.device.type == "opencl" else location_tag(tensor)

@@ -1,0 +1,499 @@
+"""Modules and functions of programs, as Python has them."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import types
+from typing import Any
+
+from torchlite.nn.modules.module import Module
+
+from .._dispatch.call import Tensor
+from . import _arguments
+from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
+from ._state import Attribute
+
+__all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
+
+
+def _lazy_module(name: str) -> Any:
+    """A module that stands on this one."""
+    return importlib.import_module(f"{__package__}.{name}")
+
+
+class ScriptMeta(type):
+    """The class of ScriptModule's subclasses: an object is compiled when its `__init__` is through."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        if not isinstance(made, RecursiveScriptModule) and not made.__dict__.get("_compiled"):
+            made.__dict__["_compiled"] = _lazy_module("_recursive").script_module(made)
+        return made
+
+
+class ScriptModule(Module, metaclass=ScriptMeta):
+    """What `torch.jit.script`, `trace` and `load` make of modules derives from this; a base of modules that are written
+    for TorchScript: methods marked by `torch.jit.script_method`, and those that `define` adds, are its methods.
+
+    Python runs what is marked, and the program that is compiled of it runs what `define` adds.
+    """
+
+    def __init__(self, arg: Any = None) -> None:
+        super().__init__()
+        self.__dict__["_definitions"] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Attribute) and not isinstance(self, RecursiveScriptModule):
+            self.__dict__.setdefault("_declared", {})[name] = value.type
+            value = value.value
+        super().__setattr__(name, value)
+
+    def define(self, src: str) -> None:
+        """Add the methods of a text, which sees the names of the frame that calls this. RuntimeError for what
+        TorchScript does not have.
+        """
+        sources = _lazy_module("_source_resolution")
+        for one in sources.class_definitions(src, sources.names_in_frame(1)):
+            self.__dict__["_definitions"][one.__name__] = one
+            self.__dict__[one.__name__] = types.MethodType(_make_method(one.__name__), self)
+        self.__dict__["_compiled"] = None
+
+    @property
+    def _actual_script_module(self) -> Any:
+        """The program of the module as it is now."""
+        own = self.__dict__
+        if not own.get("_compiled"):
+            own["_compiled"] = _lazy_module("_recursive").script_module(self)
+        made = own["_compiled"]
+        for table in ("_parameters", "_buffers"):
+            made.__dict__[table].update(own[table])
+        made._attributes.update({name: own[name] for name in made._attributes if name in own})
+        object.__setattr__(made, "training", self.training)
+        return made
+
+    @property
+    def code(self) -> str:
+        """The text of `forward`."""
+        return self._actual_script_module.code
+
+    @property
+    def graph(self) -> Any:
+        """`forward` as a graph."""
+        return self._actual_script_module.graph
+
+    @property
+    def inlined_graph(self) -> Any:
+        """`forward` as a graph."""
+        return self._actual_script_module.inlined_graph
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
+        _lazy_module("_save").save(self, f, kwargs.get("_extra_files"))
+
+    def save_to_buffer(self, **kwargs: Any) -> bytes:
+        """The bytes of the file that `save` writes."""
+        return _lazy_module("_save").to_bytes(self, kwargs.get("_extra_files"))
+
+
+def _make_method(name: str) -> Any:
+    """A method of a text, for Python to call."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = self._actual_script_module
+        try:
+            return getattr(made, name)(*args, **kwargs)
+        finally:
+            self.__dict__.update(made._attributes)
+
+    run.__name__ = run.__qualname__ = name
+    return run
+
+
+class ScriptMethod:
+    """A method of a program, bound to its module."""
+
+    def __init__(self, owner: Any, name: str, function: Any):
+        self.owner, self.name, self._function = owner, name, function
+        self.__name__ = self.__qualname__ = name
+
+    @property
+    def __self__(self) -> Any:
+        return self.owner
+
+    @property
+    def code(self) -> str:
+        """The method's text."""
+        return self.owner._script.text(self.name)
+
+    @property
+    def schema(self) -> Any:
+        """What the method takes and returns."""
+        return _arguments.schema_of(self.owner._script, self.name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters by their names, as `inspect.signature` shows those of a method."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature(
+            [
+                inspect.Parameter(p.name, kind, default=p.value if p.has_default_value() else inspect.Parameter.empty)
+                for p in self.schema.arguments[1:]
+            ]
+        )
+
+    @property
+    def graph(self) -> Any:
+        """The method as a graph."""
+        return _lazy_module("_graph_text").graph_of(self.owner._script, self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _arguments.call_function(self._function, self.owner, self.owner._script, self.name, args, kwargs)
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module of a program: its parameters, buffers and submodules are those of any Module, and its attributes and
+    methods those of its class in the program.
+    """
+
+    def __init__(self, script: Any):
+        super().__init__()
+        own = self.__dict__
+        own["_script"], own["_attributes"] = script, {}
+
+    @property
+    def _actual_script_module(self) -> Any:
+        return self
+
+    @property
+    def forward(self) -> ScriptMethod:  # type: ignore[override]
+        """The program's `forward`, with its schema. A call raises RuntimeError for arguments that it does not take."""
+        method = self._script.methods.get("forward")
+        if method is None:
+            raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
+        return ScriptMethod(self, "forward", method)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules", "_attributes"):
+            if table in own and name in own[table]:
+                return own[table][name]
+        script = own.get("_script")
+        if script is not None:
+            if name in script.methods:
+                return ScriptMethod(self, name, script.methods[name])
+            if name in script.constants or name in script.properties or script.types.get(name) == "NoneType":
+                return (host_entry if script.of_file else _run)(_object_attribute, self, name)
+        original = own.get("_original")
+        if original is not None:
+            return _bind_original_attribute(self, original, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if name in own.get("_attributes", ()):
+            own["_attributes"][name] = value
+        elif own.get("_script") is not None and name in own["_script"].properties:
+            setter = own["_script"].properties[name][1]
+            if setter is None:
+                raise AttributeError(f"property '{name}' of '{self.original_name}' object has no setter")
+            (host_entry if own["_script"].of_file else _run)(own["_script"].methods[setter], self, value)
+        elif name in own.get("_modules", ()) or name in own.get("_parameters", ()) or name in own.get("_buffers", ()):
+            if isinstance(value, Tensor) and name in own.get("_parameters", ()) and type(value) is Tensor:
+                own["_parameters"][name] = value
+            else:
+                super().__setattr__(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    # -- what there is to see --------------------------------------------------------------------
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class that the module was made from."""
+        return self._script.original_name
+
+    @property
+    def code(self) -> str:
+        """The text of `forward`."""
+        return self._script.text("forward")
+
+    @property
+    def code_with_constants(self) -> tuple[str, Any]:
+        """The text of `forward`, and the constants that it names."""
+        program = self._script.program
+        names = {f"c{i}": value for i, value in enumerate(program.constants if program is not None else ())}
+        return self.code, _ConstantsView(names)
+
+    @property
+    def graph(self) -> Any:
+        """`forward` as a graph."""
+        return _lazy_module("_graph_text").graph_of(self._script, "forward")
+
+    @property
+    def inlined_graph(self) -> Any:
+        """`forward` as a graph."""
+        return self.graph
+
+    @property
+    def _c(self) -> Any:
+        """The program's object, as PyTorch's C++ has it."""
+        own = self.__dict__
+        return own.get("_handle") or _lazy_module("_module_handle").ModuleHandle(self)
+
+    @_c.setter
+    def _c(self, value: Any) -> None:
+        self.__dict__["_handle"] = value
+
+    @property
+    def forward_magic_method(self) -> Any:
+        """The method that a call runs."""
+        return self.forward
+
+    @property
+    def qualified_name(self) -> str:
+        """The whole name of the module's class in the program."""
+        return self._script.name
+
+    def _get_name(self) -> str:
+        return "RecursiveScriptModule"
+
+    def extra_repr(self) -> str:
+        """The name of the class that the module was made from."""
+        return f"original_name={self.original_name}"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._attributes, *self._script.methods, *self._script.constants})
+
+    def __len__(self) -> int:
+        if "__len__" in self._script.methods:
+            return (host_entry if self._script.of_file else _run)(self._script.methods["__len__"], self)
+        return len(self._modules or self._parameters)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        kind = type(self.__dict__["_original"]).__mro__ if "_original" in self.__dict__ else ()
+        names = {self.original_name, *(cls.__name__ for cls in kind)}
+        if "ModuleDict" in names:
+            return iter(self._modules)
+        if names & {"Sequential", "ModuleList"}:
+            return iter(self._modules.values())
+        if "ParameterList" in names:
+            return iter(self._parameters.values())
+        raise TypeError(f"'{self.original_name}' object is not iterable")
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._modules
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return list(self._modules.values())[key]
+        if isinstance(key, int):
+            return list((self._modules or self._parameters).values())[key]
+        return self._modules[key]
+
+    def keys(self) -> Any:
+        """The names of a ModuleDict's modules."""
+        return self._modules.keys()
+
+    def values(self) -> Any:
+        """The modules of a ModuleDict."""
+        return self._modules.values()
+
+    def items(self) -> Any:
+        """Names and modules of a ModuleDict."""
+        return self._modules.items()
+
+    def hasattr(self, name: str) -> bool:
+        """Whether the module has an attribute."""
+        return hasattr(self, name)
+
+    # -- moving and copying --------------------------------------------------------------------
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """As `Module.to`; constants of the program, and the devices that it names, move too."""
+        from torchlite.nn.modules.module import _parse_to
+
+        where = _parse_to(args, kwargs)[0]
+        out = super().to(*args, **kwargs)
+        if where is not None:
+            for program in {id(m._script.program): m._script.program for m in self.modules() if _is_scripted(m)}.values():
+                if program is not None:
+                    program.move(where)
+        return out
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        before = [*self._parameters.items(), *self._buffers.items()]
+        super()._apply(fn, recurse)
+        now = {**self._parameters, **self._buffers}
+        listed = {*self._script.parameters, *self._script.buffers}
+        for name, kind in self._script.types.items():  # weights of a frozen module
+            if kind == "Tensor" and name not in listed and isinstance(self._attributes.get(name), Tensor):
+                self._attributes[name] = fn(self._attributes[name])
+        moved = {id(old): (old, now[name]) for name, old in before if old is not None and now[name] is not old}
+        if moved:
+            known: dict[int, Any] = {}
+            self.__dict__["_attributes"] = {name: _replace_moved(v, moved, known) for name, v in self._attributes.items()}
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in self.__dict__.items():
+            made.__dict__[name] = value if name in ("_script", "_original") else copy.deepcopy(value, memo)
+        return made
+
+    def copy(self) -> Any:
+        """Another module with the same tensors."""
+        made = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            made.__dict__[name] = value.copy() if isinstance(value, (dict, set)) else value
+        made.__dict__["_modules"] = {n: m.copy() if _is_scripted(m) else m for n, m in self._modules.items()}
+        return made
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __getstate__(self) -> Any:
+        import pickle
+
+        raise pickle.PickleError(
+            "ScriptModules cannot be deepcopied using copy.deepcopy or saved using torch.save. Mixed serialization of "
+            "script and non-script modules is not supported. For purely script modules use my_script_module.save"
+            "(<filename>) instead."
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__getstate__()
+
+    def _replicate_for_data_parallel(self) -> Any:
+        return self.copy()
+
+
+class _ConstantsView:
+    def __init__(self, names: dict[str, Any]):
+        self.const_mapping = names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["const_mapping"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def _is_scripted(module: Any) -> bool:
+    return isinstance(module, RecursiveScriptModule)
+
+
+def _replace_moved(value: Any, moved: dict[int, tuple[Any, Any]], known: dict[int, Any]) -> Any:
+    """A value with the tensors that were moved in the place of those that they were. known: by their identity, the
+    containers that were seen before.
+    """
+    if isinstance(value, Tensor):
+        return moved[id(value)][1] if id(value) in moved else value
+    if value.__class__ not in (list, tuple, dict):
+        return value
+    made: Any = known.get(id(value))
+    if made is None:
+        if value.__class__ is dict:
+            made = {key: _replace_moved(item, moved, known) for key, item in value.items()}
+        else:
+            made = value.__class__([_replace_moved(item, moved, known) for item in value])
+        known[id(value)] = made
+    return made
+
+
+def _bind_original_attribute(self: Any, original: Any, name: str) -> Any:
+    """An attribute that Python's own module has, with the scripted one as `self`."""
+    found = getattr(type(original), name, None)
+    if isinstance(found, property) and found.fget is not None:
+        return found.fget(self)
+    if isinstance(found, types.FunctionType):
+        return types.MethodType(found, self)
+    if name in original.__dict__ or found is not None:
+        return getattr(original, name)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+class TracedModule(RecursiveScriptModule):
+    """What `trace` makes of a module's submodules."""
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+
+class TopLevelTracedModule(TracedModule):
+    """What `trace` returns for a module."""
+
+
+SCRIPTED.update((RecursiveScriptModule, TracedModule, TopLevelTracedModule))
+
+
+class ScriptFunction:
+    """A function of a program."""
+
+    _function: Any
+    _script: Any
+    _python: Any
+    name: str
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError("torch.ScriptFunction: No constructor defined!")
+
+    @classmethod
+    def _made(cls, function: Any, script: Any, name: str) -> Any:
+        made = cls.__new__(cls)
+        made._function, made._script, made.name = function, script, name
+        made.__name__ = made.__qualname__ = name
+        made.__doc__ = getattr(function, "__doc__", None)
+        return made
+
+    @property
+    def qualified_name(self) -> str:
+        """The function's whole name in its program."""
+        return self._script.name
+
+    @property
+    def code(self) -> str:
+        """The function's text."""
+        return self._script.text(self.name)
+
+    @property
+    def schema(self) -> Any:
+        """What the function takes and returns."""
+        return _arguments.schema_of(self._script, self.name)
+
+    @property
+    def graph(self) -> Any:
+        """The function as a graph."""
+        return _lazy_module("_graph_text").graph_of(self._script, self.name)
+
+    inlined_graph = graph
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The function as a graph."""
+        return self.graph
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _arguments.call_function(self._function, None, self._script, self.name, args, kwargs)
+
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """Write the function to a file, for `torch.jit.load`."""
+        _lazy_module("_save").save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """The bytes of the file that `save` writes."""
+        return _lazy_module("_save").to_bytes(self, _extra_files)
+
+    def __repr__(self) -> str:
+        return f"<torch.jit.ScriptFunction object at {id(self):#x}>"

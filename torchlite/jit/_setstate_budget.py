@@ -1,0 +1,298 @@
+"""What the methods `__setstate__` of a file may do while it is read: a count of steps and of memory bounds them.
+
+Such methods run before anybody asked for the program, so they are the file's, and the file's length says what they may
+cost. Their functions are compiled a second time, with a call of `Budget` around each call and in each loop. The
+operators on tensors are those whose work grows with their tensors alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._aten.allowlist import COUNT_ARGUMENTS, allowed_packet
+from .._dispatch.call import Tensor
+from ._liveness import walk
+from ._runtime import GLOBALS, SCRIPTED, DeferredFunction, ClassConstructor, call_method, augmented_assign
+from ._scalar_ops import SCALARS, count_visited
+from ._inline_cache import _substitute_placeholders as filled
+
+# Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes some 4 us.
+_FREE_STEPS, _STEPS_PER_BYTE = 1 << 16, 1
+_FREE_BYTES, _BYTES_PER_BYTE = 32 << 20, 25
+_BYTES_PER_ITEM = 40  # bytes of an item of a list, with its value
+_BYTES_PER_ELEMENT = 8  # of a tensor
+
+# Operators on lists, dicts and text that do not go over all items.
+_CHEAP_METHODS = frozenset(
+    "append len _set_item get setdefault __getitem__ pop insert popitem Delete clear __is__ __isnot__ __not__".split()
+)
+# Operators that make a tensor of sizes, or of numbers from one to another.
+_SIZED = frozenset(
+    "zeros ones empty full rand randn new_zeros new_ones new_empty new_full empty_strided expand repeat tile".split()
+)
+_RANGES = frozenset(("arange", "range"))
+# Operators, beside those that are pointwise or give views, whose work is a number of their tensors' elements.
+_LINEAR = frozenset(
+    (
+        "tensor as_tensor scalar_tensor clone contiguous to reshape flatten cat concat stack hstack vstack copy_ "
+        "fill_ zero_ zeros_like ones_like empty_like full_like rand_like randn_like sum mean prod min max amin amax "
+        "any all argmin argmax equal allclose item tolist is_nonzero type_as float double half int long short char "
+        "byte bool bfloat16 cpu cuda where flip roll tril triu requires_grad_ requires_grad size dim numel stride "
+        "is_contiguous is_floating_point is_complex is_signed get_device element_size storage_offset len device "
+        "dtype Int Float Bool IntImplicit FloatImplicit ScalarImplicit NumToTensor data layout shape ndim list "
+        "_shape_as_tensor str format print warn set_grad_enabled is_grad_enabled no_grad enable_grad inference_mode "
+        "is_scripting is_tracing is_autocast_enabled percentFormat type is_cuda is_cpu is_sparse cumsum wait isnan "
+        "isinf isfinite __contains__"
+    ).split()
+)
+# Pointwise operators that are one function of NumPy. Others are many of these, and some iterate for each element.
+_CHEAP = frozenset(
+    (
+        "abs add sub mul div true_divide neg square sqrt rsqrt reciprocal exp log sin cos tanh sigmoid relu clamp "
+        "clamp_min clamp_max maximum minimum floor ceil round trunc sign eq ne lt le gt ge logical_and logical_or "
+        "logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor __and__ __or__ __xor__ __invert__ "
+        "__add__ __sub__ __mul__ __truediv__ __neg__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
+    ).split()
+)
+_COSTLY = 64  # times the steps of a cheap operator
+_NUMBERS = (int, float, bool, complex)
+# Functions that take no time that depends on what they are given, and those whose callees count themselves.
+_FREE = frozenset(
+    GLOBALS[name]
+    for name in (
+        "own.get own.set own.call own.invoke own.new own.context own.number own.fork plain.len plain.range "
+        "plain.enumerate plain.zip plain.bool plain.hasattr plain.slice plain.int plain.float plain.complex"
+    ).split()
+)
+
+
+class Budget:
+    """The steps and bytes that the methods `__setstate__` of one file have."""
+
+    def __init__(self, size: int):
+        self._steps = _FREE_STEPS + _STEPS_PER_BYTE * size
+        self._bytes = _FREE_BYTES + _BYTES_PER_BYTE * size
+        self.globals: Any = None  # of the program's functions
+        self.places: dict[Any, tuple[str, list, list]] = {}  # by what they call: an operator, and its arguments
+
+    def step(self, count: int = 1) -> None:
+        """Pay for work. RuntimeError when all is spent."""
+        self._steps -= count
+        if self._steps < 0:
+            raise RuntimeError("a __setstate__ of the file does more work than a file of this length can need")
+
+    def take(self, count: float) -> None:
+        """Pay for memory. RuntimeError when all is spent."""
+        if count > self._bytes:
+            raise RuntimeError("a __setstate__ of the file makes more than a file of this length can need")
+        self._bytes -= int(count)
+
+    def call(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of the program, or an operator."""
+        self.step()
+        given = [*args, *kwargs.values()]
+        place = self.places.get(function)
+        if place is not None:
+            makes = self._place(place, given)
+        elif function is call_method and args[0].__class__ not in SCRIPTED:
+            makes = self._operator(args[1], [args[0], *given[2:]])
+        elif function is augmented_assign:
+            makes = self._operator(args[0], given[1:])
+        else:
+            own = function.__class__ in (DeferredFunction, ClassConstructor) or getattr(function, "__globals__", None) is self.globals
+            makes = not own and function not in _FREE
+            if makes:
+                self._plain(given)
+        made = function(*args, **kwargs)
+        if makes and made.__class__ in (list, tuple, dict) and not any(made is value for value in given):
+            self.take(_BYTES_PER_ITEM * len(made))
+        elif makes and made.__class__ is str:
+            self.take(len(made))
+        return made
+
+    def _place(self, place: tuple[str, list, list], given: list) -> bool:
+        name, items, keywords = place
+        values = iter(given)
+        whole = [filled(item, values) for item in (*items, *(item for _, item in keywords))]
+        return (not whole or whole[0].__class__ not in SCRIPTED) and self._operator(name, whole)
+
+    def item(self, value: Any, index: Any) -> Any:
+        """`value[index]`."""
+        self.step()
+        if isinstance(value, Tensor):
+            parts = index if index.__class__ is tuple else (index,)
+            if not all(part is None or part is Ellipsis or part.__class__ in (int, slice) for part in parts):
+                self._refuse("index")
+        made = operator.getitem(value, index)
+        if index.__class__ is slice and not isinstance(made, Tensor):
+            self.take(_BYTES_PER_ITEM * len(made))
+        return made
+
+    def _plain(self, given: list) -> None:
+        for value in given:
+            if isinstance(value, Tensor):
+                self.take(_BYTES_PER_ELEMENT * value.numel())
+                self.step(max(value.shape, default=0))
+        self.step(count_visited(*given, most=self._steps))
+
+    def _operator(self, name: str, given: list) -> bool:
+        """Pay for an operator. Returns whether it makes what it gives."""
+        first = given[0] if given else None
+        if name in _CHEAP_METHODS and not isinstance(first, Tensor):
+            self.step(len(first) >> 8 if first.__class__ is list else 0)
+            return False
+        tensors = [v for v in given if isinstance(v, Tensor)]
+        if name in SCALARS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
+            self._plain(given)
+            return True
+        lists = [v for v in given if v.__class__ in (list, tuple)]
+        tensors += [v for values in lists for v in values if isinstance(v, Tensor)]
+        kind = _cost_class(name)
+        if kind == "view":
+            if "split" in name or "chunk" in name or "unbind" in name:
+                self.step(int(min(2 * _max_result_count(name, given, tensors), self._steps + 1)))
+            return True
+        if kind is None:
+            self._refuse(name)
+        work: float = sum(math.prod(v.shape) for v in tensors)
+        if len(tensors) > 1:
+            work = max(work, math.prod(_broadcast([v.shape for v in tensors])))
+        if kind == "sized":
+            sizes = _numbers_in([*(v for values in lists for v in values), *_scalar_sizes(name, given)])
+            work = max(1, work) * math.prod(max(1, n) for n in sizes)
+        elif kind == "range":  # whichever of them is the step
+            numbers = _numbers_in(given)
+            work = max(numbers, default=0) / min([1, *filter(None, numbers)])
+        else:
+            self.step(count_visited(*lists, most=self._steps))
+        self.take(_BYTES_PER_ELEMENT * work)
+        self.step(int(work) + _COSTLY if kind == "costly" else int(work) >> 6)
+        return True
+
+    def _refuse(self, name: str) -> None:
+        raise RuntimeError(
+            f"a __setstate__ of the file calls aten::{name}, whose work may be more than that of reading its tensors: "
+            "call it in another method"
+        )
+
+
+def _numbers_in(values: list) -> list[float]:
+    """The numbers among values, without their signs. Tensors of one element are numbers too."""
+    found = []
+    for value in values:
+        if isinstance(value, Tensor) and math.prod(value.shape) == 1 and not value.is_complex():
+            value = value.item()
+        if value.__class__ in (int, float):
+            found.append(abs(value) if math.isfinite(value) else math.inf)
+    return found
+
+
+def _scalar_sizes(name: str, given: list) -> list:
+    """What may be a size of a tensor that is made, beside lists of sizes: tensors, and integers where these may be."""
+    name = name.removeprefix("torch.").removeprefix("ops.aten.")
+    if "full" in name:  # what it is filled with
+        return []
+    rest = given if name in ("zeros", "ones", "empty", "rand", "randn", "empty_strided") else given[1:]
+    integers = name in ("expand", "repeat", "tile", "rand", "randn")
+    return [v for v in rest if isinstance(v, Tensor) or integers and v.__class__ is int]
+
+
+def _max_result_count(name: str, given: list, tensors: list) -> float:
+    """How many tensors an operator makes of one, at most."""
+    if not any(part in name for part in ("chunk", "tensor_split", "hsplit", "vsplit", "dsplit")):
+        return max((max(v.shape, default=1) for v in tensors), default=0)
+    lists = [len(v) for v in given if v.__class__ in (list, tuple)]
+    return max([1, *_numbers_in(given[1:]), *lists, *(v.numel() for v in given[1:] if isinstance(v, Tensor))])
+
+
+def _cost_class(name: str) -> str | None:
+    """How the work of an operator grows; None for those that may do more than their tensors ask for."""
+    name = name.removeprefix("torch.")
+    if name.startswith("ops."):
+        space, _, name = name[4:].partition(".")
+        if space == "prim":
+            return "linear" if name in _LINEAR else None
+        if space != "aten":
+            return None if space == "torchlite" or allowed_packet(space, name) is None else "linear"  # an op of the user
+    if name in _SIZED:
+        return "view" if name == "expand" else "sized"
+    if name in _RANGES:
+        return "range"
+    if name in _LINEAR:
+        return "linear"
+    packet = allowed_packet("aten", name)
+    if packet is None:
+        return None
+    if name.rstrip("_") in COUNT_ARGUMENTS:  # repeats its work by a number
+        return None
+    overloads = [getattr(packet, overload) for overload in packet.overloads() if "out" not in overload]
+    if overloads and all(overload.is_view for overload in overloads):
+        return "view"
+    if not any(tag.name == "pointwise" for overload in overloads for tag in overload.tags):
+        return None
+    return "pointwise" if name in _CHEAP or name.rstrip("_") in _CHEAP else "costly"
+
+
+def _broadcast(shapes: list) -> list[int]:
+    longest = max(map(len, shapes))
+    whole = [[1] * (longest - len(shape)) + list(shape) for shape in shapes]
+    return [max(sizes) for sizes in zip(*whole, strict=True)]
+
+
+def instrument(tree: ast.AST) -> None:
+    """Let a translated function count what it does: in place."""
+    for node in [*walk(tree)][::-1]:  # what lies in others first
+        for name, value in list(node.__dict__.items()):
+            if isinstance(value, ast.Subscript):
+                setattr(node, name, _item(value))
+            elif value.__class__ is list:
+                value[:] = [_item(part) if isinstance(part, ast.Subscript) else part for part in value]
+        if isinstance(node, ast.Call):
+            node.args = [node.func, *node.args]
+            node.func = ast.Name("own.counted", ast.Load())
+        elif isinstance(node, (ast.While, ast.For, ast.FunctionDef)):
+            node.body.insert(0, ast.Expr(ast.Call(ast.Name("own.step", ast.Load()), [], [])))
+
+
+def _item(node: ast.Subscript) -> ast.expr:
+    return ast.Call(ast.Name("own.item", ast.Load()), [node.value, _index(node.slice)], [])
+
+
+def _index(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Slice):
+        parts = [ast.Constant(None) if part is None else part for part in (node.lower, node.upper, node.step)]
+        return ast.Call(ast.Name("own.slice", ast.Load()), parts, [])
+    if isinstance(node, ast.Tuple):
+        return ast.Tuple([_index(part) for part in node.elts], ast.Load())
+    return node
+
+
+@contextlib.contextmanager
+def count_program(program: Any, budget: Budget) -> Iterator[None]:
+    """Within this the functions of a program count what they do."""
+    budget.globals = program.globals
+    budget.places = {program.globals[made]: place for made, place in program.named_places.items()}
+    program.globals |= {
+        "own.counted": budget.call,
+        "own.step": budget.step,
+        "own.item": budget.item,
+        "own.slice": slice,
+    }
+    plain = [(function, function.__code__) for function, _ in program.counted]
+    try:
+        for function, code in program.counted:
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in plain:
+            function.__code__ = code
+        # An inner function that the methods kept goes on without a budget.
+        program.globals |= {
+            "own.counted": lambda run, *args, **kwargs: run(*args, **kwargs), "own.step": lambda: None,
+            "own.item": operator.getitem,
+        }  # fmt: skip

@@ -1,0 +1,440 @@
+"""`torch.jit.trace`: a run, written down as a program."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .._device.generators import copy_default_generators, use_copied_generators
+from .._dispatch.call import Tensor
+from .._dispatch.mode_restoring import restores_modes
+from .._types.python_source import attribute, is_identifier, quote
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
+from ._compilation_unit import ScriptProgram, ScriptClass
+from ._trace_recorder import TracedMethods, TraceRecorder, TracedSize
+from ._save import type_of
+from ._state import STATE, TracerWarning
+from ._program_unpickler import set_attribute
+
+_numbers = itertools.count()
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
+) -> Any:
+    """The program of what a function or module does with example inputs.
+
+    Returns a module or function that does the same, in the same order, with other inputs: values that Python read
+    (`if x.sum() > 0`) are as they were for the example, with a TracerWarning; sizes are asked of the inputs. With
+    `check_trace` the result is compared with another run. RuntimeError for outputs that no program has.
+
+    >>> import torchlite as torch
+    >>> double = torch.jit.trace(lambda x: x * 2, torch.ones(2))
+    >>> double(torch.arange(3.0))
+    tensor([0., 2., 4.])
+    """
+    if isinstance(func, (ScriptModule, ScriptFunction)) and not isinstance(func, TracedModule):
+        if isinstance(func, RecursiveScriptModule | ScriptFunction):
+            warnings.warn(
+                "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
+                stacklevel=2,
+            )
+            return func
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+    kwargs = dict(example_kwarg_inputs or {})
+    args = _as_inputs(example_inputs)
+    checking = _TraceCheck(check_trace, check_inputs, check_tolerance, strict)
+    if isinstance(func, torch.nn.Module):
+        return _traced_module(func, {"forward": (args, kwargs)}, checking)
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward":
+        return _traced_module(owner, {"forward": (args, kwargs)}, checking)
+    return _traced_function(func, args, kwargs, checking)
+
+
+def trace_module(
+    mod: Any,
+    inputs: Any,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
+    if not isinstance(mod, torch.nn.Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    checking = _TraceCheck(check_trace, None, check_tolerance, strict)
+    given = {n: ((), dict(a)) if example_inputs_is_kwarg else (_as_inputs(a), {}) for n, a in inputs.items()}
+    return _traced_module(mod, given, checking)
+
+
+def _as_inputs(given: Any) -> tuple:
+    if given is None:
+        return ()
+    if isinstance(given, (Tensor, dict)):
+        return (given,)
+    return given if isinstance(given, tuple) else tuple(given)
+
+
+class _TraceCheck:
+    def __init__(self, wanted: bool, inputs: Any, tolerance: float, strict: bool):
+        self.wanted, self.inputs, self.tolerance, self.strict = wanted, inputs, tolerance, strict
+
+
+# -- names of classes -------------------------------------------------------------------------------
+
+
+def class_name(cls: type) -> str:
+    """The name of a class of modules in a program that is made now: no other one has it."""
+    module = "__torch__" if cls.__module__ == "__main__" else f"__torch__.{cls.__module__}"
+    module = ".".join(p if is_identifier(p) else "_" for p in module.split("."))
+    module = module.replace("__torch__.torchlite.", "__torch__.torch.", 1)
+    name = cls.__name__ if is_identifier(cls.__name__) else "Module"
+    return f"{module}.___torch_mangle_{next(_numbers)}.{name}"
+
+
+def path_of(names: tuple[str, ...], root: str = "self") -> str:
+    """The expression of an attribute of attributes."""
+    text = root
+    for name in names:
+        text = attribute(text, name)
+    return text
+
+
+def declared_types(name: str, kind: str) -> str:
+    """The line of a class that declares an attribute."""
+    return f"  {name} : {kind}\n" if is_identifier(name) else f"  __annotations__[{quote(name)}] = {kind}\n"
+
+
+def function_header(module: Any, name: str) -> list[str]:
+    """The lines of a module's class that say what parameters and buffers it has."""
+    lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
+    parameters = [n for n, p in module._parameters.items() if p is not None]
+    buffers = [n for n, b in module._buffers.items() if b is not None]
+    for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
+        lines.append(f"  {label} = [" + "".join(f"{quote(n)}, " for n in found) + "]\n")
+    lines += [declared_types(n, "Tensor") for n in (*parameters, *buffers)]
+    absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
+    return [*lines, *(declared_types(n, "NoneType") for n in absent), "  training : bool\n"]
+
+
+class _TracedClasses:
+    """The classes of a tree of modules: a text for each, with what its objects have."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.texts: dict[str, str] = {}
+
+    def add(self, module: Any, methods: str = "") -> str:
+        """The name of the class of a module, and of its submodules."""
+        if id(module) in self.names:
+            return self.names[id(module)]
+        name = self.names[id(module)] = class_name(type(module))
+        lines = function_header(module, name)
+        for child_name, child in module._modules.items():
+            if child is not None:
+                lines.append(declared_types(child_name, self.add(child)))
+        self.texts[name] = "".join(lines) + methods
+        return name
+
+    def sources(self) -> dict[str, str]:
+        """The texts by the module that they are in."""
+        found: dict[str, str] = {}
+        for name, text in self.texts.items():
+            module = name.rpartition(".")[0]
+            found[module] = found.get(module, "") + text
+        return found
+
+
+@restores_modes
+def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _TraceCheck) -> Any:
+    classes = _TracedClasses()
+    known: dict[int, str] = {}
+    tensors: list[Any] = []
+    for names, module in _walk(mod):
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+            if tensor is not None:
+                known.setdefault(id(tensor), path_of((*names, name)))
+                tensors.append(tensor)
+    constants: list[Any] = []
+    methods = ""
+    for name, (args, kwargs) in inputs.items():
+        run = mod if name == "forward" else getattr(mod, name)
+        signature = inspect.signature(mod.forward if name == "forward" else run)
+        text, used = _written(name, run, signature, args, kwargs, known, tensors, checking, len(constants), "self")
+        constants += used
+        methods += text
+    root = classes.add(mod)
+    owner = classes.texts[root] + "".join("  " + line + "\n" for line in methods.rstrip("\n").split("\n"))
+    classes.texts[root] = owner
+    program = ScriptProgram(classes.sources(), tuple(constants))
+    program.device = _device_of(tensors, inputs)
+    made = _object(mod, classes, program, {}, TopLevelTracedModule)
+    for name, (args, kwargs) in inputs.items():
+        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(made, name), args, kwargs, checking)
+    return made
+
+
+def _bind_arguments(made: Any, name: str) -> Callable:
+    return made if name == "forward" else getattr(made, name)
+
+
+def _device_of(tensors: list, inputs: Any) -> Any:
+    """The device that the program is on, where it is none that a file names."""
+    found = next((t.device for t in tensors), None)
+    return found if found is not None and found.type == "opencl" else None
+
+
+def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
+    done = set() if done is None else done
+    if id(mod) in done:
+        return
+    done.add(id(mod))
+    yield names, mod
+    for name, child in mod._modules.items():
+        if child is not None:
+            yield from _walk(child, (*names, name), done)
+
+
+def _object(module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule) -> Any:
+    """The module of a program that has another's parameters, buffers and submodules."""
+    if id(module) in made:
+        return made[id(module)]
+    out = made[id(module)] = kind(program.find(classes.names[id(module)]))
+    for name, value in (*module._parameters.items(), *module._buffers.items()):
+        if value is not None:
+            set_attribute(out, name, value)
+    for name, child in module._modules.items():
+        if child is not None:
+            set_attribute(out, name, _object(child, classes, program, made))
+    object.__setattr__(out, "training", module.training)
+    out.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+    return out
+
+
+@restores_modes
+def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> Any:
+    name = getattr(func, "__name__", "forward")
+    name = name if is_identifier(name) else "_lambda"
+    try:
+        signature = inspect.signature(func)
+    except (TypeError, ValueError):
+        signature = None
+    text, constants = _written(name, func, signature, args, kwargs, {}, [], checking, 0, None)
+    module = f"__torch__.___torch_mangle_{next(_numbers)}"
+    made = function_of(ScriptProgram({module: text}, tuple(constants)), f"{module}.{name}")
+    _check(func, made, args, kwargs, checking)
+    return made
+
+
+def function_of(program: ScriptProgram, path: str) -> Any:
+    """A function of a program, for Python to call."""
+    function = program.find(path)
+    script = ScriptClass(path, "function")
+    name = path.rpartition(".")[2]
+    script.program = program
+    script.nodes[name] = program.definition(path)
+    script.texts[name] = program.text_of(path, script.nodes[name])
+    script.methods[name] = function
+    return ScriptFunction._made(program.globals[path], script, name)
+
+
+# -- one run -------------------------------------------------------------------------------------------
+
+
+def _written(
+    name: str,
+    run: Any,
+    signature: Any,
+    args: tuple,
+    kwargs: dict,
+    known: dict[int, str],
+    tensors: list,
+    checking: _TraceCheck,
+    start: int,
+    owner: str | None,
+) -> tuple[str, list]:
+    """The text of a function that does what a run with these inputs did, and its constants."""
+    names = _parameter_names(signature, args, kwargs)
+    copies = [_copy_tensors(value) for value in (*args, *kwargs.values())]
+    known = dict(known)
+    inside: list[Any] = []
+    for parameter, value in zip(names, copies, strict=True):
+        _name_inputs(parameter, value, known, inside)
+    recorder = TraceRecorder(known)
+    recorder.constants = [None] * start
+    before = STATE.recorder
+    if before is not None:
+        raise RuntimeError("Can't trace while tracing")
+    given, named = copies[: len(args)], dict(zip(kwargs, copies[len(args) :], strict=True))
+    before_inside = STATE.inside
+    try:
+        STATE.recorder = recorder
+        for tensor in (*tensors, *inside):
+            recorder.watch(tensor)
+        with TracedMethods(), recorder:
+            result = run(*given, **named)
+        text = _output_expression(recorder, result, checking.strict)
+    finally:
+        STATE.recorder, STATE.inside = before, before_inside
+    kinds = [_type_of_value(value) for value in copies]
+    parameters = ([owner] if owner else []) + [f"{n}: {k}" for n, k in zip(names, kinds, strict=True)]
+    body = "".join(f"  {line}\n" for line in recorder.lines)
+    head = f"def {name}({', '.join(parameters)}) -> {_type_of_value(result)}:\n"
+    return f"{head}{body}  return {text}\n", recorder.constants[start:]
+
+
+def _parameter_names(signature: Any, args: tuple, kwargs: dict) -> list[str]:
+    found: list[str] = []
+    for p in signature.parameters.values() if signature is not None else ():
+        if len(found) >= len(args):
+            break
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            found.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            found += [f"{p.name}_{i}" if i else p.name for i in range(len(args) - len(found))]
+    found += [f"argument_{i}" for i in range(len(found), len(args))]
+    # What the recorder calls its own values.
+    return [f"{n}_" if n.startswith("_") and n[1:].isdecimal() or n == "self" else n for n in (*found, *kwargs)]
+
+
+def _copy_tensors(value: Any) -> Any:
+    """An input that a trace may look at: another object over the same data."""
+    if isinstance(value, Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad) if value.is_leaf else value.clone()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_copy_tensors, value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copy_tensors, value))
+    if isinstance(value, dict):
+        return {k: _copy_tensors(v) for k, v in value.items()}
+    if value is None or isinstance(value, (int, float, str)):
+        return value
+    raise RuntimeError(
+        "Type 'Tuple["
+        + type(value).__name__
+        + "]' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and "
+        "Tuples of Tensors can be traced"
+    )
+
+
+def _name_inputs(text: str, value: Any, known: dict[int, str], found: list) -> None:
+    if isinstance(value, Tensor):
+        known[id(value)] = text
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for i, one in enumerate(value):
+            _name_inputs(f"({text})[{i}]", one, known, found)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            _name_inputs(f"({text})[{key!r}]", one, known, found)
+
+
+def _type_of_value(value: Any) -> str:
+    """The type of an input or output."""
+    if isinstance(value, Tensor):
+        return "Tensor"
+    if isinstance(value, TracedSize):
+        return "int"
+    if isinstance(value, tuple):
+        return f"Tuple[{', '.join(map(_type_of_value, value))}]"
+    if isinstance(value, list):
+        return f"List[{_type_of_value(value[0]) if value else 'Tensor'}]"
+    if isinstance(value, dict):
+        return (
+            f"Dict[{_type_of_value(next(iter(value)))}, {_type_of_value(next(iter(value.values())))}]" if value else "Dict[str, Tensor]"
+        )
+    return type_of(value)
+
+
+def _output_expression(recorder: TraceRecorder, value: Any, strict: bool) -> str:
+    if (
+        isinstance(value, Tensor)
+        or isinstance(value, (int, float, str))
+        and not isinstance(value, bool)
+        or value is None
+    ):
+        return recorder.text(value)
+    if isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, tuple):
+        parts = [_output_expression(recorder, one, strict) for one in value]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if isinstance(value, (list, dict)) and strict:
+        raise RuntimeError(
+            f"Encountering a {type(value).__name__} at the output of the tracer might cause the trace to be incorrect, "
+            "this is only valid if the container structure does not change based on the module's inputs. "
+            "Consider using "
+            "a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` "
+            "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to "
+            "allow this "
+            "behavior."
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(_output_expression(recorder, one, strict) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {_output_expression(recorder, v, strict)}" for k, v in value.items()) + "}"
+    raise RuntimeError(
+        "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions"
+    )
+
+
+# -- checks -------------------------------------------------------------------------------------------------
+
+
+def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
+    """Compare a traced program with another run. TracerWarning where they differ."""
+    if not checking.wanted:
+        return
+    sets = [(args, kwargs)]
+    for extra in checking.inputs or ():
+        sets.append((_as_inputs(extra), {}))
+    for given, named in sets:
+        results, start = [], copy_default_generators()
+        for program in (run, made):
+            with torch.no_grad(), use_copied_generators(start):
+                results.append(program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()}))
+        wanted, found = results
+        for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):
+            try:
+                torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)
+            except AssertionError as error:
+                warnings.warn(
+                    f"Output nr {number}. of the traced function does not match the corresponding output of the Python "
+                    f"function. Detailed error:\n{error}",
+                    TracerWarning,
+                    stacklevel=5,
+                )
+
+
+def _tensors(value: Any) -> list:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for one in value for t in _tensors(one)]
+    return [t for one in value.values() for t in _tensors(one)] if isinstance(value, dict) else []

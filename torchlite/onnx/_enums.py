@@ -1,0 +1,34 @@
+"""What exports are asked for, by PyTorch's names."""
+
+from __future__ import annotations
+
+import enum
+
+from ._element_types import NUMBERS
+
+
+class TrainingMode(enum.Enum):
+    """In which mode a model is exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.Enum):
+    """As which ops a model is exported."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+TensorProtoDataType = enum.IntEnum(
+    "TensorProtoDataType",
+    {
+        {"float32": "FLOAT", "float64": "DOUBLE"}.get(name, name.upper().replace("FLOAT8_", "FLOAT8")): number
+        for name, number in NUMBERS.items()
+        if number <= NUMBERS["float8_e5m2fnuz"]
+    },
+)

@@ -1,0 +1,194 @@
+"""Nodes of opset 18 in those of the opsets 11 to 17: inputs that were attributes, and ops that are written in others.
+
+A rule takes the writer, the node's inputs, how many results it has, and its attributes. It writes other nodes and
+returns the names of their results, or it changes the attributes and returns the inputs that are left for the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._element_types import NUMBERS
+from ..errors import UnsupportedOperatorError
+from .graph_builder import OLDER, InputList, WriterValue, OnnxGraphBuilder
+
+_INTEGERS = frozenset(number for name, number in NUMBERS.items() if name.startswith(("int", "uint")))
+
+
+def _constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
+    """The integers of a constant. UnsupportedOperatorError for what is computed."""
+    within: OnnxGraphBuilder | None = w
+    while within is not None:
+        message = within.initializers.get(w.put(value))
+        if message is not None:
+            return np.frombuffer(bytes(message.raw_data), np.int64).tolist()
+        within = within.outer
+    raise UnsupportedOperatorError(kind, w.version, 18)
+
+
+def _as_attribute(name: str) -> Callable:
+    """The second input is an attribute."""
+
+    def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+        if len(inputs) > 1 and inputs[1] is not None:
+            attributes[name] = _constant_integers(w, inputs[1], kind)
+        return InputList(inputs[:1])
+
+    return rule
+
+
+def _downgrade_split(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+    attributes.pop("num_outputs", None)  # parts of one size
+    return InputList(inputs) if w.version >= 13 else _as_attribute("split")(w, kind, inputs, outputs, attributes)
+
+
+def _downgrade_shape(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+    start, end = attributes.pop("start", None), attributes.pop("end", None)
+    if start is None and end is None:
+        return InputList(inputs)
+    whole = w.node("Shape", inputs, 1, {})
+    return w.op("Slice", whole, w.constant([start or 0], "int64"), w.constant([(1 << 63) - 1 if end is None else end],
+                "int64"), w.constant([0], "int64"))  # fmt: skip
+
+
+def _drop_attribute(*names: str) -> Callable:
+    """An attribute that has no words yet, which only matters where it is set."""
+
+    def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+        for name in names:
+            if attributes.pop(name, None) not in (None, 0, "none"):
+                raise UnsupportedOperatorError(f"{kind}({name})", w.version, 18)
+        return InputList(inputs)
+
+    return rule
+
+
+def _resize(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+    inputs = _drop_attribute("antialias", "keep_aspect_ratio_policy")(w, kind, inputs, outputs, attributes)
+    if w.version >= 13:
+        return InputList(inputs)
+    nothing = w.constant([], "float32")  # no input may be left out yet
+    inputs += [None] * (3 - len(inputs))
+    return InputList([inputs[0], *(nothing if value is None else value for value in inputs[1:3]), *inputs[3:]])
+
+
+def _via_comparison(choose: Callable) -> Callable:
+    """An op that had no words for integers, by comparisons."""
+
+    def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+        return choose(w, *inputs) if any(_is_integer(w, value) for value in inputs) else InputList(inputs)
+
+    return rule
+
+
+def _is_integer(w: OnnxGraphBuilder, value: Any) -> bool:
+    """Whether a value, or a constant of which the name is given, has integers."""
+    if isinstance(value, WriterValue):
+        return not value.is_float
+    held = w.initializers.get(value) if isinstance(value, str) else None
+    return type(value) is int or (held is not None and held.data_type in _INTEGERS)
+
+
+def _elementwise_max(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
+    for other in others:
+        first = w.op("Where", w.op("Less", first, other), other, first)
+    return first
+
+
+def _elementwise_min(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
+    for other in others:
+        first = w.op("Where", w.op("Less", first, other), first, other)
+    return first
+
+
+def _clip(w: OnnxGraphBuilder, x: Any, low: Any = None, high: Any = None) -> Any:
+    x = x if low is None else _elementwise_max(w, x, low)
+    return x if high is None else _elementwise_min(w, x, high)
+
+
+def _scatter(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+    reduction = attributes.get("reduction")
+    since = 18 if reduction in ("max", "min") else 16 if reduction in ("add", "mul") else 0
+    if w.version < since:
+        raise UnsupportedOperatorError(f"{kind}({reduction})", w.version, since)
+    return InputList(inputs)
+
+
+def _layer_norm(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+    x: WriterValue = inputs[0]
+    axes = list(range(attributes["axis"], 0)) if attributes["axis"] < 0 else list(range(attributes["axis"], x.ndim))
+    mean = w.op("ReduceMean", x, w.constant(axes, "int64"), keepdims=1)
+    apart = w.op("Sub", x, mean)
+    spread = w.op("ReduceMean", w.op("Mul", apart, apart), w.constant(axes, "int64"), keepdims=1)
+    root = w.op("Sqrt", w.op("Add", spread, w.constant(attributes["epsilon"], x.dtype)))
+    found = w.op("Div", apart, root)
+    found = w.op("Mul", found, inputs[1]) if inputs[1] is not None else found
+    found = w.op("Add", found, inputs[2]) if len(inputs) > 2 and inputs[2] is not None else found
+    return found if outputs == 1 else [found, mean, w.op("Reciprocal", root)]
+
+
+def _softmax(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+    """The dimensions from the axis on were one: a dimension that is not the last one goes there and back."""
+    x, axis = inputs[0], attributes.get("axis", -1)
+    if axis == -1 or (isinstance(x, WriterValue) and axis % x.ndim == x.ndim - 1):
+        attributes["axis"] = -1
+        return InputList(inputs)
+    if not isinstance(x, WriterValue):
+        raise UnsupportedOperatorError(kind, w.version, 13)
+    order = list(range(x.ndim))
+    order[axis], order[-1] = order[-1], order[axis]
+    return w.permute(w.node(kind, [w.permute(x, order)], 1, {"axis": -1}), order)
+
+
+def _triangle(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+    x = inputs[0]
+    first = w.constant(0, "int64") if len(inputs) < 2 or inputs[1] is None else inputs[1]
+    sizes = w.op("Shape", x)
+    rows, columns = (
+        w.op("Range", w.constant(0, "int64"), w.op("Gather", sizes, w.constant(d, "int64")), w.constant(1, "int64"))
+        for d in (-2, -1)
+    )
+    apart = w.op("Sub", columns, w.unsqueeze(rows, 1))
+    outside = w.op("Less" if attributes.get("upper", 1) else "Greater", apart, first)
+    return w.op("Where", outside, w.constant(0, x.dtype if isinstance(x, WriterValue) else "int64"), x)
+
+
+def _or_equal(strictly: str) -> Callable:
+    return lambda w, kind, inputs, outputs, attributes: w.op("Not", w.op(strictly, *inputs))
+
+
+def _mish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
+    return w.op("Mul", inputs[0], w.op("Tanh", w.op("Softplus", inputs[0])))
+
+
+def _hard_swish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
+    return w.op("Mul", inputs[0], w.op("HardSigmoid", inputs[0], alpha=1 / 6, beta=0.5))
+
+
+def _supported_from(version: int) -> Callable:
+    def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+        raise UnsupportedOperatorError(kind, w.version, version)
+
+    return rule
+
+
+# The version from which on a node is as it is written, and what it is before.
+RULES: dict[str, tuple[int, Callable]] = {
+    **{f"Reduce{what}": (18, _as_attribute("axes")) for what in (
+        "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")},
+    "ReduceSum": (13, _as_attribute("axes")), "Squeeze": (13, _as_attribute("axes")),
+    "Unsqueeze": (13, _as_attribute("axes")), "Split": (18, _downgrade_split), "Shape": (15, _downgrade_shape),
+    "ScatterElements": (18, _scatter), "ScatterND": (18, _scatter), "LayerNormalization": (17, _layer_norm),
+    "Softmax": (13, _softmax), "LogSoftmax": (13, _softmax), "Trilu": (14, _triangle), "Mish": (18, _mish),
+    "HardSwish": (14, _hard_swish), "Reshape": (14, _drop_attribute("allowzero")),
+    "Max": (12, _via_comparison(_elementwise_max)), "Min": (12, _via_comparison(_elementwise_min)), "Clip": (12, _via_comparison(_clip)),
+    "Resize": (18, _resize), "ArgMax": (12, _drop_attribute("select_last_index")),
+    "ArgMin": (12, _drop_attribute("select_last_index")), "GreaterOrEqual": (12, _or_equal("Less")),
+    "LessOrEqual": (12, _or_equal("Greater")), "GridSample": (16, _supported_from(16)), "Einsum": (12, _supported_from(12)),
+    "Celu": (12, _supported_from(12)), **{f"Bitwise{what}": (18, _supported_from(18)) for what in ("And", "Or", "Xor", "Not")},
+    "Dropout": (12, _supported_from(12)), "STFT": (17, _supported_from(17)), "DFT": (17, _supported_from(17)),
+}  # fmt: skip
+OLDER.update(RULES)

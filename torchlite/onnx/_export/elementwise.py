@@ -1,0 +1,494 @@
+"""Ops that go element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._element_types import NUMBERS
+from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, promoted_type, translates
+
+_SAME = {
+    "abs": "Abs", "ceil": "Ceil", "floor": "Floor", "neg": "Neg", "relu": "Relu", "round": "Round", "sign": "Sign",
+    "sgn": "Sign", "hardswish": "HardSwish", "bitwise_not": "",
+}  # fmt: skip
+# Ops whose integers become floats first.
+_FLOATS = {
+    "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
+    "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "log": "Log", "reciprocal": "Reciprocal",
+    "sigmoid": "Sigmoid", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
+    "mish": "Mish",
+}  # fmt: skip
+
+
+def to_float_type(w: OnnxGraphBuilder, x: WriterValue) -> Any:
+    """A value with numbers that are no integers."""
+    return x if x.is_float else WriterValue(w.cast(x, "float32"), "float32", x.sizes)
+
+
+def _same_op(kind: str, floats: bool) -> Callable:
+    def write(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+        return w.op(kind, to_float_type(w, x) if floats else x)
+
+    return write
+
+
+for _name, _kind in _SAME.items():
+    if _kind:
+        translates(f"aten.{_name}")(_same_op(_kind, False))
+for _name, _kind in _FLOATS.items():
+    translates(f"aten.{_name}")(_same_op(_kind, True))
+
+
+def to_common_type(w: OnnxGraphBuilder, *values: Any, dtype: str | None = None) -> tuple[list[Any], str]:
+    """Values in the type in which they are computed together, and that type."""
+    tensors = [v for v in values if isinstance(v, WriterValue)]
+    if dtype is None:
+        # Those without dimensions and numbers only decide where they are of a higher kind.
+        with_dims = [v.dtype for v in tensors if v.ndim] or [v.dtype for v in tensors]
+        dtype = promoted_type(*with_dims) if with_dims else "int64"
+        kinds = [v.is_float for v in tensors] + [isinstance(v, float) for v in values]
+        if any(kinds) and not dtype.startswith(("float", "bfloat")):
+            floats = [v.dtype for v in tensors if v.is_float]
+            dtype = promoted_type(*floats) if floats else "float32"
+        elif dtype == "bool":
+            higher = [v.dtype for v in tensors if v.dtype != "bool"]
+            has_int = any(type(v) is int for v in values)
+            dtype = promoted_type(*higher) if higher else "int64" if has_int else "bool"
+    return [w.cast(v, dtype) for v in values], dtype
+
+
+def _arithmetic(kind: str) -> Callable:
+    def write(w: OnnxGraphBuilder, x: Any, y: Any, *, alpha: Any = 1) -> str:
+        (a, b), dtype = to_common_type(w, x, y)
+        if alpha != 1:
+            b = w.op("Mul", b, w.constant(alpha, dtype))
+        if dtype == "bool":
+            return w.op({"Add": "Or", "Mul": "And"}[kind], a, b)
+        return w.op(kind, a, b)
+
+    return write
+
+
+for _name, _kind in {"add": "Add", "sub": "Sub", "subtract": "Sub"}.items():
+    translates(f"aten.{_name}", f"_operator.{_name}")(_arithmetic(_kind))
+translates("aten.mul", "aten.multiply", "_operator.mul")(_arithmetic("Mul"))
+
+
+@translates("aten.rsub")
+def rsub(w: OnnxGraphBuilder, x: WriterValue, y: Any, alpha: Any = 1) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    return w.op("Sub", b, a if alpha == 1 else w.op("Mul", a, w.constant(alpha, dtype)))
+
+
+@translates("aten.div", "aten.true_divide", "aten.divide", "_operator.truediv")
+def div(w: OnnxGraphBuilder, x: Any, y: Any, *, rounding_mode: str | None = None) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    is_float = dtype.startswith(("float", "bfloat"))
+    if rounding_mode is None:
+        if not is_float:
+            a, b = w.cast(a, "float32", dtype), w.cast(b, "float32", dtype)
+        return w.op("Div", a, b)
+    if rounding_mode == "floor":
+        return _floor_divide(w, a, b, dtype)
+    out = w.op("Div", a, b)
+    if not is_float:
+        return out
+    return w.op("Mul", w.op("Sign", out), w.op("Floor", w.op("Abs", out)))
+
+
+def _floor_divide(w: OnnxGraphBuilder, a: str, b: str, dtype: str) -> str:
+    if dtype.startswith(("float", "bfloat")):
+        return w.op("Floor", w.op("Div", a, b))
+    # ONNX divides integers towards zero: what is left over, with the divisor's sign, is taken away first.
+    return w.op("Div", w.op("Sub", a, w.op("Mod", a, b)), b)
+
+
+@translates("aten.floor_divide", "_operator.floordiv")
+def floor_divide(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    return _floor_divide(w, a, b, dtype)
+
+
+@translates("aten.remainder", "_operator.mod")
+def remainder(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    if not dtype.startswith(("float", "bfloat")):
+        return w.op("Mod", a, b)
+    return w.op("Sub", a, w.op("Mul", w.op("Floor", w.op("Div", a, b)), b))
+
+
+@translates("aten.fmod")
+def fmod(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    (a, b), _ = to_common_type(w, x, y)
+    return w.op("Mod", a, b, fmod=1)
+
+
+@translates("aten.pow", "_operator.pow")
+def power(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    if isinstance(x, WriterValue) and isinstance(y, (int, float)) and not isinstance(y, bool):
+        if y == 2:
+            return w.op("Mul", x, x)
+        if y == 0.5:
+            return w.op("Sqrt", to_float_type(w, x))
+        if y == 1:
+            return w.op("Identity", x)
+        base = x if isinstance(y, int) else to_float_type(w, x)
+        return w.op("Pow", base, w.constant(y, base.dtype))
+    (a, b), _ = to_common_type(w, x, y)
+    return w.op("Pow", a, b)
+
+
+def _compare(kind: str, negated: bool = False) -> Callable:
+    def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+        (a, b), dtype = to_common_type(w, x, y)
+        if dtype == "bool" and kind != "Equal":
+            a, b = w.cast(a, "int32", "bool"), w.cast(b, "int32", "bool")
+        out = w.op(kind, a, b)
+        return w.op("Not", out) if negated else out
+
+    return write
+
+
+for _name, _kind in {"gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual", "eq": "Equal"}.items():
+    translates(f"aten.{_name}", f"_operator.{_name}")(_compare(_kind))
+translates("aten.ne", "_operator.ne")(_compare("Equal", True))
+
+
+def _logical(kind: str) -> Callable:
+    def write(w: OnnxGraphBuilder, x: WriterValue, y: Any) -> str:
+        return w.op(kind, w.cast(x, "bool"), w.cast(y, "bool"))
+
+    return write
+
+
+for _name, _kind in {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}.items():
+    translates(f"aten.{_name}")(_logical(_kind))
+
+
+def _bitwise(kind: str, logical: str) -> Callable:
+    def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+        (a, b), dtype = to_common_type(w, x, y)
+        return w.op(logical if dtype == "bool" else kind, a, b)
+
+    return write
+
+
+for _name, _kind, _plain_kind in (
+    ("and", "BitwiseAnd", "And"), ("or", "BitwiseOr", "Or"), ("xor", "BitwiseXor", "Xor"),
+):  # fmt: skip
+    translates(f"aten.bitwise_{_name}", f"aten.__{_name}__", f"_operator.{_name}_")(_bitwise(_kind, _plain_kind))
+
+
+@translates("aten.logical_not")
+def logical_not(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Not", w.cast(x, "bool"))
+
+
+@translates("aten.bitwise_not")
+def bitwise_not(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Not" if x.dtype == "bool" else "BitwiseNot", x)
+
+
+@translates("aten.maximum", "aten.max.other", "aten.fmax")
+def maximum(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    return w.op("Max", *to_common_type(w, x, y)[0])
+
+
+@translates("aten.minimum", "aten.min.other", "aten.fmin", "math.min")
+def minimum(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+    return w.op("Min", *to_common_type(w, x, y)[0])
+
+
+@translates("aten.where")
+def where(w: OnnxGraphBuilder, condition: WriterValue, x: Any, y: Any) -> str:
+    (a, b), _ = to_common_type(w, x, y)
+    return w.op("Where", w.cast(condition, "bool"), a, b)
+
+
+@translates("aten.masked_fill")
+def masked_fill(w: OnnxGraphBuilder, x: WriterValue, mask: WriterValue, value: Any) -> str:
+    return w.op("Where", w.cast(mask, "bool"), w.cast(value, x.dtype), x)
+
+
+@translates("aten.clamp", "aten.clip")
+def clamp(w: OnnxGraphBuilder, x: WriterValue, min: Any = None, max: Any = None) -> str:
+    dtype = x.dtype
+    if not x.is_float and any(isinstance(v, float) or isinstance(v, WriterValue) and v.is_float for v in (min, max)):
+        dtype = "float32"
+    low, high = (None if v is None else w.cast(v, dtype) for v in (min, max))
+    tensors = any(isinstance(v, WriterValue) and v.ndim for v in (min, max))
+    out = w.cast(x, dtype)
+    if tensors:
+        out = out if low is None else w.op("Max", out, low)
+        return out if high is None else w.op("Min", out, high)
+    return w.op("Clip", out, low, high)
+
+
+@translates("aten.clamp_min")
+def clamp_min(w: OnnxGraphBuilder, x: WriterValue, min: Any) -> str:
+    return clamp(w, x, min)
+
+
+@translates("aten.clamp_max")
+def clamp_max(w: OnnxGraphBuilder, x: WriterValue, max: Any) -> str:
+    return clamp(w, x, None, max)
+
+
+@translates("aten.hardtanh")
+def hardtanh(w: OnnxGraphBuilder, x: WriterValue, min_val: float = -1, max_val: float = 1) -> str:
+    return clamp(w, x, min_val, max_val)
+
+
+@translates("aten.relu6")
+def relu6(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return clamp(w, x, 0, 6)
+
+
+@translates("aten.elu")
+def elu(w: OnnxGraphBuilder, x: WriterValue, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> str:
+    scaled = x if input_scale == 1 else w.op("Mul", x, w.constant(input_scale, x.dtype))
+    out = w.op("Elu", scaled, alpha=float(alpha))
+    if input_scale != 1:
+        out = w.op("Where", w.op("Greater", x, w.constant(0, x.dtype)), x, out)
+    return out if scale == 1 else w.op("Mul", out, w.constant(scale, x.dtype))
+
+
+@translates("aten.selu")
+def selu(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Selu", x)
+
+
+@translates("aten.celu")
+def celu(w: OnnxGraphBuilder, x: WriterValue, alpha: float = 1.0) -> str:
+    return w.op("Celu", x, alpha=float(alpha))
+
+
+@translates("aten.leaky_relu")
+def leaky_relu(w: OnnxGraphBuilder, x: WriterValue, negative_slope: float = 0.01) -> str:
+    return w.op("LeakyRelu", x, alpha=float(negative_slope))
+
+
+@translates("aten.prelu", "aten._prelu_kernel")
+def prelu(w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue) -> str:
+    slope: Any = weight
+    if weight.ndim == 1 and x.ndim > 1:
+        slope = w.reshape(weight, [-1, *[1] * (x.ndim - 2)])
+    return w.op("PRelu", x, slope)
+
+
+@translates("aten.gelu")
+def gelu(w: OnnxGraphBuilder, x: WriterValue, *, approximate: str = "none") -> str:
+    if w.version >= 20:
+        return w.op("Gelu", x, approximate=approximate)
+    half, one = w.constant(0.5, x.dtype), w.constant(1, x.dtype)
+    if approximate == "tanh":
+        cube = w.op("Mul", w.op("Mul", w.op("Mul", x, x), x), w.constant(0.044715, x.dtype))
+        inner = w.op("Mul", w.op("Add", x, cube), w.constant(math.sqrt(2 / math.pi), x.dtype))
+        return w.op("Mul", w.op("Mul", x, half), w.op("Add", w.op("Tanh", inner), one))
+    inner = w.op("Erf", w.op("Div", x, w.constant(math.sqrt(2), x.dtype)))
+    return w.op("Mul", w.op("Mul", x, half), w.op("Add", inner, one))
+
+
+@translates("aten.silu")
+def silu(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Mul", x, w.op("Sigmoid", x))
+
+
+@translates("aten.hardsigmoid")
+def hardsigmoid(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+
+
+@translates("aten.softplus")
+def softplus(w: OnnxGraphBuilder, x: WriterValue, beta: float = 1, threshold: float = 20) -> str:
+    scaled = x if beta == 1 else w.op("Mul", x, w.constant(beta, x.dtype))
+    out = w.op("Softplus", scaled)
+    out = out if beta == 1 else w.op("Div", out, w.constant(beta, x.dtype))
+    return w.op("Where", w.op("Greater", scaled, w.constant(threshold, x.dtype)), x, out)
+
+
+@translates("aten.softsign")
+def softsign(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Softsign", x)
+
+
+@translates("aten.log_sigmoid", "aten.log_sigmoid_forward")
+def log_sigmoid(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Neg", w.op("Softplus", w.op("Neg", x)))
+
+
+@translates("aten.hardshrink")
+def hardshrink(w: OnnxGraphBuilder, x: WriterValue, lambd: float = 0.5) -> str:
+    return w.op("Shrink", x, bias=0.0, lambd=float(lambd))
+
+
+@translates("aten.softshrink")
+def softshrink(w: OnnxGraphBuilder, x: WriterValue, lambd: float = 0.5) -> str:
+    return w.op("Shrink", x, bias=float(lambd), lambd=float(lambd))
+
+
+@translates("aten.tanhshrink")
+def tanhshrink(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Sub", x, w.op("Tanh", x))
+
+
+@translates("aten.threshold")
+def threshold(w: OnnxGraphBuilder, x: WriterValue, threshold: float, value: float) -> str:
+    return w.op("Where", w.op("Greater", x, w.constant(threshold, x.dtype)), x, w.constant(value, x.dtype))
+
+
+@translates("aten.glu")
+def glu(w: OnnxGraphBuilder, x: WriterValue, dim: int = -1) -> str:
+    a, b = w.op("Split", x, outputs=2, axis=dim % x.ndim, num_outputs=2)
+    return w.op("Mul", a, w.op("Sigmoid", b))
+
+
+@translates("aten.rsqrt")
+def rsqrt(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Reciprocal", w.op("Sqrt", to_float_type(w, x)))
+
+
+@translates("aten.square")
+def square(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Mul", x, x)
+
+
+def _log_or_exp_scaled(kind: str, factor: float) -> Callable:
+    def write(w: OnnxGraphBuilder, x: WriterValue) -> str:
+        value = to_float_type(w, x)
+        return w.op("Mul", w.op(kind, value), w.constant(factor, value.dtype))
+
+    return write
+
+
+translates("aten.log2")(_log_or_exp_scaled("Log", 1 / math.log(2)))
+translates("aten.log10")(_log_or_exp_scaled("Log", 1 / math.log(10)))
+
+
+@translates("aten.exp2")
+def exp2(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    return w.op("Pow", w.constant(2, value.dtype), value)
+
+
+@translates("aten.log1p")
+def log1p(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    return w.op("Log", w.op("Add", value, w.constant(1, value.dtype)))
+
+
+@translates("aten.expm1")
+def expm1(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    return w.op("Sub", w.op("Exp", value), w.constant(1, value.dtype))
+
+
+@translates("aten.trunc", "aten.fix")
+def trunc(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Mul", w.op("Sign", x), w.op("Floor", w.op("Abs", x))) if x.is_float else w.op("Identity", x)
+
+
+@translates("aten.frac")
+def frac(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Sub", x, trunc(w, x))
+
+
+@translates("aten.lerp")
+def lerp(w: OnnxGraphBuilder, x: WriterValue, end: WriterValue, weight: Any) -> str:
+    return w.op("Add", x, w.op("Mul", w.cast(weight, x.dtype), w.op("Sub", end, x)))
+
+
+@translates("aten.atan2")
+def atan2(w: OnnxGraphBuilder, y: WriterValue, x: WriterValue) -> str:
+    (a, b), dtype = to_common_type(w, y, x)
+    zero, pi = w.constant(0, dtype), w.constant(math.pi, dtype)
+    plain = w.op("Atan", w.op("Div", a, b))
+    below = w.op("Where", w.op("Less", a, zero), w.op("Sub", plain, pi), w.op("Add", plain, pi))
+    return w.op("Where", w.op("Less", b, zero), below, plain)
+
+
+@translates("aten.addcmul")
+def addcmul(w: OnnxGraphBuilder, x: WriterValue, a: WriterValue, b: WriterValue, *, value: float = 1) -> str:
+    out = w.op("Mul", a, b)
+    return w.op("Add", x, out if value == 1 else w.op("Mul", out, w.constant(value, x.dtype)))
+
+
+@translates("aten.addcdiv")
+def addcdiv(w: OnnxGraphBuilder, x: WriterValue, a: WriterValue, b: WriterValue, *, value: float = 1) -> str:
+    out = w.op("Div", a, b)
+    return w.op("Add", x, out if value == 1 else w.op("Mul", out, w.constant(value, x.dtype)))
+
+
+@translates("aten.isnan")
+def isnan(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("IsNaN", to_float_type(w, x))
+
+
+@translates("aten.isinf")
+def isinf(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("IsInf", to_float_type(w, x))
+
+
+@translates("aten.isfinite")
+def isfinite(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    return w.op("Not", w.op("Or", w.op("IsNaN", value), w.op("IsInf", value)))
+
+
+@translates("aten.nan_to_num")
+def nan_to_num(
+    w: OnnxGraphBuilder, x: WriterValue, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> str:
+    if not x.is_float:
+        return w.op("Identity", x)
+    most = float(np.finfo(x.dtype).max) if x.dtype != "bfloat16" else 3.3895313892515355e38
+    out: Any = w.op("Where", w.op("IsNaN", x), w.constant(nan or 0.0, x.dtype), x)
+    for sign, value in (("detect_negative", most if posinf is None else posinf), (
+            "detect_positive", -most if neginf is None else neginf)):  # fmt: skip
+        other_sign: dict[str, Any] = {sign: 0}
+        out = w.op("Where", w.op("IsInf", x, **other_sign), w.constant(value, x.dtype), out)
+    return out
+
+
+_KEPT = (
+    "aten.alias aten.clone aten.contiguous aten.detach aten.detach_ aten.lift_fresh_copy aten.lift_fresh aten.lift "
+    "aten.alias_copy aten.feature_dropout aten.alpha_dropout aten.positive aten.resolve_conj aten.resolve_neg "
+    "aten.feature_alpha_dropout aten.view_as_real_copy"
+).split()
+
+
+@translates(*_KEPT)
+def identity(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+    return x.name
+
+
+@translates("aten.to", "aten._to_copy", "aten.type_as")
+def to(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+    wanted = options.get("dtype")
+    for item in rest:
+        if isinstance(item, WriterValue):
+            return w.cast(x, item.dtype)
+        if dtype_name(item) in NUMBERS:
+            wanted = item
+    return x.name if wanted is None else w.cast(x, dtype_name(wanted))
+
+
+@translates("prims.convert_element_type")
+def convert(w: OnnxGraphBuilder, x: WriterValue, dtype: Any) -> str:
+    return w.cast(x, dtype_name(dtype))
+
+
+@translates("aten.float")
+def to_float(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.cast(x, "float32")
+
+
+@translates("aten.copy", "aten.copy_")
+def copy(w: OnnxGraphBuilder, x: WriterValue, source: Any, *rest: Any) -> str:
+    value = w.cast(source, x.dtype)
+    same = isinstance(source, WriterValue) and source.sizes == x.sizes and None not in x.sizes
+    return value if same else w.op("Expand", value, w.shape(x))

@@ -1,0 +1,245 @@
+"""An ONNX graph while it is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._protobuf import Message
+from .._element_types import NUMBERS
+
+_KINDS = {"float": 1, "int": 2, "string": 3, "tensor": 4, "graph": 5, "floats": 6, "ints": 7, "strings": 8}
+_RANK = {"bool": 0, "uint8": 1, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "bfloat16": 5,
+         "float32": 6, "float64": 7}  # fmt: skip
+LAST = (1 << 63) - 1
+
+
+class WriterValue(NamedTuple):
+    """A value of the graph: its name, the name of its elements' type, and its sizes, None where they are not fixed."""
+
+    name: str
+    dtype: str
+    sizes: tuple[int | None, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.startswith(("float", "bfloat"))
+
+
+Value = WriterValue | str | int | float | bool
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype of torch's or torchlite's."""
+    return str(dtype).rpartition(".")[2]
+
+
+def is_fixed(size: Any) -> bool:
+    """Whether a size is a number rather than a symbol."""
+    return type(size) is int
+
+
+def make_tensor(name: str, array: np.ndarray, dtype: str) -> Message:
+    """A tensor's message; its bytes are the array's own memory."""
+    flat = np.ascontiguousarray(array)
+    data = flat.reshape(-1).view(np.uint8).data if flat.size else b""
+    return Message("Tensor", dims=[int(n) for n in array.shape], data_type=NUMBERS[dtype], name=name, raw_data=data)
+
+
+def make_attribute(name: str, value: Any) -> Message:
+    """An attribute's message, of the type that its value is."""
+    if isinstance(value, (bool, int)):
+        return Message("Attribute", name=name, type=_KINDS["int"], i=int(value))
+    if isinstance(value, float):
+        return Message("Attribute", name=name, type=_KINDS["float"], f=value)
+    if isinstance(value, str):
+        return Message("Attribute", name=name, type=_KINDS["string"], s=value.encode())
+    if isinstance(value, Message):
+        kind, field = ("tensor", "t") if value._kind == "Tensor" else ("graph", "g")
+        return Message("Attribute", name=name, type=_KINDS[kind], **{field: value})
+    items = list(value)
+    if all(isinstance(item, str) for item in items) and items:
+        return Message("Attribute", name=name, type=_KINDS["strings"], strings=[item.encode() for item in items])
+    if all(isinstance(item, int) for item in items):
+        return Message("Attribute", name=name, type=_KINDS["ints"], ints=[int(item) for item in items])
+    return Message("Attribute", name=name, type=_KINDS["floats"], floats=[float(item) for item in items])
+
+
+def promoted_type(*dtypes: str) -> str:
+    """The type in which elements of several are computed."""
+    floats = [d for d in dtypes if _RANK.get(d, 0) >= 5]
+    best = max(floats or dtypes, key=lambda d: _RANK.get(d, 0))
+    if {"uint8", "int8"} <= set(dtypes) and not floats:
+        return "int16"
+    return "float32" if {"float16", "bfloat16"} <= set(floats) and best in ("float16", "bfloat16") else best
+
+
+class InputList(list):
+    """What a rule of `OLDER` leaves of a node's inputs, where the node stays."""
+
+
+# By a node's kind the version from which on it is as it is written here, and what writes it before: `older.py`.
+OLDER: dict[str, tuple[int, Callable]] = {}
+
+
+class OnnxGraphBuilder:
+    """A graph's nodes and constants. `version` is that of ONNX's ops."""
+
+    def __init__(self, version: int, outer: OnnxGraphBuilder | None = None) -> None:
+        self.version, self.outer = version, outer
+        self.nodes: list[Message] = []
+        self.initializers: dict[str, Message] = {}
+        self.taken: set[str] = outer.taken if outer is not None else set()
+        self.constants: dict[Any, str] = {}
+        self.functions: dict[str, Message] = outer.functions if outer is not None else {}
+        self.domains: dict[str, int] = outer.domains if outer is not None else {"": version}
+        self.where = ""  # the node that is being written, for the names of values
+
+    def name(self, wish: str) -> str:
+        """A name that no other value has."""
+        unique, count = wish, 0
+        while unique in self.taken:
+            count += 1
+            unique = f"{wish}_{count}"
+        self.taken.add(unique)
+        return unique
+
+    def constant(self, array: Any, dtype: str) -> str:
+        """A small constant's name: the same one gets the same name."""
+        from .._tensor_data import numpy_dtype
+
+        array = np.asarray(array, numpy_dtype(dtype))
+        key = (dtype, array.shape, array.tobytes())
+        if key not in self.constants:
+            name = self.name("val")
+            self.initializers[name] = make_tensor(name, array.copy(), dtype)
+            self.constants[key] = name
+        return self.constants[key]
+
+    def put(self, value: Any, dtype: str = "int64") -> str:
+        """The name of a value, or of a constant of the given type."""
+        if isinstance(value, WriterValue):
+            return value.name
+        return value if isinstance(value, str) else self.constant(value, dtype)
+
+    def op(self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+        """Write a node of opset 18 or of the writer's; the name of its result, or a list of several."""
+        if self.version < 18 and not domain:
+            since, rule = OLDER.get(kind, (0, None))
+            if rule is not None and self.version < since:
+                found = rule(self, kind, list(inputs), outputs, attributes)
+                if not isinstance(found, InputList):
+                    return found
+                inputs = tuple(found)
+        return self.node(kind, inputs, outputs, attributes, domain)
+
+    def node(self, kind: str, inputs: Sequence[Any], outputs: int, attributes: dict[str, Any], domain: str = "") -> Any:
+        """Write a node as it is."""
+        names = [self.name(f"{self.where or kind.lower()}_{kind.lower()}") for _ in range(outputs)]
+        given = ["" if value is None else self.put(value) for value in inputs]
+        while given and not given[-1]:
+            given.pop()
+        fields: dict[str, Any] = {
+            "input": given, "output": names, "name": f"node_{names[0]}", "op_type": kind,
+            "attribute": [make_attribute(n, v) for n, v in attributes.items() if v is not None],
+        }  # fmt: skip
+        if domain:
+            fields["domain"] = domain
+        self.nodes.append(Message("Node", **{key: value for key, value in fields.items() if value != []}))
+        return names[0] if outputs == 1 else names
+
+    def cast(self, value: Any, dtype: str, known: str | None = None) -> str:
+        """A value in another type; `known` is its own where it is only a name."""
+        now = value.dtype if isinstance(value, WriterValue) else known
+        if isinstance(value, (bool, int, float)):
+            return self.constant(value, dtype)
+        return self.put(value) if now == dtype else self.op("Cast", value, to=NUMBERS[dtype])
+
+    def ints(self, values: Sequence[Any]) -> str:
+        """A list of integers, some of which may be values of the graph."""
+        if all(is_fixed(value) or isinstance(value, bool) for value in values):
+            return self.constant([int(v) for v in values], "int64")
+        parts = [
+            self.constant([int(v)], "int64")
+            if not isinstance(v, (WriterValue, str))
+            else self.op("Reshape", v, self.constant([1], "int64"))
+            for v in values
+        ]
+        return self.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def size(self, x: WriterValue, dim: int) -> Any:
+        """A size: a number, or the name of a value without dimensions."""
+        dim %= x.ndim
+        fixed = x.sizes[dim]
+        if fixed is not None:
+            return fixed
+        part = self.op("Shape", x, start=dim, end=dim + 1)
+        return self.op("Squeeze", part, self.constant([0], "int64"))
+
+    def shape(self, x: WriterValue) -> str:
+        """All sizes."""
+        if all(n is not None for n in x.sizes):
+            return self.constant(list(x.sizes), "int64")
+        return self.op("Shape", x)
+
+    def reshape(self, x: Any, sizes: Sequence[Any]) -> str:
+        """A value in another shape; 0 is a size of zero here."""
+        unknown = [i for i, n in enumerate(sizes) if not is_fixed(n)]
+        if len(unknown) == 1 and all(is_fixed(n) and n > 0 for i, n in enumerate(sizes) if i not in unknown):
+            sizes = [-1 if i in unknown else n for i, n in enumerate(sizes)]
+        zero = any(is_fixed(n) and n == 0 for n in sizes)
+        return self.op("Reshape", x, self.ints(sizes), allowzero=1 if zero else None)
+
+    def unsqueeze(self, x: Any, *dims: int) -> str:
+        return self.op("Unsqueeze", x, self.constant(list(dims), "int64"))
+
+    def squeeze(self, x: Any, *dims: int) -> str:
+        return self.op("Squeeze", x, self.constant(list(dims), "int64"))
+
+    def slice(self, x: Any, dim: int, begin: Any, end: Any, step: int = 1) -> str:
+        return self.op("Slice", x, self.ints([begin]), self.ints([end]), self.ints([dim]), self.ints([step]))
+
+    def product(self, sizes: Sequence[Any]) -> Any:
+        """A product of sizes."""
+        fixed = math.prod(n for n in sizes if is_fixed(n))
+        out: Any = fixed
+        for n in sizes:
+            if not is_fixed(n):
+                out = n if is_fixed(out) and out == 1 else self.op("Mul", n, self.put(out))
+        return out
+
+    def permute(self, x: Any, order: Sequence[int]) -> str:
+        return self.op("Transpose", x, perm=list(order))
+
+
+_TABLE: dict[str, Callable] = {}
+
+
+def translates(*names: str) -> Callable[[Callable], Callable]:
+    """Let a function write ops of aten. It takes the writer, the op's arguments, values as `Val`, and returns the name
+    of the result, or a list of several.
+    """
+
+    def register(function: Callable) -> Callable:
+        for name in names:
+            _TABLE[name] = function
+        return function
+
+    return register
+
+
+def find_rule(target: str) -> Callable | None:
+    """What writes an op: by its overload's name, else by its own."""
+    return _TABLE.get(target) or _TABLE.get(target.rpartition(".")[0])
+
+
+def is_supported() -> list[str]:
+    """The ops that can be written."""
+    return sorted(_TABLE)

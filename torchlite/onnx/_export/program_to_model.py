@@ -1,0 +1,354 @@
+"""A whole program of the aten dialect as an ONNX model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .._protobuf import Message
+from .._element_types import NUMBERS
+from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
+from . import control_flow, indexing, layers, downgrade_opset, onnx_ops, elementwise, recurrent, reductions, shape_ops
+from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, find_rule, is_fixed, make_tensor
+
+__all__ = [
+    "ExportedGraph",
+    "indexing",
+    "layers",
+    "downgrade_opset",
+    "onnx_ops",
+    "elementwise",
+    "recurrent",
+    "reductions",
+    "shape_ops",
+    "translate",
+]
+
+# Versions of the format by the version of ONNX's ops from which on they are written.
+_FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (15, 8), (12, 7), (0, 6))
+_CHECKS = (
+    "aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range",
+    "aten.sym_constrain_range_for_size", "aten._check", "torch._check",
+)  # fmt: skip
+_VIEWS = frozenset(
+    "view reshape permute transpose t slice select unsqueeze squeeze expand flatten unflatten alias detach narrow "
+    "split split_with_sizes chunk unbind movedim view_as".split()
+)
+
+
+class ExportedGraph(NamedTuple):
+    """What is to be written: the graph, the tensors by their placeholders' names, the other placeholders in order, and
+    which of the outputs are the program's own.
+    """
+
+    graph: Any
+    owner: Any
+    tensors: dict[str, tuple[str, Any, bool]]
+    inputs: list[str]
+    outputs: list[bool]
+
+
+def target_name(target: Any) -> str:
+    """How a call's target is called: aten.add.Tensor, _operator.mul, cond."""
+    text = str(target)
+    if hasattr(target, "_overloadname") or hasattr(target, "overload"):
+        return text.removeprefix("torch.ops.")
+    name = getattr(target, "__name__", None) or getattr(target, "_name", None) or text
+    module = getattr(target, "__module__", "") or ""
+    module = {"operator": "_operator"}.get(module, module)
+    if hasattr(target, "_schema") or "higher_order" in module or "higher_order" in text:
+        return str(name)
+    return f"{module.replace('torchlite', 'torch', 1)}.{name}"
+
+
+def as_array(value: Any) -> tuple[Any, str]:
+    """A tensor's elements and its type's name; of types that NumPy lacks, their bits."""
+    name = dtype_name(value.dtype)
+    value = value.detach().cpu().contiguous()
+    if name.startswith(("bfloat", "float8")):
+        import importlib
+
+        library = importlib.import_module(type(value).__module__.partition(".")[0])
+        value = value.view(library.int16 if name == "bfloat16" else library.uint8)
+    array = value.numpy()
+    return array, name
+
+
+class GraphTranslator:
+    """Writes graphs: the program's, and those inside it."""
+
+    def __init__(self, writer: OnnxGraphBuilder, custom: Mapping[Any, Callable] | None = None) -> None:
+        self.writer, self.custom = writer, custom or {}
+        self.names: dict[Any, str] = {}
+
+    def value_of(self, node: Any, name: str, meta: Any = None) -> Any:
+        """A node's value, with what is known of its elements."""
+        meta = node.meta.get("val") if meta is None and node is not None else meta
+        if meta is None:
+            raise OnnxExporterError(f"{name}: the graph does not say what it is (no meta['val'])")
+        if isinstance(meta, (list, tuple)):
+            return [self.value_of(None, f"{name}", part) for part in meta]
+        if hasattr(meta, "dtype"):
+            sizes = tuple(int(n) if is_fixed(n) else None for n in meta.shape)
+            return WriterValue(name, dtype_name(meta.dtype), sizes)
+        kind = "bool" if type(meta).__name__ in ("bool", "SymBool") else "int64"
+        kind = "float32" if type(meta).__name__ in ("float", "SymFloat") else kind
+        return WriterValue(name, kind, ())
+
+    def graph(self, nodes: Iterable[Any], owner: Any, env: dict[Any, Any]) -> Any:
+        """Write nodes; what stands behind the output."""
+        for node in nodes:
+            if node.op == "call_function":
+                self.writer.where = re.sub(r"\W", "_", str(node.name))
+                env[node] = self.call(node, owner, env)
+            elif node.op == "get_attr":
+                env[node] = self.attribute(node, owner)
+            elif node.op == "output":
+                return self.arguments(node.args[0], env)
+            elif node.op != "placeholder":
+                raise OnnxExporterError(f"{node.name}: {node.op} in a graph of aten's ops")
+        return None
+
+    def attribute(self, node: Any, owner: Any) -> Any:
+        """A module inside the graph's, or a tensor, which becomes a constant."""
+        found = owner
+        for part in node.target.split("."):
+            found = getattr(found, part)
+        if not hasattr(found, "dtype"):
+            return found
+        array, dtype = as_array(found)
+        name = self.writer.name(node.target)
+        self.writer.initializers[name] = make_tensor(name, array, dtype)
+        return WriterValue(name, dtype, tuple(array.shape))
+
+    def arguments(self, value: Any, env: dict[Any, Any]) -> Any:
+        """Arguments with values in the place of nodes."""
+        if hasattr(value, "op") and hasattr(value, "users"):
+            return env[value]
+        if isinstance(value, (list, tuple)):
+            return [self.arguments(item, env) for item in value]
+        if isinstance(value, dict):
+            return {key: self.arguments(item, env) for key, item in value.items()}
+        return value
+
+    def call(self, node: Any, owner: Any, env: dict[Any, Any]) -> Any:
+        """One node."""
+        name = target_name(node.target)
+        args, kwargs = self.arguments(node.args, env), self.arguments(node.kwargs, env)
+        if name == "_operator.getitem":
+            return args[0][args[1]]
+        if name.startswith(_CHECKS):
+            return None
+        if name in control_flow.HIGHER:
+            return self.named(node, control_flow.HIGHER[name](self, *args, **kwargs))
+        written, in_place = self.rule(node.target, name)
+        try:
+            result = written(self.writer, *args, **kwargs)
+        except OnnxExporterError:
+            raise
+        except Exception as error:
+            raise OnnxExporterError(f"{node.name} ({name}): {type(error).__name__}: {error}{_source_location(node)}") from error
+        value = self.named(node, result)
+        if in_place:
+            self.replaced(node, env, value)
+        return value
+
+    def rule(self, target: Any, name: str) -> tuple[Callable, bool]:
+        """What writes an op, and whether the op writes to its first argument."""
+        for key in (target, name, name.rpartition(".")[0].replace(".", "::")):
+            if key in self.custom:
+                given = self.custom[key]
+                return (given[0] if isinstance(given, (list, tuple)) else given), False
+        written = find_rule(name)
+        if written is not None:
+            return written, name.split(".")[1].endswith("_") and not name.split(".")[1].endswith("__")
+        base, _, overload = name.rpartition(".")
+        if base.endswith("_"):
+            written = find_rule(f"{base[:-1]}.{overload}")
+        if written is None:
+            raise UnsupportedOperatorError(name.replace(".", "::", 1), self.writer.version)
+        return written, True
+
+    def replaced(self, node: Any, env: dict[Any, Any], value: Any) -> None:
+        """After a write the argument is what was written."""
+        first = node.args[0]
+        base = target_name(first.target).split(".")[1] if first.op == "call_function" else ""
+        if base.rstrip("_") in _VIEWS or any(
+            user.op == "call_function" and user is not node and target_name(user.target).split(".")[1] in _VIEWS
+            and user in env for user in first.users
+        ):  # fmt: skip
+            raise WrittenViewError(
+                f"{node.name}: it writes to a tensor that others are views of: run_decompositions() first{_source_location(node)}"
+            )
+        env[first] = value
+
+    def named(self, node: Any, result: Any) -> Any:
+        """A node's results with what its meta says of them."""
+        if result is None:
+            return None
+        meta = node.meta.get("val")
+        if isinstance(result, (list, tuple)) and not isinstance(result, WriterValue):
+            metas = list(meta) if isinstance(meta, (list, tuple)) else [meta]
+            flat = [self._one(node, name, m) for name, m in zip(result, metas, strict=False)]
+            return flat
+        if isinstance(meta, (list, tuple)) and len(meta) == 1:
+            return [self._one(node, result, meta[0])]
+        return self._one(node, result, meta)
+
+    def _one(self, node: Any, name: Any, meta: Any) -> Any:
+        if isinstance(name, WriterValue) and meta is None:
+            return name
+        if meta is None:
+            return None
+        return self.value_of(node, name.name if isinstance(name, WriterValue) else name, meta)
+
+
+def _source_location(node: Any) -> str:
+    trace = node.meta.get("stack_trace") if node.meta else None
+    return f"\n{trace}" if trace else ""
+
+
+def value_info(name: str, meta: Any, axes: Mapping[int, str] | None = None) -> Message:
+    """The type and shape of an input or output."""
+    if not hasattr(meta, "dtype"):
+        kind = {"bool": "bool", "float": "float32"}.get(type(meta).__name__, "int64")
+        about = Message("TypeOfTensor", elem_type=NUMBERS[kind], shape=Message("TensorShape"))
+        return Message("ValueInfo", name=name, type=Message("Type", tensor_type=about))
+    dims = []
+    for i, n in enumerate(meta.shape):
+        if axes and i in axes:
+            dims.append(Message("Dimension", dim_param=axes[i]))
+        elif is_fixed(n):
+            dims.append(Message("Dimension", dim_value=int(n)))
+        else:
+            dims.append(Message("Dimension", dim_param=dim_param(n)))
+    about = Message("TypeOfTensor", elem_type=NUMBERS[dtype_name(meta.dtype)], shape=Message("TensorShape", dim=dims))
+    return Message("ValueInfo", name=name, type=Message("Type", tensor_type=about))
+
+
+def dim_param(size: Any) -> str:
+    """What a size that is not fixed is called."""
+    node = getattr(size, "node", None)
+    return str(getattr(node, "expr", None) or getattr(size, "expr", None) or size)
+
+
+class ExportOptions(NamedTuple):
+    """How a model is to be written."""
+
+    version: int
+    input_names: list[str]
+    output_names: list[str]
+    axes: Mapping[str, Mapping[int, str]]
+    custom: Mapping[Any, Callable]
+    domains: Mapping[str, int]
+    weights: bool
+    weights_as_inputs: bool
+    name: str
+
+
+def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
+    """The model of a program."""
+    writer = OnnxGraphBuilder(wanted.version)
+    writer.domains.update(wanted.domains)
+    work = GraphTranslator(writer, wanted.custom)
+    env: dict[Any, Any] = {}
+    given = [node for node in program.graph.nodes if node.op == "placeholder"]
+    inputs, weights = [], []
+    names = dict(zip(program.inputs, wanted.input_names, strict=False))
+    for node in given:
+        if node.name in program.tensors:
+            wish, value, _ = program.tensors[node.name]
+            name = writer.name(wish)
+            array, dtype = as_array(value)
+            writer.initializers[name] = make_tensor(name, array, dtype)
+            weights.append((name, value))
+            env[node] = WriterValue(name, dtype, tuple(array.shape))
+        else:
+            name = writer.name(names.get(node.name, node.name))
+            meta = node.meta.get("val")
+            if hasattr(meta, "dtype") or meta is not None and not isinstance(meta, (int, float, bool, str)):
+                inputs.append(value_info(name, meta, wanted.axes.get(name)))
+                env[node] = work.value_of(node, name)
+            else:  # a number or None that the program was captured with
+                env[node] = meta
+    results = work.graph(program.graph.nodes, program.owner, env)
+    metas = _results_meta(program.graph)
+    outputs: list[Message] = []
+    flat = results if isinstance(results, list) else [results]
+    kept = [
+        (value, meta) for value, meta, own in zip(flat, metas, program.outputs, strict=True) if own and meta is not None
+    ]
+    known = {info.name for info in inputs} | set(writer.initializers)
+    for i, (value, meta) in enumerate(kept):
+        asked = wanted.output_names[i] if i < len(wanted.output_names) else None
+        name = _output(writer, value, asked, known | {info.name for info in outputs})
+        outputs.append(value_info(name, meta, wanted.axes.get(name)))
+    return _model(writer, inputs, outputs, weights, wanted)
+
+
+def _results_meta(graph: Any) -> list[Any]:
+    (last,) = (node for node in graph.nodes if node.op == "output")
+    found = last.args[0]
+    flat = found if isinstance(found, (list, tuple)) else [found]
+    return [item.meta.get("val") if hasattr(item, "meta") else item for item in flat]
+
+
+def _output(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
+    """The name under which a result leaves: of what comes in, or leaves twice, a copy."""
+    if not isinstance(value, WriterValue):
+        value = WriterValue(writer.put(value), "int64", ())
+        known = known | set(writer.initializers)
+    if wish is None and value.name not in known:
+        return value.name
+    name = wish or writer.name(f"{value.name}_out")
+    writer.taken.add(name)
+    writer.nodes.append(
+        Message("Node", input=[value.name], output=[name], op_type="Identity", name=f"node_{writer.name(name)}")
+    )
+    return name
+
+
+def _model(writer: OnnxGraphBuilder, inputs: list, outputs: list, weights: list, wanted: ExportOptions) -> Message:
+    nodes = needed_tensors(writer.nodes, {info.name for info in outputs})
+    read = {name for node in nodes for name in all_inputs(node)} | {info.name for info in outputs}
+    initializers = [m for name, m in writer.initializers.items() if name in read]
+    if not wanted.weights:
+        gone = {name for name, _ in weights}
+        initializers = [m for m in initializers if m.name not in gone]
+    if wanted.weights_as_inputs or not wanted.weights:
+        inputs = [*inputs, *(value_info(name, value) for name, value in weights if name in read)]
+    graph = Message("Graph", name=wanted.name, node=nodes, input=inputs, output=outputs, initializer=initializers)
+    used = {node.domain for node in nodes} | {""}
+    opsets = [
+        Message("OperatorSetId", domain=domain, version=version)
+        for domain, version in {**dict.fromkeys(sorted(used), 1), **writer.domains}.items()
+        if domain in used or domain in wanted.domains
+    ]
+    ir = next(format for version, format in _FORMATS if wanted.version >= version)
+    import torchlite
+
+    return Message(
+        "Model", ir_version=ir, producer_name="torchlite", producer_version=torchlite.__version__, graph=graph,
+        opset_import=opsets,
+    )  # fmt: skip
+
+
+def all_inputs(node: Message) -> Iterable[str]:
+    """What a node reads, its bodies included."""
+    yield from node.input
+    for item in node.attribute:
+        if item.g is not None:
+            for inner in item.g.node:
+                yield from all_inputs(inner)
+            yield from (info.name for info in item.g.output)
+
+
+def needed_tensors(nodes: list[Message], wanted: set[str]) -> list[Message]:
+    """The nodes that results stand on."""
+    kept, read = [], set(wanted)
+    for node in reversed(nodes):
+        if read & set(node.output):
+            kept.append(node)
+            read.update(all_inputs(node))
+    return kept[::-1]

@@ -1,0 +1,199 @@
+"""Ops that make one element of many, and sort."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .elementwise import to_float_type
+from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, translates
+
+
+def _dims(x: WriterValue, dim: Any) -> list[int]:
+    if dim is None or isinstance(dim, (list, tuple)) and not dim:
+        return list(range(x.ndim))
+    return [d % x.ndim for d in ([dim] if isinstance(dim, int) else dim)] if x.ndim else []
+
+
+def reduce_with(w: OnnxGraphBuilder, kind: str, x: Any, dims: list[int], keepdim: bool) -> str:
+    """A reduction over dimensions; over none it is the value itself."""
+    if not dims:
+        return w.op("Identity", x)
+    axes = w.constant(dims, "int64")
+    return w.op(kind, x, axes, keepdims=int(keepdim))
+
+
+@translates("aten.sum")
+def sum_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+    kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    return reduce_with(w, "ReduceSum", w.cast(x, kind), _dims(x, dim), keepdim)
+
+
+@translates("aten.mean")
+def mean(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+    value = w.cast(x, dtype_name(dtype)) if dtype is not None else to_float_type(w, x)
+    return reduce_with(w, "ReduceMean", value, _dims(x, dim), keepdim)
+
+
+@translates("aten.prod")
+def prod(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+    kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    return reduce_with(w, "ReduceProd", w.cast(x, kind), _dims(x, dim), keepdim)
+
+
+def _extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dims: list[int], keepdim: bool) -> str:
+    if x.dtype == "bool":
+        return w.cast(reduce_with(w, kind, w.cast(x, "int32"), dims, keepdim), "bool", "int32")
+    return reduce_with(w, kind, x, dims, keepdim)
+
+
+@translates("aten.amax", "aten.max.default")
+def amax(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
+    return _extreme(w, "ReduceMax", x, _dims(x, dim), keepdim)
+
+
+@translates("aten.amin", "aten.min.default")
+def amin(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
+    return _extreme(w, "ReduceMin", x, _dims(x, dim), keepdim)
+
+
+@translates("aten.any")
+def any_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
+    return w.cast(reduce_with(w, "ReduceMax", w.cast(w.cast(x, "bool"), "int32", "bool"), _dims(x, dim), keepdim), "bool",
+                  "int32")  # fmt: skip
+
+
+@translates("aten.all")
+def all_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
+    return w.cast(reduce_with(w, "ReduceMin", w.cast(w.cast(x, "bool"), "int32", "bool"), _dims(x, dim), keepdim), "bool",
+                  "int32")  # fmt: skip
+
+
+def _arg_extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None, keepdim: bool) -> str:
+    value = w.cast(x, "int32") if x.dtype == "bool" else x.name
+    if dim is None:
+        place = w.op(kind, w.reshape(value, [-1]), axis=0, keepdims=0)
+        return w.reshape(place, [1] * x.ndim) if keepdim else place
+    if not x.ndim:
+        return w.constant(0, "int64")
+    return w.op(kind, value, axis=dim % x.ndim, keepdims=int(keepdim))
+
+
+@translates("aten.argmax")
+def argmax(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False) -> str:
+    return _arg_extreme(w, "ArgMax", x, dim, keepdim)
+
+
+@translates("aten.argmin")
+def argmin(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False) -> str:
+    return _arg_extreme(w, "ArgMin", x, dim, keepdim)
+
+
+@translates("aten.max.dim")
+def max_dim(w: OnnxGraphBuilder, x: WriterValue, dim: int, keepdim: bool = False) -> list[str]:
+    return [_extreme(w, "ReduceMax", x, _dims(x, dim), keepdim), _arg_extreme(w, "ArgMax", x, dim, keepdim)]
+
+
+@translates("aten.min.dim")
+def min_dim(w: OnnxGraphBuilder, x: WriterValue, dim: int, keepdim: bool = False) -> list[str]:
+    return [_extreme(w, "ReduceMin", x, _dims(x, dim), keepdim), _arg_extreme(w, "ArgMin", x, dim, keepdim)]
+
+
+@translates("aten.logsumexp")
+def logsumexp(w: OnnxGraphBuilder, x: WriterValue, dim: Any, keepdim: bool = False) -> str:
+    return reduce_with(w, "ReduceLogSumExp", to_float_type(w, x), _dims(x, dim), keepdim)
+
+
+@translates("aten.linalg_vector_norm", "aten.norm")
+def norm(w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+    dims, value = _dims(x, dim), to_float_type(w, x)
+    kind = {1: "ReduceL1", 2: "ReduceL2", None: "ReduceL2"}.get(ord)
+    if kind:
+        return reduce_with(w, kind, value, dims, keepdim)
+    size = w.op("Abs", value)
+    if ord in (math.inf, -math.inf):
+        return reduce_with(w, "ReduceMax" if ord > 0 else "ReduceMin", size, dims, keepdim)
+    if ord == 0:
+        some = w.cast(w.op("Greater", size, w.constant(0, value.dtype)), value.dtype, "bool")
+        return reduce_with(w, "ReduceSum", some, dims, keepdim)
+    power = w.op("Pow", size, w.constant(ord, value.dtype))
+    return w.op("Pow", reduce_with(w, "ReduceSum", power, dims, keepdim), w.constant(1 / ord, value.dtype))
+
+
+def _var_or_std(w: OnnxGraphBuilder, x: WriterValue, dims: list[int], correction: Any, keepdim: bool) -> tuple[str, str]:
+    """A variance and the mean."""
+    value = to_float_type(w, x)
+    middle = reduce_with(w, "ReduceMean", value, dims, True)
+    apart = w.op("Sub", value, middle)
+    out = reduce_with(w, "ReduceMean", w.op("Mul", apart, apart), dims, keepdim)
+    by = 1 if correction is None else correction
+    if by:
+        count = w.cast(w.product([w.size(x, d) for d in dims]), value.dtype, "int64")
+        left = w.op("Max", w.op("Sub", count, w.constant(by, value.dtype)), w.constant(0, value.dtype))
+        out = w.op("Mul", out, w.op("Div", count, left))
+    return out, middle if keepdim or not dims else w.squeeze(middle, *dims)
+
+
+def _correction(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
+    """The dimensions, the correction and `keepdim` of a variance: `unbiased` may stand before or behind the dims."""
+    if rest and isinstance(rest[0], bool):
+        return None, int(rest[0]), False
+    dim = rest[0] if rest else None
+    if len(rest) > 1:
+        correction = int(rest[1])
+    return dim, correction, bool(rest[2]) if len(rest) > 2 else False
+
+
+@translates("aten.var")
+def var(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> str:
+    dim, by, keep = _correction(rest, correction)
+    return _var_or_std(w, x, _dims(x, dim), by, keepdim or keep)[0]
+
+
+@translates("aten.std")
+def std(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> str:
+    return w.op("Sqrt", var(w, x, *rest, correction=correction, keepdim=keepdim))
+
+
+@translates("aten.var_mean")
+def var_mean(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> list[str]:
+    dim, by, keep = _correction(rest, correction)
+    return list(_var_or_std(w, x, _dims(x, dim), by, keepdim or keep))
+
+
+@translates("aten.softmax", "aten._softmax", "aten._safe_softmax")
+def softmax(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
+    value = w.cast(x, dtype_name(dtype)) if dtype is not None and not isinstance(dtype, bool) else x
+    return w.op("Softmax", value, axis=dim % max(x.ndim, 1)) if x.ndim else w.constant(1, x.dtype)
+
+
+@translates("aten.log_softmax", "aten._log_softmax")
+def log_softmax(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
+    value = w.cast(x, dtype_name(dtype)) if dtype is not None and not isinstance(dtype, bool) else x
+    return w.op("LogSoftmax", value, axis=dim % max(x.ndim, 1)) if x.ndim else w.constant(0, x.dtype)
+
+
+@translates("aten.cumsum")
+def cumsum(w: OnnxGraphBuilder, x: WriterValue, dim: int, *, dtype: Any = None) -> str:
+    kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    return w.op("CumSum", w.cast(x, kind), w.constant(dim % max(x.ndim, 1), "int64"))
+
+
+@translates("aten.topk")
+def topk(w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[str]:
+    return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=int(sorted))
+
+
+@translates("aten.sort")
+def sort(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> list[str]:
+    flags = [v for v in rest if v is not None]
+    if rest and not isinstance(rest[0], bool) and rest[0] is not None:
+        dim, descending = rest[0], rest[1] if len(rest) > 1 else descending
+    elif flags and len(rest) > 1:
+        dim, descending = rest[1], rest[2] if len(rest) > 2 else descending
+    return topk(w, x, w.size(x, dim), dim, bool(descending))
+
+
+@translates("aten.argsort")
+def argsort(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+    return sort(w, x, *rest, **options)[1]

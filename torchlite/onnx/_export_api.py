@@ -1,0 +1,213 @@
+"""`torch.onnx.export`: a module as an ONNX model."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+from ._enums import OperatorExportTypes, TrainingMode
+from ._onnx_program import ONNXProgram
+from ._custom_symbolics import SYMBOLICS, to_export_rule
+from ._export.program_to_model import ExportedGraph, ExportOptions, translate
+from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
+
+FIRST, LAST, DEFAULT = 11, 25, 20
+
+
+class _State(threading.local):
+    depth = 0
+
+
+STATE = _State()
+
+
+def export(
+    model: Any, args: Any = (), f: Any = None, *, kwargs: dict[str, Any] | None = None, verbose: bool | None = None,
+    input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None,
+    opset_version: int | None = None, dynamo: bool = True, external_data: bool = True, dynamic_shapes: Any = None,
+    custom_translation_table: Mapping[Callable, Callable] | None = None, report: bool = False, optimize: bool = True,
+    verify: bool = False, profile: bool = False, dump_exported_program: bool = False, artifacts_dir: Any = ".",
+    export_params: bool = True, keep_initializers_as_inputs: bool = False,
+    dynamic_axes: Mapping[str, Any] | None = None, training: TrainingMode = TrainingMode.EVAL,
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX, do_constant_folding: bool = True,
+    custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: bool | Collection[type] = False, autograd_inlining: bool = True,
+) -> ONNXProgram | None:  # fmt: skip
+    """Write a module, or an exported program, as an ONNX model: an `ONNXProgram`.
+
+    The module is captured with `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and each of its ops is
+    written in ONNX's of `opset_version` (11 to 25; 20 unless it is said; an older one is written as 11, with a
+    warning). An LSTM or GRU is one node a layer and attention is written out; weights keep their names.
+
+    `f` is a path or a binary file to which the model is saved. With a path the weights go to a file beside it, named as
+    it is with `.data` behind, unless `external_data` is False; with `dynamo=False` they stay in the file up to 2 GB,
+    the module is in the mode of `training` meanwhile, and None is returned.
+    `dynamic_shapes` are those of `torch.export`; `dynamic_axes` says by an input's name which dimensions vary, and what
+    they are called. `custom_translation_table` has functions for ops, by the op: each is called with a graph, whose
+    `op("domain::Name", *inputs, attribute_i=1)` writes a node, and the op's arguments; so are the functions that
+    `register_custom_op_symbolic` was given. `verify` runs the model and compares.
+
+    `verbose`, `report`, `optimize`, `profile`, `dump_exported_program`, `artifacts_dir`, `operator_export_type`,
+    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are taken and mean nothing here.
+    OnnxExporterError (UnsupportedOperatorError for an op that ONNX has no words for) where it cannot be written.
+
+    >>> import io, torchlite as torch
+    >>> file = io.BytesIO()
+    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    >>> program = torch.onnx.export(net, (torch.ones(4, 3),), file)
+    >>> torch.onnx.load(file.getvalue())(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
+    """
+    version = _target_opset(opset_version)
+    if isinstance(args, Tensor):
+        args = (args,)
+    args, kwargs = tuple(args), dict(kwargs or {})
+    if args and isinstance(args[-1], dict) and not kwargs and not dynamo:
+        args, kwargs = args[:-1], args[-1]
+    STATE.depth += 1
+    try:
+        exported = _capture_program(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names, training, dynamo)
+        wanted = ExportOptions(
+            version, list(input_names or []), list(output_names or []), _dynamic_axis_names(dynamic_axes),
+            _custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
+            keep_initializers_as_inputs, "main_graph",
+        )  # fmt: skip
+        try:
+            message = translate(program_to_export(exported), wanted)
+        except WrittenViewError:
+            exported = exported.run_decompositions({})
+            message = translate(program_to_export(exported), wanted)
+    finally:
+        STATE.depth -= 1
+    program = ONNXProgram(message, exported)
+    if verify:
+        _verify(program, model, args, kwargs)
+    if f is not None:
+        path = isinstance(f, (str, os.PathLike))
+        program.save(f, external_data=path and external_data and dynamo or None)
+    return program if dynamo or f is None else None
+
+
+def _target_opset(asked: int | None) -> int:
+    if asked is None:
+        return DEFAULT
+    if asked > LAST:
+        raise ValueError(f"Unsupported ONNX opset version: {asked}; torchlite writes {FIRST} to {LAST}")
+    if asked < FIRST:
+        warnings.warn(
+            f"opset_version {asked} is older than what torchlite writes: the model has opset {FIRST}",
+            OnnxExporterWarning, stacklevel=3,
+        )  # fmt: skip
+    return max(asked, FIRST)
+
+
+def _capture_program(
+    model: Any, args: tuple, kwargs: dict, dynamic_shapes: Any, dynamic_axes: Any, input_names: Any,
+    training: TrainingMode, dynamo: bool,
+) -> Any:  # fmt: skip
+    """The exported program of a module: what is one is one already."""
+    if hasattr(model, "graph_signature"):
+        return model
+    if dynamic_shapes is None and dynamic_axes:
+        dynamic_shapes = _dynamic_shapes(model, args, kwargs, dynamic_axes, input_names)
+    before = [(m, m.training) for m in model.modules()] if isinstance(model, torch.nn.Module) else []
+    wrapped = model if before else _FunctionModule(model)
+    if not dynamo and before and training is not TrainingMode.PRESERVE:
+        model.train(training is TrainingMode.TRAINING)
+    try:
+        return torch.export.export(wrapped, args, kwargs or None, dynamic_shapes=dynamic_shapes, strict=False)
+    finally:
+        for module, mode in before:
+            module.training = mode
+
+
+class _FunctionModule(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
+    """Which dimensions vary, by the value's name and the dimension: what each is called."""
+    found = {}
+    for name, axes in (dynamic_axes or {}).items():
+        named = axes.items() if isinstance(axes, Mapping) else ((d, f"{name}_dynamic_axes_{d + 1}") for d in axes)
+        found[name] = {int(d): str(label) for d, label in named}
+    return found
+
+
+def _dynamic_shapes(model: Any, args: tuple, kwargs: dict, dynamic_axes: Mapping[str, Any], input_names: Any) -> Any:
+    """`dynamic_shapes` for inputs that are named: by `input_names`, or as the module's `forward` names them."""
+    import inspect
+
+    called = model.forward if isinstance(model, torch.nn.Module) else model
+    params = list(inspect.signature(called).parameters)
+    names = list(input_names or []) + params[len(input_names or []) :]
+    axes = _dynamic_axis_names(dynamic_axes)
+
+    def of(value: Any, name: str) -> Any:
+        if isinstance(value, Tensor):
+            dims = {d % max(value.ndim, 1): torch.export.Dim.AUTO for d in axes.get(name, ())}
+            return dims or None
+        return None
+
+    by_place = tuple(of(value, names[i] if i < len(names) else "") for i, value in enumerate(args))
+    by_name = {key: of(value, key) for key, value in kwargs.items()}
+    if not by_name:
+        return by_place
+    return {**dict(zip(params, by_place, strict=False)), **by_name}
+
+
+def _custom_rules(table: Mapping[Callable, Callable] | None, version: int) -> dict[Any, Callable]:
+    rules: dict[Any, Callable] = {}
+    for (name, since), function in sorted(SYMBOLICS.items(), key=lambda item: item[0][1]):
+        if since <= version:
+            rules[name] = to_export_rule(function)
+    for op, function in (table or {}).items():
+        rules[op] = to_export_rule(function[0] if isinstance(function, (list, tuple)) else function)
+    return rules
+
+
+def program_to_export(exported: Any) -> ExportedGraph:
+    """What is written of an exported program."""
+    signature = exported.graph_signature
+    tensors, inputs = {}, []
+    for spec in signature.input_specs:
+        kind = getattr(spec.kind, "name", str(spec.kind))
+        if kind == "USER_INPUT":
+            inputs.append(spec.arg.name)
+        elif kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
+            state, constants = exported.state_dict, exported.constants
+            value = state[spec.target] if spec.target in state else constants[spec.target]
+            tensors[spec.arg.name] = (spec.target, value, kind == "PARAMETER")
+        else:
+            raise OnnxExporterError(f"{spec.arg.name}: an input of the kind {kind}")
+    outputs = [getattr(spec.kind, "name", "") == "USER_OUTPUT" for spec in signature.output_specs]
+    return ExportedGraph(exported.graph_module.graph, exported.graph_module, tensors, inputs, outputs)
+
+
+def _verify(program: ONNXProgram, model: Any, args: tuple, kwargs: dict) -> None:
+    from torchlite.utils import _pytree as pytree
+
+    run = model.module() if hasattr(model, "graph_signature") else model
+    with torch.no_grad():
+        wanted = [value for value in pytree.tree_leaves(run(*args, **kwargs)) if isinstance(value, Tensor)]
+    for name, got, want in zip(
+        (info.name for info in program.model.graph.output), program(*args, **kwargs), wanted, strict=True
+    ):
+        if not torch.allclose(got.to(want.dtype), want, rtol=1e-4, atol=1e-5):
+            warnings.warn(
+                f"the output {name} of the model differs from the program's by up to {(got - want).abs().max().item()}",
+                OnnxExporterWarning, stacklevel=3,
+            )  # fmt: skip

@@ -1,0 +1,109 @@
+"""If, Loop and Scan: the bodies are modules. What a body reads of the graph around it are inputs behind its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .resource_limits import check_elements, check_objects, check_steps, count_elements
+from .op_registry import single_number, to_common_device, truth
+from .sequences import check_sequence_element
+
+
+def if_(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
+    """One of two bodies."""
+    return then_branch(*then_reads) if truth("If", condition) else else_branch(*else_reads)
+
+
+def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int) -> tuple:
+    """A body run until its condition is false, or as often as is said; what it gives each time is stacked."""
+    most = None if count is None else int(single_number(count))
+    going = True if condition is None else truth("Loop", condition)
+    state, step = list(carried), 0
+    found: list[list] = [[] for _ in range(scanned)]
+    while going and (most is None or step < most):
+        check_steps("Loop", 1)
+        results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
+        results = results if isinstance(results, tuple) else (results,)
+        going = truth("Loop", results[0])
+        state = list(results[1 : 1 + len(state)])
+        for kept, value in zip(found, results[1 + len(state) :], strict=True):
+            kept.append(value)
+        step += 1
+    return (*state, *(_stack_outputs(values, 0) for values in found))
+
+
+def _stack_outputs(values: list, axis: int) -> Tensor:
+    check_elements("the values of a loop's steps", count_elements(values))
+    return torch.stack(list(to_common_device(*values)), axis) if values else torch.zeros(0)
+
+
+def scan(
+    body: Any, state: tuple, inputs: tuple, reads: tuple, input_axes: list[int], input_directions: list[int],
+    output_axes: list[int], output_directions: list[int],
+) -> tuple:  # fmt: skip
+    """A body run over the slices of its inputs."""
+    length = inputs[0].shape[input_axes[0]]
+    now = list(state)
+    found: list[list] = [[] for _ in output_axes]
+    for step in range(length):
+        check_steps("Scan", 1)
+        slices = [
+            x.select(axis, length - 1 - step if backward else step)
+            for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
+        ]
+        results = body(*now, *slices, *reads)
+        results = results if isinstance(results, tuple) else (results,)
+        now = list(results[: len(now)])
+        for kept, value in zip(found, results[len(now) :], strict=True):
+            kept.append(value)
+    outputs = (
+        _stack_outputs(values[::-1] if backward else values, axis)
+        for values, axis, backward in zip(found, output_axes, output_directions, strict=True)
+    )
+    return (*now, *outputs)
+
+
+def scan_opset8(
+    body: Any, lengths: Any, state: tuple, inputs: tuple, reads: tuple, directions: list[int], outputs: int
+) -> tuple:
+    """Scan as it was in version 8: over dimension 1, for each of a batch by itself."""
+    batch = (inputs or state)[0].shape[0]
+    counts = [inputs[0].shape[1]] * batch if lengths is None else lengths.tolist()
+    rows = []
+    check_objects("Scan", batch * (len(state) + outputs))
+    for i in range(batch):
+        check_steps("Scan", 8)
+        parts = tuple(x[i].narrow(0, 0, counts[i]) for x in inputs)
+        row = scan(body, tuple(x[i] for x in state), parts, reads, [0] * len(parts), directions, [0] * outputs,
+                   [0] * outputs)  # fmt: skip
+        longest = inputs[0].shape[1]
+        rows.append([*row[: len(state)], *(_pad_length(x, longest) for x in row[len(state) :])])
+    return tuple(torch.stack(list(column)) for column in zip(*rows, strict=True))
+
+
+def _pad_length(x: Tensor, length: int) -> Tensor:
+    if x.shape[0] == length:
+        return x
+    return torch.cat([x, torch.zeros(length - x.shape[0], *x.shape[1:], dtype=x.dtype, device=x.device)])
+
+
+def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
+    """A body run over the elements of sequences."""
+    found: list[list] = [[] for _ in range(count)]
+    for i in range(len(values[0])):
+        check_steps("SequenceMap", 1)
+        results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
+        for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
+            kept.append(check_sequence_element("SequenceMap", value))
+    return tuple(found)
+
+
+def gradient(body: Any, values: tuple, reads: tuple) -> tuple:
+    """The derivatives of what a body gives by its first inputs."""
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in values]
+        out = body(*leaves, *reads)
+        return torch.autograd.grad(out, leaves, torch.ones_like(out), allow_unused=True)

@@ -1,0 +1,324 @@
+"""Regular expressions of RE2's syntax, matched in time that is linear in the text: no step is taken back."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from .resource_limits import check_steps
+
+_MOST_REPEATS = 1000  # as RE2 has it
+_MOST_STATES = 2_500
+_DEEPEST = 100
+_CACHE_SIZE = 50_000  # states in the sets whose next ones are kept
+_Test = Callable[[str], bool]
+
+
+def _in_ranges(*ranges: str) -> _Test:
+    """Whether a character is in ranges such as "az": a binary search."""
+    lows: list[str] = []
+    highs: list[str] = []
+    for low, high in sorted((r[0], r[1]) for r in ranges):
+        if highs and low <= highs[-1]:
+            highs[-1] = max(high, highs[-1])
+        else:
+            lows.append(low)
+            highs.append(high)
+
+    def test(c: str) -> bool:
+        at = bisect_right(lows, c) - 1
+        return at >= 0 and c <= highs[at]
+
+    return test
+
+
+_DIGIT, _WORD, _SPACE = _in_ranges("09"), _in_ranges("09", "AZ", "az", "__"), _in_ranges("\t\n", "\f\r", "  ")
+_CLASSES: dict[str, _Test] = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_POSIX: dict[str, _Test] = {
+    "alnum": _in_ranges("09", "AZ", "az"), "alpha": _in_ranges("AZ", "az"), "ascii": _in_ranges("\x00\x7f"),
+    "blank": _in_ranges("\t\t", "  "), "cntrl": _in_ranges("\x00\x1f", "\x7f\x7f"), "digit": _DIGIT,
+    "graph": _in_ranges("!~"), "lower": _in_ranges("az"), "print": _in_ranges(" ~"), "punct": _in_ranges("!/", ":@", "[`", "{~"),
+    "space": _in_ranges("\t\r", "  "), "upper": _in_ranges("AZ"), "word": _WORD, "xdigit": _in_ranges("09", "AF", "af"),
+}  # fmt: skip
+_PLAIN = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+
+
+def _negate(test: _Test) -> _Test:
+    return lambda c: not test(c)
+
+
+def _case_insensitive(test: _Test) -> _Test:
+    return lambda c: test(c) or test(c.lower()) or test(c.upper())
+
+
+class RE2Pattern:
+    """A pattern as a machine of states. ValueError for one that RE2 does not take, or that is too large."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.depth = text, 0, 0
+        self.flags = frozenset[str]()
+        # By state: a test of a character, "split" to two states, or an assertion such as "^"; and the next states.
+        self.states: list[tuple[Any, tuple[int, ...]]] = []
+        self.tree = self._alternatives()
+        if self.at < len(text):
+            raise self._wrong("a ) has no (")
+        self.end = self._state("end")
+        self.begin = self._built(self.tree, self.end)
+        self.known: dict[tuple, frozenset[int]] = {}
+        self.held = 0
+
+    # The text as a tree: ("char", test), ("at", assertion), ("all", parts), ("any", parts), ("times", part, a, b).
+
+    def _wrong(self, why: str) -> ValueError:
+        return ValueError(f"RegexFullMatch: the pattern {self.text[:100]!r}: {why}")
+
+    def _peek(self, count: int = 1) -> str:
+        return self.text[self.at : self.at + count]
+
+    def _take(self, text: str) -> bool:
+        found = self.text.startswith(text, self.at)
+        self.at += len(text) if found else 0
+        return found
+
+    def _next(self) -> str:
+        if self.at >= len(self.text):
+            raise self._wrong("it ends too soon")
+        self.at += 1
+        return self.text[self.at - 1]
+
+    def _alternatives(self) -> tuple:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self._wrong(f"groups inside more than {_DEEPEST} others")
+        kept, parts = self.flags, [self._sequence()]
+        while self._take("|"):
+            parts.append(self._sequence())
+        self.flags, self.depth = kept, self.depth - 1
+        return ("any", parts)
+
+    def _sequence(self) -> tuple:
+        parts: list[tuple] = []
+        while self.at < len(self.text) and self._peek() not in "|)":
+            if self._take(r"\Q"):
+                end = self.text.find(r"\E", self.at)
+                end = len(self.text) if end < 0 else end
+                parts += [self._char(c) for c in self.text[self.at : end]]
+                self.at = end
+                self._take(r"\E")
+                continue
+            parts.append(self._repeated(self._atom()))
+        return ("all", parts)
+
+    def _repeated(self, part: tuple) -> tuple:
+        again = False
+        while True:
+            found = re.compile(r"[*+?]|\{(\d{1,9})(,?)(\d{0,9})\}").match(self.text, self.at)
+            if found is None:
+                return part
+            if again:
+                raise self._wrong("a repeat of a repeat")
+            self.at, again = found.end(), True
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(found[0], (0, 0))
+            if found[1]:
+                least = int(found[1])
+                most = int(found[3]) if found[3] else None if found[2] else least
+                if max(least, most or 0) > _MOST_REPEATS or most is not None and most < least:
+                    raise self._wrong(f"the repeat {found[0]}")
+            self._take("?")  # which of the ways to match comes first does not matter
+            part = ("times", part, least, most)
+
+    def _atom(self) -> tuple:
+        c = self._next()
+        if c == "(":
+            return self._group()
+        if c == "[":
+            return ("char", self._class())
+        if c == ".":
+            return ("char", (lambda c: True) if "s" in self.flags else (lambda c: c != "\n"))
+        if c in "^$":
+            return (
+                "at",
+                {"^": "line begin", "$": "line end"}[c] if "m" in self.flags else {"^": "begin", "$": "end"}[c],
+            )
+        if c in "*+?":
+            raise self._wrong(f"nothing that {c} repeats")
+        if c == "\\":
+            return self._escape()
+        return self._char(c)
+
+    def _char(self, c: str) -> tuple:
+        test: _Test = lambda other: other == c
+        return ("char", _case_insensitive(test) if "i" in self.flags else test)
+
+    def _group(self) -> tuple:
+        kept = self.flags
+        if self._take("?"):
+            found = re.compile(r"P?<\w+>").match(self.text, self.at)
+            flags = re.compile(r"([imsU]*)(?:-([imsU]+))?([:)])").match(self.text, self.at)
+            if found is not None:
+                self.at = found.end()
+            elif flags is not None:
+                self.at = flags.end()
+                self.flags = frozenset((self.flags | set(flags[1])) - set(flags[2] or ""))
+                if flags[3] == ")":  # for the rest of the group around it
+                    return ("all", [])
+            else:
+                raise self._wrong(f"the group (?{self._peek()}")
+        part = self._alternatives()
+        if not self._take(")"):
+            raise self._wrong("a ( has no )")
+        self.flags = kept
+        return part
+
+    def _escape(self) -> tuple:
+        c = self._peek()
+        place = {"A": "begin", "z": "end", "b": "word", "B": "no word"}.get(c)
+        if place is not None:
+            self.at += 1
+            return ("at", place)
+        test = self._escaped()
+        return self._char(test) if isinstance(test, str) else ("char", test)
+
+    def _escaped(self) -> str | _Test:
+        """What stands behind a backslash: a character, or a test of one."""
+        c = self._next()
+        if c.lower() in _CLASSES:
+            return _CLASSES[c] if c in _CLASSES else _negate(_CLASSES[c.lower()])
+        if c in "pP":
+            name = self._next()
+            if name == "{":
+                end = self.text.find("}", self.at)
+                if end < 0:
+                    raise self._wrong("a class \\p{ has no }")
+                name, self.at = self.text[self.at : end], end + 1
+            negated, name = (c == "P") != name.startswith("^"), name.removeprefix("^")
+            if end_of := re.fullmatch(r"[CLMNPSZ][a-z]?", name):
+                kind = end_of[0]
+                test: _Test = lambda c: unicodedata.category(c).startswith(kind)
+                return _negate(test) if negated else test
+            raise self._wrong(f"there is no class {name[:50]!r}")
+        if c in _PLAIN:
+            return _PLAIN[c]
+        number = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|0[0-7]{0,2}|[1-7][0-7]{2}").match(
+            self.text, self.at - 1)  # fmt: skip
+        if number is not None:
+            self.at = number.end()
+            digits = number[1] or number[2]
+            code = int(digits, 16) if digits else int(number[0], 8)
+            if code <= 0x10FFFF:
+                return chr(code)
+        if c.isalnum():
+            raise self._wrong(f"the escape \\{c}")
+        return c
+
+    def _class(self) -> _Test:
+        negated, first = self._take("^"), True
+        ranges: set[str] = set()
+        tests: dict[str, _Test] = {}  # by their texts: each once
+        while first or self._peek() != "]":
+            first = False
+            posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.text, self.at)
+            if posix is not None:
+                if posix[2] not in _POSIX:
+                    raise self._wrong(f"there is no class {posix[0][:50]}")
+                self.at = posix.end()
+                tests[posix[0]] = _negate(_POSIX[posix[2]]) if posix[1] else _POSIX[posix[2]]
+                continue
+            begin = self.at
+            low = self._one()
+            if not isinstance(low, str):
+                tests[self.text[begin : self.at]] = low
+                continue
+            high: Any = low
+            if self._peek() == "-" and self._peek(2) != "-]":
+                self.at += 1
+                high = self._one()
+                if not isinstance(high, str) or high < low:
+                    raise self._wrong("a range of a class")
+            ranges.add(low + high)
+        self.at += 1
+        parts = [_in_ranges(*ranges), *tests.values()]
+
+        def test(c: str) -> bool:
+            return any(one(c) for one in parts)
+
+        whole = _case_insensitive(test) if "i" in self.flags else test
+        return _negate(whole) if negated else whole
+
+    def _one(self) -> str | _Test:
+        c = self._next()
+        return self._escaped() if c == "\\" else c
+
+    # The tree as states, made from behind.
+
+    def _state(self, kind: Any, *nexts: int) -> int:
+        if len(self.states) >= _MOST_STATES:
+            raise self._wrong(f"more than {_MOST_STATES} states")
+        self.states.append((kind, nexts))
+        return len(self.states) - 1
+
+    def _built(self, part: tuple, then: int) -> int:
+        kind, what = part[:2]
+        if kind in ("char", "at"):
+            return self._state(what, then)
+        if kind == "all":
+            for inner in reversed(what):
+                then = self._built(inner, then)
+            return then
+        if kind == "any":
+            return self._state("split", *[self._built(inner, then) for inner in what])
+        least, most = part[2:]
+        if most is None:
+            again = self._state("split")
+            self.states[again] = ("split", (self._built(what, again), then))
+            then = again
+        else:
+            after = then
+            for _ in range(most - least):
+                then = self._state("split", self._built(what, then), after)
+        for _ in range(least):
+            then = self._built(what, then)
+        return then
+
+    # Matching: the set of states that the text so far leads to.
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        check_steps("RegexFullMatch", 1 + len(text) // 8)
+        before, now = "", frozenset([self.begin])
+        for c in text:
+            key = (now, before and _WORD(before), before == "\n", not before, c)
+            then = self.known.get(key)
+            if then is None:
+                check_steps("RegexFullMatch", 1 + len(now) // 2)
+                reached = self._reached(now, before, c)
+                then = frozenset(n for s in reached if callable(self.states[s][0]) and self.states[s][0](c)
+                                 for n in self.states[s][1])  # fmt: skip
+                self.held += len(now) + len(then)
+                if self.held > _CACHE_SIZE:
+                    self.known.clear()
+                    self.held = 0
+                self.known[key] = then
+            if not then:
+                return False
+            before, now = c, then
+        return self.end in self._reached(now, before, "")
+
+    def _reached(self, begin: frozenset[int], before: str, after: str) -> set[int]:
+        """The states that need no character to be reached, between two characters ("" for the text's ends)."""
+        found, waiting = set(begin), list(begin)
+        word = bool(before and _WORD(before)) != bool(after and _WORD(after))
+        holds = {
+            "split": True, "begin": not before, "end": not after, "line begin": before in ("", "\n"),
+            "line end": after in ("", "\n"), "word": word, "no word": not word,
+        }  # fmt: skip
+        while waiting:
+            kind, nexts = self.states[waiting.pop()]
+            if not callable(kind) and holds[kind]:
+                new = [n for n in nexts if n not in found]
+                found.update(new)
+                waiting += new
+        return found

@@ -1,0 +1,89 @@
+"""Ops that make one element of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .resource_limits import check_work
+from .op_registry import Ints, ints, op, normalize_dims
+
+
+def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
+    """The dimensions to reduce, None for nothing to do."""
+    given = ints(axes)
+    if not given:
+        return None if noop else list(range(x.ndim))
+    return normalize_dims(given, x.ndim)
+
+
+def _register_reduction(name: str, function: Any, before: Any = None, after: Any = None) -> None:
+    def run(x: Tensor, axes: Ints = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
+        dims = _dims(x, axes, noop_with_empty_axes)
+        check_work(name, x.numel())
+        values = x if before is None else before(x)
+        if dims is None:
+            out = values
+        else:
+            out = function(values, dims, bool(keepdims)) if dims else values
+        return (out if after is None else after(out)).to(x.dtype)
+
+    run.__name__ = run.__qualname__ = name
+    run.__module__ = __name__
+    globals()[name] = op(name)(run)
+
+
+def _sum(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return torch.sum(x, dims, keep)
+
+
+def _product(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    for d in sorted(dims, reverse=True):
+        x = torch.prod(x, d, keep)
+    return x
+
+
+def _mean(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    if x.is_floating_point():
+        return torch.mean(x, dims, keep)
+    return torch.mean(x.to(torch.float64), dims, keep)
+
+
+def _min(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return _min_max(torch.amin, torch.iinfo, "max", x, dims, keep)
+
+
+def _max(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return _min_max(torch.amax, torch.iinfo, "min", x, dims, keep)
+
+
+def _min_max(function: Any, info: Any, end: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    if x.numel():
+        return function(x, dims, keep)
+    # Of nothing it is what every element would beat.
+    start = (float("inf") if end == "max" else float("-inf")) if x.is_floating_point() else (
+        end == "max" if x.dtype is torch.bool else getattr(info(x.dtype), end))  # fmt: skip
+    sizes = [1 if d in dims else n for d, n in enumerate(x.shape) if keep or d not in dims]
+    return torch.full(sizes, start, dtype=x.dtype, device=x.device)
+
+
+def _log_sum(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return torch.logsumexp(x if x.is_floating_point() else x.to(torch.float64), dims, keep)
+
+
+def _to_wide(x: Tensor) -> Tensor:
+    return x if x.is_floating_point() else x.to(torch.float64)
+
+
+_register_reduction("ReduceSum", _sum)
+_register_reduction("ReduceProd", _product)
+_register_reduction("ReduceMean", _mean)
+_register_reduction("ReduceMin", _min)
+_register_reduction("ReduceMax", _max)
+_register_reduction("ReduceL1", _sum, before=torch.abs)
+_register_reduction("ReduceL2", _sum, before=lambda x: _to_wide(x) * _to_wide(x), after=torch.sqrt)
+_register_reduction("ReduceSumSquare", _sum, before=torch.square)
+_register_reduction("ReduceLogSum", _sum, before=_to_wide, after=torch.log)
+_register_reduction("ReduceLogSumExp", _log_sum)

@@ -1,0 +1,166 @@
+"""`torch.onnx.load`: a file as a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._serialization.files import checked, opened
+from . import _import
+from ._graph_to_fx import SPECIAL, ModelBuilder, GraphBuilder, input_node, missing_op_error, opset_versions
+from ._import.op_registry import Op
+from ._import.casts import on_device_of, to_plain
+from ._protobuf import Message, parse
+from ._tensor_data import TensorData
+from ._element_types import NAMES, NARROW
+from .errors import OnnxFileError
+
+
+def read_model(f: Any) -> tuple[Message, int, str | None]:
+    """The model that a path, bytes or binary file holds, the bytes of the file, and the folder that it is in."""
+    if isinstance(f, (bytes, bytearray, memoryview)):
+        return parse(f), memoryview(f).nbytes, None
+    if isinstance(f, (str, os.PathLike)):
+        with opened(f) as stream:
+            data = stream.read()
+        return parse(data), len(data), os.path.dirname(os.path.abspath(os.fspath(f)))
+    data = checked(f).read()
+    if not isinstance(data, (bytes, bytearray)):
+        raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
+    return parse(data), len(data), _folder_of(f)
+
+
+def _folder_of(stream: Any) -> str | None:
+    """The folder that an open file lies in. The name of an archive's member is a text of the archive and no path."""
+    name = getattr(stream, "name", None)
+    try:
+        if isinstance(name, str) and os.path.samestat(os.fstat(stream.fileno()), os.stat(name)):
+            return os.path.dirname(os.path.abspath(name))
+    except (AttributeError, OSError, ValueError):  # it has no descriptor, or the path leads elsewhere by now
+        return None
+    return None
+
+
+def load(
+    f: Any, *, parameters: Callable[[str], bool] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
+) -> Any:  # fmt: skip
+    """A module that runs an ONNX model, with its weights as parameters: a `torch.fx.GraphModule`.
+
+    `f` is a path, the bytes, or a binary file. Tensors of floating-point numbers with a dimension are parameters under
+    their names in the file, and train; statistics of batch norms, numbers of quantised ops and all else are buffers.
+    `parameters` says, by a tensor's name, whether it is to be a parameter. `custom_ops` has functions for ops that
+    torchlite does not have, by domain and name: each is called with the inputs in order and the attributes as keywords.
+
+    The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
+    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
+    and sizes, the versions of the ops, and who made the file.
+
+    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**20, 8
+    for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
+    All results of a call may have 256 times as many, and its loops may run a cheap node for every sixth. Functions of
+    the file may make a node for every 64. What asks for more raises OnnxFileError with the op and the number.
+
+    OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
+
+    >>> import torchlite as torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    >>> program = torch.onnx.export(net, (torch.ones(1, 3),))
+    >>> module = torch.onnx.load(program.to_bytes())
+    >>> module(torch.ones(1, 3)).shape
+    torch.Size([1, 2])
+    >>> [name for name, _ in module.named_parameters()]
+    ['0.weight', '0.bias']
+    """
+    model, size, folder = read_model(f)
+    return build_module(model, size, folder, parameters, custom_ops, max_elements)
+
+
+def build_module(
+    model: Message, size: int, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
+) -> Any:  # fmt: skip
+    """The module of a model that was parsed from a file of `size` bytes."""
+    _import.register_all()
+    graph = model.graph
+    if graph is None:
+        raise OnnxFileError("no ONNX model: there is no graph")
+    if model.ir_version > 100 or not model.opset_import:
+        raise OnnxFileError("no ONNX model: it says no version of its ops")
+    custom = {key: Op(1, function, (), None, {}, True, False) for key, function in (custom_ops or {}).items()}
+    shared = ModelBuilder(model, size, TensorData(folder), custom, parameters, int(max_elements or 0))
+    _check_ops(model, custom)
+    scope = GraphBuilder(shared, shared.versions)
+    scope.initializers(graph)
+    given = [item for item in graph.input if item.name not in scope.values]
+    first = None
+    for item in given:
+        node = input_node(scope, item, f"the input {item.name[:100]!r}")
+        first = node if first is None and node not in scope.host else first
+        scope.add(item.name, node, "the inputs")
+    scope.nodes(graph.node)
+    results = []
+    for item in graph.output:
+        node = scope.tensor(scope.value(item.name, "the outputs"))
+        if first is not None and node in scope.host:
+            node = scope.call(on_device_of, node, first)
+        results.append(scope.call(to_plain, node) if _is_narrow(item.type) else node)
+    scope.graph.output(results[0] if len(results) == 1 else tuple(results))
+    module = scope.module(graph.name or "Model")
+    module.meta["onnx"] = {
+        "inputs": [item.name for item in given],
+        "outputs": [item.name for item in graph.output],
+        "types": {item.name: _tensor_type(item.type) for item in (*given, *graph.output)},
+        "opsets": dict(shared.versions),
+        "ir_version": model.ir_version,
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "metadata": {entry.key: entry.value for entry in model.metadata_props},
+    }
+    module.max_elements = None if max_elements is None else int(max_elements)
+    module.file_elements = (size + sum(shared.elements.named.values())) // 4
+    return module.eval()
+
+
+def _tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
+    """The type of elements and the sizes that the file says of a tensor, a size that varies as its name or "?"; None of
+    what is no tensor.
+    """
+    if about is None or not about.has("tensor_type") or not 0 < about.tensor_type.elem_type < len(NAMES):
+        return None
+    shape = about.tensor_type.shape
+    sizes = None if shape is None else tuple(d.dim_value if d.dim_value > 0 else d.dim_param or "?" for d in shape.dim)
+    return NAMES[about.tensor_type.elem_type], sizes
+
+
+def _is_narrow(type: Message | None) -> bool:
+    while type is not None and not type.has("tensor_type"):
+        inner = type.sequence_type or type.optional_type
+        type = None if inner is None else inner.elem_type
+    return (
+        type is not None and 0 < type.tensor_type.elem_type < len(NAMES) and NAMES[type.tensor_type.elem_type] in NARROW
+    )
+
+
+def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
+    """OnnxFileError that names every op which is not there."""
+    own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
+    asked: dict[tuple[str, str, int], None] = {}
+
+    def look(nodes: list[Message], opsets: dict[str, int]) -> None:
+        for node in nodes:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            key = (domain, node.op_type)
+            if key not in own and key not in custom and key not in SPECIAL:
+                asked[(*key, opsets.get(domain, 0))] = None
+            for item in node.attribute:
+                for graph in (*([item.g] if item.g is not None else []), *item.graphs):
+                    look(graph.node, opsets)
+
+    look(model.graph.node, opset_versions(model.opset_import))
+    for function in model.functions:
+        look(function.node, opset_versions(function.opset_import))
+    gone = [missing_op_error(*key) for key in asked if key[2] and _import.find_op(*key) is None]
+    if gone:
+        rest = f", and {len(gone) - 10} others" if len(gone) > 10 else ""
+        raise OnnxFileError("; ".join(text[:200] for text in gone[:10]) + rest)

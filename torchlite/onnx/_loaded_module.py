@@ -1,0 +1,228 @@
+"""The module that a file becomes: a `GraphModule` that pickles as its graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from typing import Any
+
+import torchlite as torch
+from torchlite.fx import Graph, GraphModule, Interpreter, Node
+from torchlite.fx._codegen import CodeGen, _last_uses, _SourceLine
+from torchlite.fx.node import map_aggregate
+from torchlite.nn import Module
+from torchlite.nn import functional as F
+
+from ._import.elementwise import CHECKED, DIRECT, PLAIN
+from ._import.resource_limits import RUN, RunLimits, element_budget, count_elements, value_counter
+from .errors import OnnxFileError
+
+_GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
+_VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
+# Functions whose results have memory of their own, and among them those that give as many bytes as they take.
+_FRESH_RESULT_FUNCTIONS = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
+_SAME_SIZE_FUNCTIONS = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
+
+
+class _NodeReference:
+    """A node in a pickle: which of the graph's it is."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class CountingCode(CodeGen):
+    """Writes a graph as Python that counts each value that a node makes. A value that is as large as one that is freed
+    there counts where gradients are recorded, for these keep both. Graphs that are not `compiled` are interpreted.
+    """
+
+    def __init__(self, compiled: bool = True) -> None:
+        super().__init__()
+        self.compiled = compiled
+
+    def _body(self, nodes: list[Node], writer: Any) -> list[str]:
+        body: list[Any] = super()._body(nodes, writer)
+        ends, names = _last_uses(nodes), [writer.namespace.create_name(n, None) for n in ("hold", "replace")]
+        for at, line in enumerate(body):
+            node = None if line.node is None else nodes[line.node]
+            if node is None or not _has_own_memory(node) or not line.startswith(f"{node!r} "):
+                continue
+            statement, _, freed = line.rstrip("\n").rpartition(";  ")
+            if not freed.endswith(" = None"):
+                statement, freed = line.rstrip("\n"), ""
+            count = f"{names[_can_reuse_input(node, ends)]}({node!r})"
+            parts = [statement, freed, count] if node.users else [statement, count, freed]
+            body[at] = _SourceLine.of(";  ".join(filter(None, parts[:2])) + f"\n{parts[2]}\n", line.node)
+        return [_SourceLine.of(f"{', '.join(names)} = {writer.add_global('holder', value_counter)}()\n", None), *body]
+
+
+class _CountingInterpreter(Interpreter):
+    """Runs a graph node by node, and counts each value as the code of `CountingCode` does."""
+
+    def __init__(self, module: GraphModule, ends: dict[Node, list[Node]]) -> None:
+        self.module, self.graph, self.env, self.ends = module, module._graph, {}, ends
+        self.garbage_collect_values, self.extra_traceback, self.user_to_last_uses = False, False, {}
+        self.counts = value_counter()
+
+    def run_node(self, n: Node) -> Any:
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        value = getattr(self, n.op)(n.target, args, kwargs)
+        del args, kwargs
+        for done in self.ends.get(n, ()):
+            del self.env[done]
+        if _has_own_memory(n):
+            self.counts[_can_reuse_input(n, self.ends)](value)
+        return value if n.users or n.op == "output" else None
+
+
+def _interpreted(graph: Graph) -> Any:
+    """A `forward` that interprets the module's graph."""
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    kind, own = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    takes = inspect.Signature([inspect.Parameter(str(node.target), kind) for node in inputs])
+    ends = _last_uses(list(graph.nodes))
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _CountingInterpreter(self, ends).run(*takes.bind(*args, **kwargs).args)
+
+    forward.__signature__ = takes.replace(parameters=[own, *takes.parameters.values()])  # type: ignore[attr-defined]
+    return forward
+
+
+def _counted(run: Any) -> Any:
+    """A `forward` that counts what it makes. A body counts with the call around it."""
+
+    @functools.wraps(run)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.file_elements is None:
+            return run(self, *args, **kwargs)
+        before = RUN.limits
+        RUN.limits = self._limits((*args, *kwargs.values()))
+        try:
+            return run(self, *args, **kwargs)
+        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:  # which no input's shape explains
+            raise OnnxFileError(f"the model asks an op for what it has not: {error}") from error
+        finally:
+            RUN.limits = before
+
+    return forward
+
+
+def _has_own_memory(node: Node) -> bool:
+    """Whether a node's value has memory of its own."""
+    return node.op == "call_function" and node.target not in _VIEW_FUNCTIONS
+
+
+def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
+    """Whether a node's value is as large as its only input, which is freed there."""
+    if node.target not in _SAME_SIZE_FUNCTIONS:
+        return False
+    sources = node.all_input_nodes
+    return len(sources) == 1 and sources[0].target in _FRESH_RESULT_FUNCTIONS and sources[0] in ends.get(node, ())
+
+
+class LoadedModule(GraphModule):
+    """A graph of ONNX's ops.
+
+    Its pickle holds the nodes, for they cannot be had by tracing: the inputs' check refuses a Proxy, and constants of
+    the host are calls without inputs.
+
+    A call counts what its values hold: `max_elements` is how many elements they may have at once, or None for what
+    the file's elements and the inputs' pay for. `file_elements` has the former, None for a body of control flow, which
+    counts with the call around it.
+    """
+
+    max_elements: int | None = None
+    file_elements: int | None = None
+
+    def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
+        if not isinstance(graph._codegen, CountingCode):
+            graph.set_codegen(CountingCode())
+        super().__init__(root, graph, class_name)
+
+    def recompile(self) -> Any:
+        """Write and compile the code anew, unless the graph is interpreted."""
+        code = None
+        if self._is_compiled():
+            code = super().recompile()
+        else:
+            type(self).forward = _interpreted(self._graph)
+        type(self).forward = _counted(type(self).forward)
+        return code
+
+    def _is_compiled(self) -> bool:
+        return getattr(self._graph._codegen, "compiled", True)
+
+    @property
+    def code(self) -> str:
+        """The Python code of `forward`."""
+        return super().code if self._is_compiled() else self._graph.python_code("self").src
+
+    def _limits(self, given: tuple) -> RunLimits:
+        def kept() -> list[Any]:
+            return [*_arrays_in(given), *self.parameters(), *self.buffers()]
+
+        if self.max_elements is not None:
+            return RunLimits(self.max_elements, 0, kept)
+        file, inputs = self.file_elements or 0, sum(map(count_elements, given))
+        most = element_budget(file, inputs)
+        return RunLimits(most, most // 2, kept)
+
+    def __deepcopy__(self, memo: Any) -> GraphModule:
+        return self._bounded(super().__deepcopy__(memo))
+
+    def __copy__(self) -> GraphModule:
+        made = LoadedModule(self, self.graph, type(self).__name__)
+        made.meta = self.meta
+        return self._bounded(made)
+
+    def _bounded(self, made: Any) -> Any:
+        made.max_elements, made.file_elements = self.max_elements, self.file_elements
+        return made
+
+    def __reduce__(self) -> Any:
+        numbers = {node: number for number, node in enumerate(self.graph.nodes)}
+
+        def placed(value: Any) -> Any:
+            return _NodeReference(numbers[value]) if isinstance(value, Node) else value
+
+        nodes = [
+            (node.op, node.target, map_aggregate(node.args, placed), map_aggregate(node.kwargs, placed), node.name)
+            for node in numbers
+        ]
+        body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
+        return _rebuild_module, (type(self).__name__, body, nodes, self._is_compiled())
+
+
+def _arrays_in(values: Any) -> list[Any]:
+    """The tensors and arrays in inputs."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found += _arrays_in(value)
+        elif hasattr(value, "shape"):
+            found.append(value)
+    return found
+
+
+def _rebuild_module(name: str, body: dict[str, Any], nodes: list[tuple], compiled: bool = True) -> LoadedModule:
+    """The module of a pickle."""
+    graph = Graph()
+    graph.set_codegen(CountingCode(compiled))
+    made: list[Node] = []
+
+    def node(value: Any) -> Any:
+        return made[value.number] if isinstance(value, _NodeReference) else value
+
+    for op, target, args, kwargs, called in nodes:
+        made.append(graph.create_node(op, target, map_aggregate(args, node), map_aggregate(kwargs, node), called))
+    root = Module()
+    root.__dict__.update(body)
+    module = LoadedModule(root, graph, name)
+    for key, value in body.items():
+        if not hasattr(module, key):
+            setattr(module, key, value)
+    module.max_elements, module.file_elements = body.get("max_elements"), body.get("file_elements")
+    module.meta.update(body.get("meta", {}))
+    return module

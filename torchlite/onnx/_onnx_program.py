@@ -1,0 +1,187 @@
+"""`ONNXProgram`: a model that was written, to be saved and run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+from torchlite._serialization.files import replacing
+from torchlite.utils import _pytree as pytree
+
+from ._protobuf import Message, encode
+from .errors import OnnxExporterError
+
+_LARGEST = (1 << 31) - (1 << 24)  # bytes of one message, which protobuf bounds at 2 GB
+_SMALL = 1024  # bytes up to which a tensor stays in the model's file
+_ALIGNED = 64
+
+
+class ONNXProgram:
+    """An ONNX model, and the exported program that it was made of.
+
+    >>> import torchlite as torch
+    >>> program = torch.onnx.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+    >>> program(torch.ones(4, 3))[0].shape
+    torch.Size([4, 2])
+    >>> program
+    ONNXProgram(inputs: input; outputs: linear_gemm; 1 nodes, opset 20)
+    """
+
+    def __init__(self, model: Message, exported_program: Any = None) -> None:
+        self._model, self.exported_program = model, exported_program
+        self._run: Any = None
+
+    def __repr__(self) -> str:
+        graph = self._model.graph
+        inputs, outputs = (", ".join(info.name for info in part) for part in (graph.input, graph.output))
+        return (
+            f"ONNXProgram(inputs: {inputs}; outputs: {outputs}; {len(graph.node)} nodes, opset "
+            f"{next(entry.version for entry in self._model.opset_import if not entry.domain)})"
+        )
+
+    @property
+    def model(self) -> Message:
+        """The model as a message: its fields are those of ONNX's ModelProto."""
+        return self._model
+
+    @property
+    def model_proto(self) -> Any:
+        """The model as the package onnx has it, which must be installed."""
+        try:
+            import onnx
+        except ImportError:
+            raise ImportError("ONNXProgram.model_proto needs the package onnx: pip install onnx") from None
+        return onnx.load_model_from_string(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The model as a file has it. OnnxExporterError for one of more than 2 GB, whose weights need a file."""
+        if _size(self._model) > _LARGEST:
+            raise OnnxExporterError("the model has more than 2 GB: save it with external_data=True")
+        return b"".join(encode(self._model))
+
+    def save(
+        self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None,
+    ) -> None:  # fmt: skip
+        """Write the model to a path or a binary file. With `external_data`, which is so above 2 GB in any case, larger
+        tensors go to a file beside it, named as it is with `.data` behind.
+        """
+        model = self._model
+        if not include_initializers:
+            model = _replace_graph_fields(model, initializer=[])
+        if keep_initializers_as_inputs:
+            have = {info.name for info in model.graph.input}
+            rest = [_describe_tensor(t) for t in model.graph.initializer if t.name not in have]
+            model = _replace_graph_fields(model, input=[*model.graph.input, *rest])
+        if not isinstance(destination, (str, os.PathLike)):
+            destination.write(ONNXProgram(model).to_bytes())
+            return
+        path = os.fspath(destination)
+        if external_data or _size(model) > _LARGEST:
+            model = _with_external_data(model, path)
+        with replacing(path, plain=True) as stream:
+            for piece in encode(model):
+                stream.write(piece)
+
+    def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Put other tensors in the place of the model's, by their names."""
+        from ._export.program_to_model import as_array
+        from ._export.graph_builder import make_tensor
+
+        new = []
+        for old in self._model.graph.initializer:
+            if old.name in state_dict:
+                array, dtype = as_array(state_dict[old.name])
+                replaced = make_tensor(old.name, array, dtype)
+                if list(array.shape) != list(old.dims) or replaced.data_type != old.data_type:
+                    raise ValueError(f"{old.name}: a tensor of shape {list(array.shape)} in the place of {old.dims}")
+                old = replaced
+            new.append(old)
+        self._model = _replace_graph_fields(self._model, initializer=new)
+        self._run = None
+
+    def optimize(self) -> None:
+        """Nothing: what nobody reads is left out when the model is written."""
+
+    def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
+        """Make what runs the model: onnxruntime's session, or with `initializer` what it returns."""
+        if initializer is None:
+            import onnxruntime
+
+            self._run = onnxruntime.InferenceSession(self.to_bytes(), providers=["CPUExecutionProvider"])
+        else:
+            self._run = initializer(self.to_bytes())
+
+    def release(self) -> None:
+        """Forget what runs the model."""
+        self._run = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
+        """The model's outputs: by onnxruntime where it is installed, else by `torch.onnx.load`."""
+        if self._run is None and importlib.util.find_spec("onnxruntime") is not None:
+            self.initialize_inference_session()
+        if self._run is None:
+            return self.call_reference(*args, **kwargs)
+        values = _flatten_inputs(args, kwargs)
+        feeds = {
+            info.name: value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+            for info, value in zip(self._run.get_inputs(), values, strict=False)
+        }
+        return tuple(torch.from_numpy(array) for array in self._run.run(None, feeds))
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
+        """The model's outputs by `torch.onnx.load`."""
+        from ._load import build_module
+        from ._protobuf import parse
+
+        with torch.no_grad():
+            data = b"".join(encode(self._model))
+            found = build_module(parse(data), len(data))(*_flatten_inputs(args, kwargs))
+        return found if isinstance(found, tuple) else (found,)
+
+
+def _flatten_inputs(args: tuple, kwargs: dict) -> list[Any]:
+    values = pytree.tree_leaves((args, kwargs))
+    return [value for value in values if isinstance(value, Tensor)]
+
+
+def _size(model: Message) -> int:
+    return sum(memoryview(piece).nbytes for piece in encode(model))
+
+
+def _replace_graph_fields(model: Message, **fields: Any) -> Message:
+    """A model whose graph has other fields."""
+    graph = Message("Graph", **{**model.graph._set, **fields})
+    return Message("Model", **{**model._set, "graph": graph})
+
+
+def _describe_tensor(tensor: Message) -> Message:
+    dims = [Message("Dimension", dim_value=n) for n in tensor.dims]
+    about = Message("TypeOfTensor", elem_type=tensor.data_type, shape=Message("TensorShape", dim=dims))
+    return Message("ValueInfo", name=tensor.name, type=Message("Type", tensor_type=about))
+
+
+def _with_external_data(model: Message, path: str) -> Message:
+    """The model with its larger tensors in a file beside it, which is written."""
+    name = f"{os.path.basename(path)}.data"
+    kept, offset = [], 0
+    with replacing(os.path.join(os.path.dirname(path), name), plain=True) as stream:
+        for tensor in model.graph.initializer:
+            length = memoryview(tensor.raw_data).nbytes
+            if length <= _SMALL:
+                kept.append(tensor)
+                continue
+            gap = -offset % _ALIGNED
+            stream.write(bytes(gap))
+            stream.write(tensor.raw_data)
+            offset += gap
+            about = {"location": name, "offset": str(offset), "length": str(length)}
+            offset += length
+            fields = {key: value for key, value in tensor._set.items() if key != "raw_data"}
+            entries = [Message("StringString", key=key, value=value) for key, value in about.items()]
+            kept.append(Message("Tensor", **fields, data_location=1, external_data=entries))
+    return _replace_graph_fields(model, initializer=kept)
