@@ -31,12 +31,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from gpu_parts import Options, Result, checkout_environment
-from gpu_parts.table import aims_of, failures_of, table_of
+from gpu_parts.summary_table import aims_of, failures_of, table_of
 
 # Seconds that each part may take; what one leaves the next ones may use.
 LIMITS = {"machine": 45, "speed": 45, "graphs": 45, "bench": 190, "fused": 60, "messages": 20, "tests": 150, "opdb": 65}
 
-MODULES = {"tests": "suite"}  # of the parts that bear another name
+MODULES = {
+    "machine": "host_info",
+    "speed": "bandwidth",
+    "graphs": "cuda_graphs",
+    "bench": "workload_ratios",
+    "fused": "fused_kernel_check",
+    "messages": "collectives",
+    "tests": "device_tests",
+}  # of the parts that bear another name
 
 
 def limits_given(text: str) -> dict[str, float]:

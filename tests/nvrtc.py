@@ -3,7 +3,7 @@ a GPU.
 
     python -m tests.nvrtc [--record] [--all] [op ...]
 
-The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in
+The programs are found by running ops on a driver that records (tests/find_cuda_programs.py): every sample of the op table in
 the dtypes that the op takes, forward and backward, pointwise ops in each way that the memory of one, two and three
 operands can lie, and what tests/oclgrind.py runs besides.
 
@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .recorded_ops import OTHER_PRODUCTS, Ops
+from .find_cuda_programs import OTHER_PRODUCTS, Ops
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 TABLE, PRODUCT = (Path(__file__).with_name(f"nvrtc_{name}.txt") for name in ("registers", "product"))

@@ -280,7 +280,7 @@ class Simulator:
 
 def run_sample(row, index: int, dtype: str) -> None:
     """One sample, forward and, where it has derivatives, backward."""
-    from .ops.table import in_dtype, run_through, to_tensors
+    from .ops.op_db import in_dtype, run_through, to_tensors
 
     args, kwargs = in_dtype(row.values(index), dtype)
     run_through(row, *to_tensors((args, kwargs), "opencl", requires_grad=row.grad))
@@ -288,7 +288,7 @@ def run_sample(row, index: int, dtype: str) -> None:
 
 def chosen(layout: str, names: list[str]) -> list[tuple[str, int]]:
     """The samples to run: all of the ops that are named, else those of the layout."""
-    from .ops.table import ROWS, load_rows
+    from .ops.op_db import ROWS, load_rows
 
     load_rows()
     if names:
@@ -305,7 +305,7 @@ def child(layout: str, names: list[str], folder: Path) -> None:
     simulator = Simulator(layout)
     import torchlite as torch
 
-    from .ops.table import ROWS
+    from .ops.op_db import ROWS
 
     log = folder / "log"
     with (folder / "progress").open("w", 1) as out:

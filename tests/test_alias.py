@@ -11,7 +11,7 @@ import pytest
 
 from torchlite import torch_version
 from torchlite._alias import DIST_INFO, PATH
-from torchlite._command import naming
+from torchlite._cli import torch_alias
 from torchlite.torch_version import TorchVersion
 
 NAMED = """
@@ -133,7 +133,7 @@ def test_install_and_remove(tmp_path):
     os.mkdir(site)
     os.mkdir(scripts)
     for _ in range(2):
-        assert "means torchlite" in naming.install(site, scripts)
+        assert "means torchlite" in torch_alias.install(site, scripts)
     (found,) = importlib.metadata.distributions(path=[site])
     assert (found.name, found.version) == ("torch", "2.13.0+torchlite") and found.requires == ["torchlite-nd"]
     assert {str(file) for file in found.files} == {
@@ -141,31 +141,33 @@ def test_install_and_remove(tmp_path):
     }
     for file in found.files:
         assert file.hash is None or file.size == len(file.read_binary())
-    assert naming._stranger(site) == ""
+    assert torch_alias._foreign_torch(site) == ""
     if os.name == "posix":
         done = subprocess.run([os.path.join(scripts, "torchrun"), "--help"], capture_output=True, text=True)
         assert "--nproc-per-node" in done.stdout, done.stderr
-    assert "removed" in naming.remove(site, scripts) and os.listdir(site) == os.listdir(scripts) == []
-    assert "no `torch`" in naming.remove(site, scripts)
+    assert "removed" in torch_alias.remove(site, scripts) and os.listdir(site) == os.listdir(scripts) == []
+    assert "no `torch`" in torch_alias.remove(site, scripts)
 
 
 def test_anothers_torchrun_stays(tmp_path):
     torchrun = tmp_path / "torchrun"
     torchrun.write_text("another's")
-    naming.install(str(tmp_path), str(tmp_path))
+    torch_alias.install(str(tmp_path), str(tmp_path))
     (found,) = importlib.metadata.distributions(path=[str(tmp_path)])
     assert "torchrun" not in map(str, found.files)
-    naming.remove(str(tmp_path), str(tmp_path))
+    torch_alias.remove(str(tmp_path), str(tmp_path))
     assert torchrun.read_text() == "another's" and os.listdir(tmp_path) == ["torchrun"]
 
 
 def test_a_real_pytorch_is_left_alone(tmp_path, monkeypatch, capsys):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("from .version import __version__")
-    monkeypatch.setattr(naming.sysconfig, "get_paths", lambda: {"purelib": str(tmp_path), "scripts": str(tmp_path)})
-    monkeypatch.setattr(naming.importlib.metadata, "distributions", lambda name: [])
+    monkeypatch.setattr(
+        torch_alias.sysconfig, "get_paths", lambda: {"purelib": str(tmp_path), "scripts": str(tmp_path)}
+    )
+    monkeypatch.setattr(torch_alias.importlib.metadata, "distributions", lambda name: [])
     for install in (True, False):
-        assert naming.as_torch(naming.argparse.Namespace(install=install)) == 1
+        assert torch_alias.as_torch(torch_alias.argparse.Namespace(install=install)) == 1
         assert "is PyTorch itself; nothing was changed" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["torch"]
 

@@ -12,12 +12,29 @@ import pytest
 
 import torchlite as torch
 from torchlite.__main__ import main
-from torchlite._command.bench import contestants, history, load, pages, parts, picture, sharing, tables
-from torchlite._command.bench.rounds import IMPORT, MEMORY, Run
-from torchlite._command.bench.workloads import measure as measuring
-from torchlite._command.bench.workloads.context import Context
-from torchlite._command.bench.workloads.names import FILES, GROUPS, WORKLOADS, chosen, file_of, group_of, workloads_of
-from torchlite._command.bench.workloads.worker import Session
+from torchlite._cli.bench import (
+    contestants,
+    core_sharing,
+    cpu_contention,
+    markdown_sections,
+    overhead_breakdown,
+    report_tables,
+    run_history,
+    svg_chart,
+)
+from torchlite._cli.bench.measurement_rounds import IMPORT, MEMORY, Run
+from torchlite._cli.bench.workloads import timing as measuring
+from torchlite._cli.bench.workloads.context import Context
+from torchlite._cli.bench.workloads.worker import Session
+from torchlite._cli.bench.workloads.workload_names import (
+    FILES,
+    GROUPS,
+    WORKLOADS,
+    file_of,
+    group_of,
+    select_rows,
+    workloads_of,
+)
 
 TINY = ("--rounds", "1", "--seconds", "0.002", "--scale", "0.1")
 
@@ -68,13 +85,13 @@ def test_groups_have_every_workload_once():
 
 
 def test_rows_are_chosen_by_group_workload_and_row():
-    assert chosen("small") == list(WORKLOADS["small"])
-    assert chosen("big.add,gpt") == ["gpt.train", "gpt.generate", "big.add"]
-    assert chosen("") == [row for names in GROUPS.values() for name in names for row in WORKLOADS[name]]
+    assert select_rows("small") == list(WORKLOADS["small"])
+    assert select_rows("big.add,gpt") == ["gpt.train", "gpt.generate", "big.add"]
+    assert select_rows("") == [row for names in GROUPS.values() for name in names for row in WORKLOADS[name]]
     assert workloads_of(["big.add", "mlp.infer"]) == ["mlp", "large"]
     assert group_of("unet.train") == "networks" and group_of(IMPORT) == "process"
     with pytest.raises(ValueError, match="'nonsense'"):
-        chosen("small,nonsense")
+        select_rows("small,nonsense")
     assert (
         file_of("small", "jax") == "in_jax" and file_of("gpt", "jax") is None and file_of("gpt", "torch") == "language"
     )
@@ -121,7 +138,7 @@ def test_a_comparison_is_printed_kept_drawn_and_written(bench, tmp_path):
     table = [line.split() for line in printed.splitlines() if line.startswith(("small.add", "mlp."))]
     assert [row[0] for row in table] == ["small.add", "mlp.train", "mlp.infer"]
     assert "geometric mean" in printed and "round 1 of 1" in errors
-    (run,) = history.read(kept)
+    (run,) = run_history.read(kept)
     assert set(run["rows"]) == {"small.add", "mlp.train", "mlp.infer"} and run["threads"] == 2
     figures = run["rows"]["mlp.train"]["torchlite"]
     assert set(figures) == {"wall", "thread", "process"} and all(value > 0 for value in figures.values())
@@ -132,7 +149,7 @@ def test_a_comparison_is_printed_kept_drawn_and_written(bench, tmp_path):
     assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
     # Once more: the history grows, and the run is compared with the one before.
     status, printed, _ = bench(*words, "--cpu-time")
-    assert status == 0 and len(history.read(kept)) == 2
+    assert status == 0 and len(run_history.read(kept)) == 2
     assert "of the times it took in the run of" in printed and "of process's CPU" in printed
     assert sorted(p.name for p in tmp_path.rglob("*.part")) == []
 
@@ -148,7 +165,7 @@ def test_whole_runs_have_import_and_memory():
     for row in (IMPORT, MEMORY):
         run.add(row, "a", {"wall": 2.0})
         run.add(row, "b", {"wall": 4.0})
-    ((group, table),) = tables.compared(run, ["a"], "b", False)
+    ((group, table),) = report_tables.comparison_tables(run, ["a"], "b", False)
     assert group == "process" and table[1:] == [
         ["import", "2 s", "4 s", "0.50"],
         ["peak_memory", "2 MiB", "4 MiB", "0.50"],
@@ -208,13 +225,13 @@ def test_a_rival_that_fails_costs_its_figures_alone(bench, tmp_path, monkeypatch
 
 def test_a_worker_that_hangs_is_ended(tmp_path, monkeypatch):
     fake_torch(tmp_path, "import time; time.sleep(60)", monkeypatch)
-    with pytest.raises(contestants.Failed, match="no answer within 0 s"):
+    with pytest.raises(contestants.ContestantError, match="no answer within 0 s"):
         contestants.Worker(contestants.Contestant("torch", "torch"), 1, limit=0.2)
 
 
 def test_an_engine_that_does_not_serve_fails(monkeypatch):
     monkeypatch.setattr(contestants, "ENGINE", "TORCHLITE_NO_SUCH_VARIABLE")
-    with pytest.raises(contestants.Failed, match="serves instead"):
+    with pytest.raises(contestants.ContestantError, match="serves instead"):
         contestants.Worker(contestants.Contestant("torchlite", "torchlite", engine="fortran"), 1)
 
 
@@ -239,60 +256,62 @@ def a_run(**ratios):
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / "history.jsonl"
-    history.append(file, a_run(small__add=0.5))
+    run_history.append(file, a_run(small__add=0.5))
     before = file.read_text()
-    monkeypatch.setattr(history.os, "replace", lambda *args: (_ for _ in ()).throw(OSError("no space")))
+    monkeypatch.setattr(run_history.os, "replace", lambda *args: (_ for _ in ()).throw(OSError("no space")))
     with pytest.raises(OSError, match="no space"):
-        history.append(file, a_run(small__add=0.6))
+        run_history.append(file, a_run(small__add=0.6))
     assert file.read_text() == before and [p.name for p in tmp_path.iterdir()] == ["history.jsonl"]
 
 
 def test_lines_that_are_no_run_are_passed_over(tmp_path):
     file = tmp_path / "history.jsonl"
     file.write_text('{"rows": \n[]\n{"cpu": "x"}\n')
-    history.append(file, a_run(small__add=0.5))
-    (kept,) = history.read(file)
+    run_history.append(file, a_run(small__add=0.5))
+    (kept,) = run_history.read(file)
     assert kept["rows"]["small.add"]["torchlite"]["wall"] == 0.5
-    assert history.read(tmp_path / "nothing") == []
+    assert run_history.read(tmp_path / "nothing") == []
     assert [json.loads(line) for line in file.read_text().splitlines()[-1:]] == [kept]
 
 
 def test_only_runs_of_the_same_settings_are_compared():
     run = a_run(small__add=0.5, mlp__train=1.0)
-    alike, other = history.record(run), {**history.record(run), "threads": 1}
-    assert history.last([alike, other], run) == alike and history.last([other], run) is None
+    alike, other = run_history.record(run), {**run_history.record(run), "threads": 1}
+    assert (
+        run_history.last_comparable([alike, other], run) == alike and run_history.last_comparable([other], run) is None
+    )
     slower = {**alike, "rows": {row: {who: {"wall": 2 * f["wall"]} for who, f in labels.items()}
                                 for row, labels in alike["rows"].items()}}  # fmt: skip
-    assert history.change(slower, run, "torch") == pytest.approx(0.5)
+    assert run_history.mean_change(slower, run, "torch") == pytest.approx(0.5)
 
 
 def test_the_picture_has_a_bar_for_each_row_and_both_backgrounds():
-    text = picture.svg(a_run(small__add=0.5, mlp__train=0.04, big__gelu=12.0), ["torchlite"], "torch")
+    text = svg_chart.svg(a_run(small__add=0.5, mlp__train=0.04, big__gelu=12.0), ["torchlite"], "torch")
     root = ElementTree.fromstring(text)
     assert text.count("<rect") == 3 and text.count('class="c0"') == 3
     assert "prefers-color-scheme:dark" in text and "a &lt;CPU&gt;" in text
     bars = list(root.iter("{http://www.w3.org/2000/svg}rect"))
     places = sorted((float(b.get("x")), float(b.get("x")) + float(b.get("width"))) for b in bars)
     assert places[0][1] == pytest.approx(places[1][1], abs=0.2) == pytest.approx(places[2][0], abs=0.2)
-    assert all(picture.NAMES < left < right < picture.COLUMN for left, right in places)
+    assert all(svg_chart.NAMES < left < right < svg_chart.COLUMN for left, right in places)
 
 
 def test_the_picture_tells_engines_apart():
     run = a_run(small__add=0.5, mlp__train=0.04)
     run.add("small.add", "torchlite cc", {"wall": 0.25})
-    text = picture.svg(run, ["torchlite", "torchlite cc"], "torch")
+    text = svg_chart.svg(run, ["torchlite", "torchlite cc"], "torch")
     ElementTree.fromstring(text)
     assert text.count("<rect") == 3 and text.count("<circle") == 2 and ">torchlite cc</text>" in text
 
 
 def test_busy_machines_show_cpu_times():
     run = a_run(small__add=0.5)
-    assert not tables.is_busy(run)
+    assert not report_tables.is_busy(run)
     run.about["others"] = 0.5
-    assert tables.is_busy(run)
-    ((_, table),) = tables.compared(run, ["torchlite"], "torch", True)
+    assert report_tables.is_busy(run)
+    ((_, table),) = report_tables.comparison_tables(run, ["torchlite"], "torch", True)
     assert table[0] == ["row", "torchlite", "torch", "ratio", "of thread's CPU", "of process's CPU"]
-    assert "50% of the cores" in tables.headline(run)[1]
+    assert "50% of the cores" in report_tables.headline(run)[1]
 
 
 def test_medians_are_of_ratios_of_one_round():
@@ -301,14 +320,14 @@ def test_medians_are_of_ratios_of_one_round():
         run.add("small.add", "a", {"wall": mine})
         run.add("small.add", "b", {"wall": theirs})
     assert run.ratio("small.add", "a", "b") == 0.8 and run.figure("small.add", "a") == 4.0
-    assert tables.overall(run, ["a"], "b") == ["a: geometric mean 0.80 over 1 rows; no row is slower than b's"]
+    assert report_tables.summarize(run, ["a"], "b") == ["a: geometric mean 0.80 over 1 rows; no row is slower than b's"]
 
 
 def test_pages_keep_what_no_figure_is_for(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- bench parts -->\nold\n<!-- end -->\n")
-    assert pages.fill(page, {"load": "x"}) == [] and "old" in page.read_text()
-    assert pages.fill(page, {"parts": "new\\1"}) == ["parts"]
+    assert markdown_sections.fill_page(page, {"load": "x"}) == [] and "old" in page.read_text()
+    assert markdown_sections.fill_page(page, {"parts": "new\\1"}) == ["parts"]
     assert page.read_text() == "<!-- bench parts -->\n\nnew\\1\n\n<!-- end -->\n"
 
 
@@ -318,21 +337,21 @@ def test_pages_keep_what_no_figure_is_for(tmp_path):
 def test_networks_under_load(bench, monkeypatch, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- bench load -->\n<!-- end -->\n")
-    monkeypatch.setattr(load, "AIM", 1e9)
+    monkeypatch.setattr(cpu_contention, "AIM", 1e9)
     status, printed, errors = bench(
         "--under-load", "--only", "mlp.infer", "--against", "none", "--write-docs", page, *TINY
     )
     assert status == 0, errors
     assert "1 busy" in printed and "| mlp.infer | " in page.read_text() and "beside one busy process" in printed
-    monkeypatch.setattr(load, "AIM", 0.0)
+    monkeypatch.setattr(cpu_contention, "AIM", 0.0)
     assert bench("--under-load", "--only", "mlp.infer", "--against", "none", *TINY)[0] == 1
 
 
 def test_busy_processes_end_with_the_block(monkeypatch):
     started = []
     begin = subprocess.Popen
-    monkeypatch.setattr(load.subprocess, "Popen", lambda *args: started.append(begin(*args)) or started[-1])
-    with pytest.raises(KeyError), load.busy(2):
+    monkeypatch.setattr(cpu_contention.subprocess, "Popen", lambda *args: started.append(begin(*args)) or started[-1])
+    with pytest.raises(KeyError), cpu_contention.busy_processes(2):
         assert [process.poll() for process in started] == [None, None]
         raise KeyError
     assert all(process.poll() is not None for process in started)
@@ -355,25 +374,25 @@ def test_sharing_of_cores(bench):
 def test_parts_of_a_function_are_named_by_its_comments():
     x = torch.randn(4, 4)
     _ = x + x
-    found = parts.parts(torch.Tensor.__add__, (x, x), 2)
+    found = overhead_breakdown.measure_parts(torch.Tensor.__add__, (x, x), 2)
     names = [name for name, _ in found]
     assert names[0].startswith("the call") and names[-1] == "together" and "The result's tensor." in names
     assert all(ns >= 0 for _, ns in found)
     assert torch.equal(x + x, 2 * x)
     g = x.clone().requires_grad_()
-    recorded = [what for what, _ in parts.cut(torch.Tensor.__add__, (g, g))]
-    assert len(recorded) > len(parts.cut(torch.Tensor.__add__, (x, x)))
+    recorded = [what for what, _ in overhead_breakdown.cut_at_comments(torch.Tensor.__add__, (g, g))]
+    assert len(recorded) > len(overhead_breakdown.cut_at_comments(torch.Tensor.__add__, (x, x)))
 
 
 def test_everything_one_after_the_other(bench, monkeypatch):
     told = []
-    for module in (load, sharing, parts):
+    for module in (cpu_contention, core_sharing, overhead_breakdown):
         monkeypatch.setattr(module, "run", lambda *words, name=module.__name__: told.append((name, words[1:])) or 0)
     status, printed, _ = bench(
         "--everything", "--only", "small.add,gpt.train", "--against", "none", "--no-history", *TINY
     )
     assert status == 0 and "small.add" in printed
-    assert [name.rpartition(".")[2] for name, _ in told] == ["load", "sharing", "parts"]
+    assert [name.rpartition(".")[2] for name, _ in told] == ["cpu_contention", "core_sharing", "overhead_breakdown"]
     assert told[0][1][1:] == ([], ["gpt.train"])
 
 

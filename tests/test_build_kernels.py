@@ -13,7 +13,7 @@ from torchlite_cc import program_build
 def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     code = (
         "import torchlite as torch\n"
-        "from torchlite._command import build_kernels\n"
+        "from torchlite._cli import build_kernels\n"
         "build_kernels._steps = lambda: iter([lambda: torch.ones(256, 256).erf(), lambda: 1 / 0])\n"
         "print(len(build_kernels.programs()))\n"
     )
@@ -27,7 +27,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
 def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"
-        "from torchlite._command import build_kernels\n"
+        "from torchlite._cli import build_kernels\n"
         "from torchlite_cc import native, native_blas, native_few, native_gemm, native_random\n"
         "modules = [importlib.import_module(f'torchlite_cc.{name}') for name in native._MODULES]\n"
         "modules += [native_blas, native_few, native_random] + [native_gemm] * native_gemm.wide_vectors()\n"

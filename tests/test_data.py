@@ -270,7 +270,7 @@ def test_ways_of_large_messages(monkeypatch, tmp_path, way):
         monkeypatch.delattr(os, "memfd_create", raising=False)
     if way == "folder without O_TMPFILE":
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    monkeypatch.setattr(transport, "_BY_DESCRIPTOR", way != "named")
+    monkeypatch.setattr(transport, "_CAN_SEND_FDS", way != "named")
     sent = [np.arange(30_000.0).reshape(100, 300), "text", np.empty(0), np.asfortranarray(np.ones((40, 50)))]
     got = exchanged(sent)
     assert all(np.array_equal(x, y) for x, y in zip(sent, got, strict=True)) and got[0].flags.writeable
@@ -285,7 +285,7 @@ def test_a_message_that_cannot_be_sent_is_taken_back(monkeypatch):
     def full(*arguments):
         raise OSError(errno.ETOOMANYREFS, "Too many references")
 
-    monkeypatch.setattr(transport, "_PATIENCE", 0.05)
+    monkeypatch.setattr(transport, "_TIMEOUT", 0.05)
     monkeypatch.setattr(transport.socket, "send_fds", full)
     with pytest.raises(OSError, match="Too many references"):
         send(a, np.ones(10_000))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from torchlite.__main__ import main
-from torchlite._command import demo as _demo
-from torchlite._command import info as _info
+from torchlite._cli import demo as _demo
+from torchlite._cli import info as _info
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

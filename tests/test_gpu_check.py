@@ -351,7 +351,7 @@ def test_no_device(start):
 
 def test_aims(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    from gpu_parts.table import aims_of
+    from gpu_parts.summary_table import aims_of
 
     rows = [
         {"name": "small.add", "torchlite": 3.2, "torch": 2.0},
@@ -387,11 +387,11 @@ def test_aims(tmp_path, monkeypatch):
 
 def test_tox_without_a_gpu(monkeypatch, capsys):
     """`tox -e cuda` says that there is no GPU, and runs what needs none; with one it runs the device tests."""
-    from tests import cuda_or_not, cuda_simulator
+    from tests import cuda_simulator, run_cuda_tests
 
     run = []
     monkeypatch.setattr(
-        cuda_or_not.subprocess,
+        run_cuda_tests.subprocess,
         "run",
         lambda command, check: (
             run.append(command[2:]) or subprocess.CompletedProcess(command, int("--cuda-schedule" in command))
@@ -399,7 +399,7 @@ def test_tox_without_a_gpu(monkeypatch, capsys):
     )
     monkeypatch.setattr(cuda_simulator, "missing", lambda: "")
     monkeypatch.setattr(torch.cuda, "why_not", lambda: "there is no driver")
-    assert cuda_or_not.main(["-k", "softmax"]) == 1
+    assert run_cuda_tests.main(["-k", "softmax"]) == 1
     assert (
         "No GPU is used: there is no driver." in (said := capsys.readouterr().out)
         and "failed: device tests on the simulator, schedule 2" in said
@@ -408,8 +408,8 @@ def test_tox_without_a_gpu(monkeypatch, capsys):
     assert all("--simulate-cuda" in words and words[-2:] == ["-k", "softmax"] for words in run[3:])
     run.clear()
     monkeypatch.setattr(cuda_simulator, "missing", lambda: "there is no compiler")
-    assert cuda_or_not.main([]) == 1 and run == [["tests.nvrtc"], ["pytest", *cuda_or_not.LIBRARIES]]
+    assert run_cuda_tests.main([]) == 1 and run == [["tests.nvrtc"], ["pytest", *run_cuda_tests.LIBRARIES]]
     assert "The simulator is left out: there is no compiler." in capsys.readouterr().out
     run.clear()
     monkeypatch.setattr(torch.cuda, "why_not", lambda: "")
-    assert cuda_or_not.main([]) == 0 and len(run) == 1 and run[0][-3:] == ["--device", "cuda", "--device-only"]
+    assert run_cuda_tests.main([]) == 0 and len(run) == 1 and run[0][-3:] == ["--device", "cuda", "--device-only"]

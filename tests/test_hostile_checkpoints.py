@@ -19,9 +19,9 @@ import pytest
 
 import torchlite as torch
 from tests.hostile import corpus, damage
-from torchlite._serialization.budget import Budget, OverBudget
-from torchlite._serialization.globals import names_in
-from torchlite._serialization.limits import Meter
+from torchlite._serialization.pickle_costs import Meter
+from torchlite._serialization.pickle_globals import globals_in
+from torchlite._serialization.resource_budget import Budget, BudgetExceeded
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
 HARM["overlapping records"] = corpus.overlapping()
@@ -44,7 +44,7 @@ def test_harm_is_refused_soon(name):
 def test_a_sample_of_damaged_files():
     """In a process of its own, which would tell what is executed, written, and how much memory is taken."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile.child", "0", "0", "5", "1500", "each"],
+        [sys.executable, "-m", "tests.hostile.loader_process", "0", "0", "5", "1500", "each"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -164,7 +164,7 @@ def kind_of_error(data: bytes):
 
 def test_every_opcode_is_known():
     assert (
-        names_in(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
+        globals_in(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
         == set()
     )
 
@@ -242,7 +242,7 @@ def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
 
 def test_keys_that_meet_each_other_have_a_budget():
     """Numbers of one hash, each of which is compared with all before it; numbers at random are no more than usual."""
-    with pytest.raises(OverBudget):
+    with pytest.raises(BudgetExceeded):
         Meter(Budget(1000)).fill(set(), (k * sys.hash_info.modulus for k in range(50_000)))
     source = random.Random(0)
     for numbers in ([source.getrandbits(62) for _ in range(50_000)], [source.random() for _ in range(50_000)]):
@@ -619,7 +619,7 @@ def test_what_is_made_of_a_table_pays_for_its_searches():
     assert once > 0
     budget = Budget(300_000)
     budget.time = 2 * once
-    with pytest.raises(OverBudget, match="more time"):
+    with pytest.raises(BudgetExceeded, match="more time"):
         Meter(budget).fill({}, [float(i) for i in range(2_000)], again=10)
 
 

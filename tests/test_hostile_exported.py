@@ -1,4 +1,4 @@
-"""Damaged and hostile `.pt2` files: a sample of `python -m tests.hostile.exported`."""
+"""Damaged and hostile `.pt2` files: a sample of `python -m tests.hostile.exported_programs`."""
 
 import copy
 import functools
@@ -13,14 +13,17 @@ import tracemalloc
 import pytest
 
 import torchlite as torch
-from tests.hostile import exported
+from tests.hostile import exported_programs
 from tests.hostile import program_bombs as bombs
 
 
 def test_a_sample_of_damaged_programs():
     """In a process of its own, which tells what is executed, written, and how much memory is taken."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile.exported", "--last", "300"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.hostile.exported_programs", "--last", "300"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[-1] == "300 files, 0 wrong", done.stderr[-2000:]
@@ -45,13 +48,13 @@ def test_a_sample_of_damaged_programs():
     ],
 )
 def test_what_is_wrong_is_named(change, said):
-    records = exported._records(exported.sample(False))
+    records = exported_programs._records(exported_programs.sample(False))
     name = next(n for n in records if n.endswith("models/model.json"))
     loaded = json.loads(records[name])
     change(loaded)
     records[name] = json.dumps(loaded).encode()
     with pytest.raises(RuntimeError, match=said):
-        torch.export.load(io.BytesIO(exported._packed(records)))
+        torch.export.load(io.BytesIO(exported_programs._packed(records)))
 
 
 @functools.cache
@@ -72,12 +75,12 @@ def _plain():
     held = io.BytesIO()
     program = torch.export.export(Net(), (torch.ones(3, 4),)).run_decompositions()
     torch.export.save(program, held)
-    return exported._records(held.getvalue())
+    return exported_programs._records(held.getvalue())
 
 
 def _changed(change):
     """The file of those records, which are changed."""
-    return io.BytesIO(exported._packed({name: change(data) for name, data in _plain().items()}))
+    return io.BytesIO(exported_programs._packed({name: change(data) for name, data in _plain().items()}))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torchlite as torch
 from tests.hostile import bombs
 from tests.hostile.program_bombs import lines, script
 from torchlite._aten.allowlist import REFUSED_OPS, allowed_overload, allowed_packet
-from torchlite._aten.recorded_schemas import schema_entries, all_names
+from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pipes, devices and forks of Linux")
 

@@ -43,7 +43,11 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def libraries() -> dict[str, bytes]:
-    return {text: program_build._compile_bytes(text, "a.so") for text in (PROGRAM, EVIL)} if not program_build.why_not() else {}
+    return (
+        {text: program_build._compile_bytes(text, "a.so") for text in (PROGRAM, EVIL)}
+        if not program_build.why_not()
+        else {}
+    )
 
 
 def planted(path: Path, data: bytes) -> Path:
@@ -206,7 +210,9 @@ def test_a_cache_for_all_is_refused_unless_it_is_sticky(cache, libraries):
 @superuser
 def test_links_of_others_to_folders_are_not_followed(cache, libraries, tmp_path):
     elsewhere = tmp_path / "elsewhere"
-    planted(elsewhere / "torchlite" / program_build.cache_path(PROGRAM).relative_to(cache / "torchlite"), libraries[EVIL])
+    planted(
+        elsewhere / "torchlite" / program_build.cache_path(PROGRAM).relative_to(cache / "torchlite"), libraries[EVIL]
+    )
     cache.symlink_to(elsewhere)
     os.lchown(cache, STRANGER, STRANGER)
     refuses(program_build.cache_path(PROGRAM), "is a link of another user")
@@ -536,7 +542,9 @@ def test_whole_libraries_are_told_from_cut_ones(libraries):
 @compiled
 def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
     """Also where the descriptors' numbers are given anew, for many."""
-    assert shared_library.load_bytes(libraries[PROGRAM], "a.so") is shared_library.load_bytes(libraries[PROGRAM], "b.so")
+    assert shared_library.load_bytes(libraries[PROGRAM], "a.so") is shared_library.load_bytes(
+        libraries[PROGRAM], "b.so"
+    )
     for number in range(20):
         data = program_build._compile_bytes(PROGRAM.replace("42", str(number)), "a.so")
         assert shared_library.load_bytes(data, "a.so").answer() == number

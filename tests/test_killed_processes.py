@@ -351,7 +351,11 @@ def test_a_process_that_becomes_another_user_gets_a_new_folder():
             for descriptor in held:
                 with contextlib.suppress(OSError):
                     os.write(descriptor, os.fsencode(kept) + b"\n")
-            if other != mine and os.stat(other).st_uid == 65534 and temporary_folders.process_folder(str(parent)) == other:
+            if (
+                other != mine
+                and os.stat(other).st_uid == 65534
+                and temporary_folders.process_folder(str(parent)) == other
+            ):
                 Path(other, "file").touch()
                 status = 0
         finally:

@@ -8,9 +8,9 @@ import pytest
 
 import torchlite as torch
 from torchlite import __main__ as program
-from torchlite._command.models import is_meant
-from torchlite._command.models.layered import layout
-from torchlite._command.models.picture import Box, svg
+from torchlite._cli.models import is_model_command
+from torchlite._cli.models.layered_layout import layout
+from torchlite._cli.models.svg_graph import Box, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -140,7 +140,7 @@ def test_convert_to_an_unknown_format_is_refused(files, tmp_path, capsys):
     ],
 )  # fmt: skip
 def test_which_command_is_meant(words, meant):
-    assert is_meant(words) is meant
+    assert is_model_command(words) is meant
 
 
 def test_each_layer_stands_below_what_it_reads_and_boxes_do_not_overlap():

@@ -295,5 +295,7 @@ def test_what_is_known_of_drivers_has_its_types(field, value, tmp_path):
     path = tmp_path / "drivers-1.json"
     driver_discovery._store_probe(path, driver_discovery.ProbeResult([], [], {}))
     assert driver_discovery._load_probe(path) is not None
-    driver_discovery._store_probe(path, driver_discovery.ProbeResult(**{"keep": [], "devices": [], "failed": {}, field: value}))
+    driver_discovery._store_probe(
+        path, driver_discovery.ProbeResult(**{"keep": [], "devices": [], "failed": {}, field: value})
+    )
     assert driver_discovery._load_probe(path) is None

@@ -150,6 +150,11 @@ def test_what_is_let_through_with_a_warning(name):
 
 
 def test_lists_name_ops():
-    names = memory_overlap.ALLOWS_INTERNAL_OVERLAP | memory_overlap.ALLOWS_PARTIAL_OVERLAP | memory_overlap.REFUSES_FULL_OVERLAP | set(memory_overlap.DEPRECATED_ON_EXPANDED)
+    names = (
+        memory_overlap.ALLOWS_INTERNAL_OVERLAP
+        | memory_overlap.ALLOWS_PARTIAL_OVERLAP
+        | memory_overlap.REFUSES_FULL_OVERLAP
+        | set(memory_overlap.DEPRECATED_ON_EXPANDED)
+    )
     public = {name for space in torch._dispatch.NAMESPACES.values() for name in space}
     assert sorted(n for n in names if n not in REGISTRY and n not in public and n + "_" not in REGISTRY) == []

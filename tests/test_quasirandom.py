@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.quasirandom import SobolEngine
-from torchlite.quasirandom.directions import direction_numbers
+from torchlite.quasirandom.sobol_numbers import direction_numbers
 
 
 def digest(*arrays):

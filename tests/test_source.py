@@ -17,9 +17,17 @@ import traceback
 import pytest
 
 import torchlite as torch
-from torchlite._types.python_source import compile_function, compile_source, identifier, is_identifier, literal, parse, quote
+from torchlite._types.python_source import (
+    compile_function,
+    compile_source,
+    identifier,
+    is_identifier,
+    literal,
+    parse,
+    quote,
+)
 
-from .hostile import names
+from .hostile import injected_names
 
 ROOT = pathlib.Path(__file__).parents[1]
 HOME = ROOT / "torchlite" / "_types" / "source.py"
@@ -29,8 +37,8 @@ ALLOWED = {
     ("backends/torchlite_array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py", "FunctionType"),
     ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
     # Programs that the user names: a launcher's, and a repository's `hubconf.py`. The benchmark's own package.
-    ("torchlite/distributed/_launch/program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
-    ("torchlite/_command/bench/workloads/__main__.py", "exec_module"),
+    ("torchlite/distributed/_launch/run_program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
+    ("torchlite/_cli/bench/workloads/__main__.py", "exec_module"),
     # `compile` is PyTorch's there.
     ("torchlite/_dynamo/__init__.py", "compile"), ("torchlite/_dynamo/eval_frame.py", "compile"),
     ("torchlite/_inductor/__init__.py", "compile"), ("torchlite/_inductor/compile_fx.py", "compile"),
@@ -195,13 +203,13 @@ def test_what_is_no_identifier(name):
 
 
 def test_literals_are_read_back():
-    for payload in names.PAYLOADS:
+    for payload in injected_names.PAYLOADS:
         assert compile_source(f"x = {quote(payload)}", "<literal>", {})["x"] == payload
 
 
 def test_attacks_on_names():
-    """A sample of `python -m tests.hostile.names`, in a process of its own, which sees what is compiled and opened."""
-    command = [sys.executable, "-m", "tests.hostile.names", "--stride", "397"]
+    """A sample of `python -m tests.hostile.injected_names`, in a process of its own, which sees what is compiled and opened."""
+    command = [sys.executable, "-m", "tests.hostile.injected_names", "--stride", "397"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.endswith("0 wrong\n"), done.stdout[-3000:] + done.stderr[-2000:]
 
@@ -210,11 +218,11 @@ def _stacked(text: str) -> bytes:
     """A program one of whose nodes has this stack of modules."""
     held = io.BytesIO()
     torch.export.save(torch.export.export(torch.nn.Linear(3, 2), (torch.ones(1, 3),)), held)
-    records = names._zipped(held.getvalue())
+    records = injected_names._zipped(held.getvalue())
     name = next(n for n in records if n.endswith("models/model.json"))
     data = json.loads(records[name])
     data["graph_module"]["graph"]["nodes"][0]["metadata"]["nn_module_stack"] = text
-    return names._archive({**records, name: json.dumps(data).encode()})
+    return injected_names._archive({**records, name: json.dumps(data).encode()})
 
 
 def test_a_module_stack_is_no_source():
@@ -270,10 +278,10 @@ def test_inputs_may_have_the_names_of_generated_code(names_):
 def test_a_value_named_self_is_refused():
     held = io.BytesIO()
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), held)
-    records = names._zipped(held.getvalue())
+    records = injected_names._zipped(held.getvalue())
     changed = {n: c.replace(b'"input"', b'"self"').replace(b'"input_1"', b'"self"') for n, c in records.items()}
     with pytest.raises(RuntimeError, match="'self' cannot be the name of a value"):
-        torch.export.load(io.BytesIO(names._archive(changed)))
+        torch.export.load(io.BytesIO(injected_names._archive(changed)))
 
 
 def _with_true_branch(change) -> bytes:
@@ -285,11 +293,11 @@ def _with_true_branch(change) -> bytes:
 
     held = io.BytesIO()
     torch.export.save(torch.export.export(Net(), (torch.ones(3),)), held)
-    records = names._zipped(held.getvalue())
+    records = injected_names._zipped(held.getvalue())
     name = next(n for n in records if n.endswith("models/model.json"))
     data = json.loads(records[name])
     change(next(n for n in data["graph_module"]["graph"]["nodes"] if n["target"].endswith("higher_order.cond")))
-    return names._archive({**records, name: json.dumps(data).encode()})
+    return injected_names._archive({**records, name: json.dumps(data).encode()})
 
 
 @pytest.mark.parametrize("name", ["to_folder", "recompile", "print_readable", "forward", "graph", "code", "_modules"])

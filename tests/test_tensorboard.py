@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite.utils.tensorboard import _curves, _packages, _pictures, summary
+from torchlite.utils.tensorboard import _image_encoding, _plugin_summaries, _tensorboard_imports, summary
 from torchlite.utils.tensorboard._embedding import write_embedding
 
 
@@ -34,8 +34,8 @@ for _name in ("VERTEX", "FACE", "COLOR", "PluginData", "Value", "Image", "Audio"
 
 @pytest.fixture(autouse=True)
 def messages(monkeypatch):
-    for module in (_curves, _packages, summary):
-        monkeypatch.setattr(module, "proto", lambda name: Kind())
+    for module in (_plugin_summaries, _tensorboard_imports, summary):
+        monkeypatch.setattr(module, "import_proto", lambda name: Kind())
 
 
 def test_protocol_buffers_are_found_in_either_package(monkeypatch):
@@ -45,7 +45,7 @@ def test_protocol_buffers_are_found_in_either_package(monkeypatch):
     parts = ("tensorboard", "plugins", "text", "plugin_data_pb2")
     for end in range(1, len(parts) + 1):
         monkeypatch.setitem(sys.modules, ".".join(parts[:end]), ModuleType(".".join(parts[:end])))
-    assert _packages.proto("plugin_text_pb2").__name__ == "tensorboard.plugins.text.plugin_data_pb2"
+    assert _tensorboard_imports.import_proto("plugin_text_pb2").__name__ == "tensorboard.plugins.text.plugin_data_pb2"
 
 
 def test_precision_and_recall():
@@ -99,17 +99,17 @@ def test_charts():
 
 def test_pictures():
     images = np.arange(5 * 3 * 4 * 4).reshape(5, 3, 4, 4)
-    joined = _pictures.as_picture(images, "NCHW")
+    joined = _image_encoding.to_image(images, "NCHW")
     assert joined.shape == (4, 20, 3) and (joined[:, 4:8] == images[1].transpose(1, 2, 0)).all()
-    rows = _pictures.grid(np.ones((10, 2, 3, 1)))
+    rows = _image_encoding.make_grid(np.ones((10, 2, 3, 1)))
     assert rows.shape == (4, 24, 1) and rows[2:, 6:].sum() == 0 and rows[2:, :6].all()
-    assert _pictures.as_picture(np.ones((4, 5)), "HW").shape == (4, 5, 3)
-    assert _pictures.as_bytes(np.array([0.5, 2.0, -1.0])).tolist() == [127, 255, 0]
+    assert _image_encoding.to_image(np.ones((4, 5)), "HW").shape == (4, 5, 3)
+    assert _image_encoding.to_uint8(np.array([0.5, 2.0, -1.0])).tolist() == [127, 255, 0]
     for array, order, message in (
         (np.ones((4, 5)), "HH", "twice"), (np.ones((4, 5)), "HWC", "are different"), (np.ones((4, 5)), "HX", "got HX"),
     ):  # fmt: skip
         with pytest.raises(AssertionError, match=message):
-            _pictures.as_picture(array, order)
+            _image_encoding.to_image(array, order)
 
 
 def test_embeddings(tmp_path):

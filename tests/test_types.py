@@ -1,4 +1,4 @@
-"""The programs that type checkers accept are right: they run. `tox -e types` has them, and wrong.py, checked."""
+"""The programs that type checkers accept are right: they run. `tox -e types` has them, and invalid_programs.py, checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 PROGRAMS = Path(__file__).parent / "types"
 
 
-@pytest.mark.parametrize("name", ["tensors", "training"])
+@pytest.mark.parametrize("name", ["valid_tensors", "valid_training"])
 def test_program_runs(name):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(PROGRAMS / f"{name}.py")], capture_output=True, text=True, check=False

@@ -1,18 +1,18 @@
-"""Random programs of views and writes in place do what the model of their memory says (tests/programs/views.py);
+"""Random programs of views and writes in place do what the model of their memory says (tests/programs/random_views.py);
 `tox -e night` runs 20,000.
 """
 
 import pytest
 
-from tests.programs import views
+from tests.programs import random_views
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_programs_of_views(first):
     for seed in range(first, first + 100):
-        views.run(seed)
+        random_views.run(seed)
 
 
 def test_programs_of_views_on_a_device(device):
     for seed in range(1000, 1000 + (100 if device == "cpu" else 60)):
-        views.run(seed, device)
+        random_views.run(seed, device)

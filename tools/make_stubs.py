@@ -263,9 +263,9 @@ def functional(pooling: bool) -> str:
     tree = ast.parse(path.read_text())
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     lines = sorted(name for name in set(NAMESPACES["nn.functional"]) - own if ("pool" in name) is pooling)
-    from torchlite.nn.functional import _OF_TORCH
+    from torchlite.nn.functional import _TORCH_FUNCTIONS
 
-    more = sorted(n for n in _OF_TORCH - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
+    more = sorted(n for n in _TORCH_FUNCTIONS - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
     body = "".join(overloads(n, signatures(NAMESPACES["nn.functional"][n], n, False, "nn.functional")) for n in lines)
     body += functions("torch", more)
     if not pooling:

@@ -20,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from tests.aten.forms import shown
-from tests.ops.table import ROWS, load_rows, public_name, to_tensors
+from tests.aten.call_encoding import shown
+from tests.ops.op_db import ROWS, load_rows, public_name, to_tensors
 from tools.record_golden import resolve
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "tests" / "aten"

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from tests.ops.table import ROWS, leaves, load_rows, public_name
+from tests.ops.op_db import ROWS, leaves, load_rows, public_name
 from tools.record_golden import resolve
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "tests" / "amp" / "dtypes.json"

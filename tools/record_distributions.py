@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.distributions import asked  # noqa: E402
+from tests.distributions import queries  # noqa: E402
 
 
 def main() -> None:
@@ -22,33 +22,33 @@ def main() -> None:
     import torch.distributions
 
     found: dict = {"distributions": {}, "divergences": {}, "transforms": {}, "constraints": {}}
-    for line in asked.lines("distributions"):
-        drawn = asked.drawn(torch, asked.Asked(torch, line))
+    for line in queries.lines("distributions"):
+        drawn = queries.drawn(torch, queries.Asked(torch, line))
         # Values are kept as they were drawn, so that densities are asked for on every device.
-        told = asked.told(torch, asked.Asked(torch, line), drawn["sample 3"])
+        told = queries.told(torch, queries.Asked(torch, line), drawn["sample 3"])
         found["distributions"][line] = {
             "drawn": drawn,
-            "moved": asked.moved(torch, asked.Asked(torch, line)),
+            "moved": queries.moved(torch, queries.Asked(torch, line)),
             "told": told,
         }
-    pairs = asked.lines("divergences")
+    pairs = queries.lines("divergences")
     for one in pairs:
         for other in pairs:
-            value = asked.divergence(torch, one, other)
+            value = queries.divergence(torch, one, other)
             if not str(value[0]).startswith("NotImplementedError: No KL"):
                 found["divergences"][f"{pairs.index(one)} {pairs.index(other)}"] = value
-    for kind, of in (("transforms", asked.of_transform), ("constraints", asked.of_constraint)):
-        for line in asked.lines(kind):
-            found[kind][line] = of(torch, asked.Asked(torch, line))
+    for kind, of in (("transforms", queries.of_transform), ("constraints", queries.of_constraint)):
+        for line in queries.lines(kind):
+            found[kind][line] = of(torch, queries.Asked(torch, line))
     for kind in ("refused", "utilities"):
         found[kind] = {
-            line: asked.tried(lambda line=line: asked.Asked(torch, line).value) for line in asked.lines(kind)
+            line: queries.tried(lambda line=line: queries.Asked(torch, line).value) for line in queries.lines(kind)
         }
     rows = []
     for kind, answers in found.items():
         inner = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in answers.items())
         rows.append(f"{json.dumps(kind)}: {{\n{inner}\n}}")
-    asked.ANSWERS.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    queries.ANSWERS.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from tests.ops.table import GOLDEN, ROWS, leaves, load_rows, public_name, to_tensors
+from tests.ops.op_db import GOLDEN, ROWS, leaves, load_rows, public_name, to_tensors
 
 
 def resolve(torch, dotted: str):

@@ -66,7 +66,7 @@ def kinds() -> dict:
 
 
 def main() -> None:
-    from tests.programs.twin import twin
+    from tests.programs.import_variant import twin
 
     DATA.mkdir(exist_ok=True)
     torch.save(kinds(), DATA / "kinds.pt")

@@ -38,7 +38,9 @@ def written_of(overloads: dict[str, tuple[str, str]]) -> list[str]:
     """The entries of a line, those that write to `out` what another overload returns without their schema."""
     from torchlite._aten.recorded_schemas import out_variant_schema
 
-    known = {out_variant_schema(text): name for name, (_, text) in reversed(overloads.items()) if text.endswith("-> Tensor")}
+    known = {
+        out_variant_schema(text): name for name, (_, text) in reversed(overloads.items()) if text.endswith("-> Tensor")
+    }
     found = []
     for name, (letters, text) in overloads.items():
         base = known.get(text)

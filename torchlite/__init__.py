@@ -17,8 +17,8 @@ newaxis = None
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=__name__)
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
-from ._dispatch.op_functions import in_place_method
 from ._dispatch.callbacks import CALLBACKS
+from ._dispatch.op_functions import in_place_method
 from ._ops import load as _load
 from ._settings import fork_locks
 from ._tensor import Parameter, Tensor
@@ -108,7 +108,7 @@ _MODULES = {
 _HOMES = {
     "_alias": ("as_torch",),
     "_dynamo.eval_frame": ("compile",),
-    "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
+    "_serialization.pytorch_file": ("PyTorchFileReader", "PyTorchFileWriter"),
     "_higher_order_ops.cond": ("cond",), "_higher_order_ops.while_loop": ("while_loop",),
     "_symbolic_shapes": (
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
@@ -156,7 +156,7 @@ _HOMES = {
         "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
     ),
     "_device.accelerators": ("Stream", "Event"),
-    "_sparse.functions": (
+    "_sparse.public_functions": (
         "sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor",
         "sparse_compressed_tensor", "_validate_sparse_coo_tensor_args", "_validate_sparse_csr_tensor_args",
         "_validate_sparse_csc_tensor_args", "_validate_sparse_bsr_tensor_args", "_validate_sparse_bsc_tensor_args",

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from ._command import bench, build_kernels, models, naming, show
+from ._cli import bench, build_kernels, models, show, torch_alias
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,27 +29,27 @@ def main(arguments: list[str] | None = None) -> int:
     show.add_parser(commands)
     bench.add_parser(commands)
     build_kernels.add_parser(commands)
-    naming.add_parsers(commands)
+    torch_alias.add_parsers(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
-    if models.is_meant(arguments):
-        return models.perform(*arguments)
+    if models.is_model_command(arguments):
+        return models.run_command(*arguments)
     if arguments[:1] == ["run"]:  # what follows is for Python and the program
-        return naming.run(arguments[1:])
+        return torch_alias.run(arguments[1:])
     options = parser.parse_args(arguments)
     if options.command == "show":
         return show.run(options)
     if options.command == "as-torch":
-        return naming.as_torch(options)
+        return torch_alias.as_torch(options)
     if options.command == "bench":
         return bench.run(options)
     if options.command == "build-kernels":
         return build_kernels.run(options)
     if options.command == "info":
-        from ._command.info import report
+        from ._cli.info import report
 
         print(report())
         return 0
-    from ._command.demo import run
+    from ._cli.demo import run
 
     return run(options.device, options.epochs, options.seed, options.output)
 

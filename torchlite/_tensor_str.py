@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._tensor.printing import OPTIONS as PRINT_OPTS
-from ._tensor.printing import format_array, get_printoptions, printoptions, set_printoptions, tensor_repr, add_suffixes
+from ._tensor.printing import add_suffixes, format_array, get_printoptions, printoptions, set_printoptions, tensor_repr
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 

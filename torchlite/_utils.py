@@ -125,7 +125,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def _rebuild_sparse_tensor(layout, data):
     """A sparse tensor out of its parts, which are looked at: a file may hold anything."""
-    return CALLBACKS.sparse("rebuilt")(layout, data)
+    return CALLBACKS.sparse("rebuild")(layout, data)
 
 
 def _get_layout(name):

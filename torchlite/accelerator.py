@@ -102,7 +102,9 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     properties = accelerator_for(device).get_device_properties(device)
     doubles = getattr(properties, "has_fp64", True)
     return {
-        "supported_dtypes": {d for d in _dtype.BY_NAME.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}
+        "supported_dtypes": {
+            d for d in _dtype.BY_NAME.values() if doubles or d not in (_dtype.float64, _dtype.complex128)
+        }
     }
 
 

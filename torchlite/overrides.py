@@ -8,19 +8,19 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._dispatch.op_functions import in_place_method
 from ._dispatch.interceptors import (
-    Interceptor,
     InPlaceCall,
-    strip_default_args,
+    Interceptor,
     call_torch_function,
     find_torch_function_override,
     put_back,
     show,
     showing,
     stack,
+    strip_default_args,
     torch_function_disabled,
 )
+from ._dispatch.op_functions import in_place_method
 from ._dispatch.op_record import NAMESPACES
 from ._library.library_op import LibraryOp
 from ._tensor import Tensor

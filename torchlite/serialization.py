@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
 from ._dispatch import table_of
-from ._serialization import files, options, restricted, writing
-from ._serialization.budget import Budget
-from ._serialization.containers import PyTorchFileReader, PyTorchFileWriter
-from ._serialization.files import replacing
-from ._serialization.names import StorageType
-from ._serialization.options import LoadEndianness
-from ._serialization.options import local as _serialization_tls
-from ._serialization.reading import UNSAFE, Reading, SourceChangeWarning, load_archive, load_legacy
+from ._serialization import atomic_files, checkpoint_writer, save_load_options, weights_only_unpickler
+from ._serialization.atomic_files import replace_file
+from ._serialization.checkpoint_reader import UNSAFE, LoadRequest, SourceChangeWarning, load_archive, load_legacy
+from ._serialization.pytorch_file import PyTorchFileReader, PyTorchFileWriter
+from ._serialization.pytorch_names import StorageType
+from ._serialization.resource_budget import Budget
+from ._serialization.save_load_options import LoadEndianness
+from ._serialization.save_load_options import thread_options as _serialization_tls
 from ._tensor.storage import UntypedStorage, storage_of
 from ._tensor.typed_storage import TypedStorage, typed_storage_of
 from ._types.devices import device as device_type
@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 DEFAULT_PROTOCOL = 2
-MAGIC_NUMBER, PROTOCOL_VERSION = writing.LEGACY_MAGIC, writing.LEGACY_VERSION
+MAGIC_NUMBER, PROTOCOL_VERSION = checkpoint_writer.LEGACY_MAGIC, checkpoint_writer.LEGACY_VERSION
 STORAGE_KEY_SEPARATOR = ","
 FileLike: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device_type | str | dict[str, str] | None"
@@ -52,12 +52,12 @@ def set_crc32_options(compute_crc32: bool) -> None:
     """Whether `save` computes the checksums of records (zip tools want them; `load` verifies the
     ones that are there).
     """
-    options.save.compute_crc32 = bool(compute_crc32)
+    save_load_options.save.compute_crc32 = bool(compute_crc32)
 
 
 def get_crc32_options() -> bool:
     """Whether `save` computes the checksums of records."""
-    return options.save.compute_crc32
+    return save_load_options.save.compute_crc32
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
@@ -72,17 +72,17 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    options.load.endianness = endianness
+    save_load_options.load.endianness = endianness
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order that `load` takes a file to have that does not say its own."""
-    return options.load.endianness
+    return save_load_options.load.endianness
 
 
 def get_default_mmap_options() -> int | None:
     """How `load(mmap=True)` maps files: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
-    return options.load.mmap_flags
+    return save_load_options.load.mmap_flags
 
 
 class set_default_mmap_options:
@@ -100,14 +100,14 @@ class set_default_mmap_options:
                 "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, "
                 f"but got {flags}"
             )
-        self.prev = options.load.mmap_flags
-        options.load.mmap_flags = flags
+        self.prev = save_load_options.load.mmap_flags
+        save_load_options.load.mmap_flags = flags
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: Any) -> None:
-        options.load.mmap_flags = self.prev
+        save_load_options.load.mmap_flags = self.prev
 
 
 class skip_data:
@@ -142,18 +142,18 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     """Let `load(weights_only=True)` use these classes and functions as well. An item is a class or function, or a pair
     (object, "full.name").
     """
-    known = restricted.user_globals()
+    known = weights_only_unpickler.user_globals()
     known.extend(item for item in safe_globals if item not in known)
 
 
 def get_safe_globals() -> list[Any]:
     """What `add_safe_globals` added."""
-    return list(restricted.user_globals())
+    return list(weights_only_unpickler.user_globals())
 
 
 def clear_safe_globals() -> None:
     """Forget what `add_safe_globals` added."""
-    restricted.user_globals().clear()
+    weights_only_unpickler.user_globals().clear()
 
 
 class safe_globals:
@@ -167,7 +167,7 @@ class safe_globals:
         add_safe_globals(self._items)
 
     def __exit__(self, *exc):
-        restricted.user_globals()[:] = self._before
+        weights_only_unpickler.user_globals()[:] = self._before
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
@@ -184,13 +184,13 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
                 "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
             )
         data = reader.get_record("data.pkl")
-    from ._serialization.globals import names_in
+    from ._serialization.pickle_globals import globals_in
 
     try:
-        names = names_in(data)
+        names = globals_in(data)
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{error} (in the record data.pkl)") from None
-    return sorted(f"{module}.{name}" for module, name in names if not restricted.is_allowed(module, name))
+    return sorted(f"{module}.{name}" for module, name in names if not weights_only_unpickler.is_allowed(module, name))
 
 
 # -- files -------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class _opener:
 
 class _open_file(_opener):
     def __init__(self, name: Any, mode: str):
-        super().__init__(open(name, mode) if "w" in mode else files.opened(name, mode))  # noqa: SIM115
+        super().__init__(open(name, mode) if "w" in mode else atomic_files.open_regular(name, mode))  # noqa: SIM115
 
     def __exit__(self, *exc: Any) -> None:
         self.file_like.close()
@@ -224,7 +224,7 @@ class _open_file(_opener):
 class _open_buffer_reader(_opener):
     def __init__(self, buffer: Any):
         _check_seekable(buffer)
-        super().__init__(files.checked(buffer))
+        super().__init__(atomic_files.check_regular(buffer))
 
 
 class _open_buffer_writer(_opener):
@@ -258,7 +258,9 @@ class _open_zipfile_writer(_opener):
         if self._buffer is not None and not callable(getattr(self._buffer, "write", None)):
             message = f"Buffer of {str(type(self._buffer)).strip('<>')} has no callable attribute 'write'"
             raise (TypeError if hasattr(self._buffer, "write") else AttributeError)(message)
-        super().__init__(PyTorchFileWriter(name_or_buffer, get_crc32_options(), options.save.storage_alignment))
+        super().__init__(
+            PyTorchFileWriter(name_or_buffer, get_crc32_options(), save_load_options.save.storage_alignment)
+        )
 
     def __exit__(self, *exc: Any) -> None:
         if exc and exc[0] is not None:
@@ -459,19 +461,19 @@ def save(
         _save_legacy(obj, f, pickle_module, pickle_protocol)
         return
     # All that the program's own objects can spoil is done before a file is opened.
-    data, storages = writing.pickled(obj, pickle_module, pickle_protocol, location_tag)
+    data, storages = checkpoint_writer.pickle_object(obj, pickle_module, pickle_protocol, location_tag)
     with _open_zipfile_writer(f) as zip_file:
-        writing.write_archive(zip_file._writer, data, storages, not _disable_byteorder_record)
+        checkpoint_writer.write_archive(zip_file._writer, data, storages, not _disable_byteorder_record)
 
 
 def _save_legacy(obj: Any, f: Any, pickle_module: Any, pickle_protocol: int) -> None:
-    data, storages = writing.pickled_legacy(obj, pickle_module, pickle_protocol, location_tag)
+    data, storages = checkpoint_writer.pickle_legacy(obj, pickle_module, pickle_protocol, location_tag)
     if not _is_path(f):
-        writing.write_legacy(f, data, storages)
+        checkpoint_writer.write_legacy(f, data, storages)
         f.flush()
         return
-    with replacing(os.fspath(f), plain=True) as stream:
-        writing.write_legacy(stream, data, storages)
+    with replace_file(os.fspath(f), plain=True) as stream:
+        checkpoint_writer.write_legacy(stream, data, storages)
 
 
 # -- loading ---------------------------------------------------------------------------------
@@ -524,7 +526,7 @@ def load(
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     _check_dill_version(pickle_module)
-    mapped = options.load.mmap if mmap is None else bool(mmap)
+    mapped = save_load_options.load.mmap if mmap is None else bool(mmap)
     if mapped and not _is_path(f):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if pickle_load_args and weights_only:
@@ -532,10 +534,10 @@ def load(
         for name in pickle_load_args.keys() - {"encoding"}:
             raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{name}'")
     pickle_load_args.setdefault("encoding", "utf-8")
-    how = Reading(
+    how = LoadRequest(
         map_location, pickle_module or pickle, weights_only, _get_restore_location(map_location), pickle_load_args
     )
-    shared = mapped and _is_shared(options.load.mmap_flags)
+    shared = mapped and _is_shared(save_load_options.load.mmap_flags)
     with _open_file_like(f, "r+b" if shared else "rb") as stream:
         if _is_zipfile(stream):
             return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
@@ -549,7 +551,7 @@ def load(
 
 def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:
     """A checkpoint of weights that is a part of another file, whose budget pays for it."""
-    how = Reading(map_location, pickle, True, _get_restore_location(map_location), {"encoding": "utf-8"})
+    how = LoadRequest(map_location, pickle, True, _get_restore_location(map_location), {"encoding": "utf-8"})
     stream = io.BytesIO(data)
     return load_archive(stream, how, "", budget) if _is_zipfile(stream) else load_legacy(stream, how, budget)
 

@@ -129,7 +129,13 @@ def conj(input):
 
 
 def real(input):
-    return input.real if input.dtype.kind == "c" else complex_as_real_view(input)[..., 0] if input.dtype.kind == "W" else input
+    return (
+        input.real
+        if input.dtype.kind == "c"
+        else complex_as_real_view(input)[..., 0]
+        if input.dtype.kind == "W"
+        else input
+    )
 
 
 def complex_as_real_view(input):

@@ -7,7 +7,7 @@ from torchlite._dispatch.shapes import contiguous_strides, wrap_dim
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 
 from .pointwise import complex_as_real_view
-from .storage import storage_block, base_owner, data_pointer, strided_view
+from .storage import base_owner, data_pointer, storage_block, strided_view
 
 
 def select(input, dim, index):

@@ -5,8 +5,8 @@ import math
 import numpy as xp
 
 from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
-from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
+from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import check_bounds, prod
@@ -254,7 +254,9 @@ _masked_fill_tensor = _masked_fill
 
 def masked_scatter(input, mask, source):
     if mask.dtype.kind != "b":
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_scalar_type_name(mask)}")
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {_scalar_type_name(mask)}"
+        )
     if input.dtype != source.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got{_scalar_type_name(input)} and {_scalar_type_name(source)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
-from torchlite._dispatch.memory_layout import infer_dense_strides, apply_rule_to_ufuncs, strides_of
+from torchlite._dispatch.memory_layout import apply_rule_to_ufuncs, infer_dense_strides, strides_of
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 
-from .storage import storage_block, base_owner, data_pointer, strided_view
+from .storage import base_owner, data_pointer, storage_block, strided_view
 
 xp: Any = None
 

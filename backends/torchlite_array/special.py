@@ -2,7 +2,7 @@
 
 Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand.
 Only `erf` has a single-precision path of its own, because gelu lives on it. The coefficients come from
-tools/special_tables.py.
+tools/make_special_coefficients.py.
 """
 
 import math
@@ -559,7 +559,10 @@ def _i0e_positive(x):
 
 def _i1e_positive(x):
     return _piecewise(
-        x <= 8, lambda x: x * _horner(T.I1E_SMALL, x * 0.25 - 1), lambda x: _horner(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x
+        x <= 8,
+        lambda x: x * _horner(T.I1E_SMALL, x * 0.25 - 1),
+        lambda x: _horner(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x),
+        x,
     )
 
 
@@ -673,7 +676,9 @@ def _bessel_y(order):
     def small(x):
         t = x * x / 32 - 1
         if order:
-            return x * _horner(T.Y1_REGULAR, t) + (2 / math.pi) * (xp.log(0.5 * x) * (x * _horner(T.J1_SMALL, t)) - 1 / x)
+            return x * _horner(T.Y1_REGULAR, t) + (2 / math.pi) * (
+                xp.log(0.5 * x) * (x * _horner(T.J1_SMALL, t)) - 1 / x
+            )
         return _horner(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _horner(T.J0_SMALL, t)
 
     def f(x):

@@ -40,7 +40,11 @@ def own_view(x):
     """
     if min(x.strides, default=0) < 0:
         raise RuntimeError(f"memory with negative strides {x.strides} cannot be shared: copy the array")
-    if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and (x.flags.forc or base_owner(storage_block(x)) is x):
+    if (
+        x.__class__ is xp.ndarray
+        and x.base.__class__ is not xp.ndarray
+        and (x.flags.forc or base_owner(storage_block(x)) is x)
+    ):
         return x
     return xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x), 0, x.strides)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from torchlite._settings.thread_count import get_threads
 from torchlite_device.core.device import NotBuiltError
-from torchlite_numpy.cache_blocking import scratch_buffer, can_share_work, parallel_for
+from torchlite_numpy.cache_blocking import can_share_work, parallel_for, scratch_buffer
 
 from . import program_build
 from .convolution_source import SOURCE as _TEXT
@@ -159,7 +159,9 @@ class ConvLayouts:
             if min(count) > 0
         ]  # fmt: skip
         # Everything that is read lies in the rows.
-        self.fits_back = all(max(t.image_places, default=0) + t.length <= rows * width + _READ_PADDING for t in self.back)
+        self.fits_back = all(
+            max(t.image_places, default=0) + t.length <= rows * width + _READ_PADDING for t in self.back
+        )
 
 
 @functools.lru_cache(1024)
@@ -251,7 +253,9 @@ class Convolutions:
         self._sums(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
         return out
 
-    def conv_transpose(self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
+    def conv_transpose(
+        self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None
+    ) -> np.ndarray | None:
         """The transpose of `forward`: the gradient of the images, and the transposed convolution."""
         if not _is_supported(plan, g, weight):
             return None
@@ -289,7 +293,9 @@ class Convolutions:
         batch, area = x.shape[0], rows.high * rows.wide
         plain = rows[:2] == rows[2:4] and len(rows.firsts) == 1 and rows[4:8] == (1, 1, 0, 0)
         by_image, by_channel, memory = channels * area, area, x
-        joined = plan.pointwise and batch > 1 and plan.groups == 1 and area < 8 * _MAX_VECTOR and area % _MAX_VECTOR != 0
+        joined = (
+            plan.pointwise and batch > 1 and plan.groups == 1 and area < 8 * _MAX_VECTOR and area % _MAX_VECTOR != 0
+        )
         exact = plain and not joined and all(t.length >= _MAX_VECTOR for t in targets)
         if not exact:
             memory, by_image, by_channel = self._laid(_SCRATCH_IMAGES, x, rows, joined)
@@ -302,7 +308,8 @@ class Convolutions:
             share_of = min(filters, max(8, _PART_WEIGHTS // (depth * taps) // 8 * 8))
             work = filters * depth * taps * length
             pieces = max(
-                1, min(-(-length // _MAX_VECTOR), -(-work * images * plan.groups // _PART_MULS) // (images * plan.groups))
+                1,
+                min(-(-length // _MAX_VECTOR), -(-work * images * plan.groups // _PART_MULS) // (images * plan.groups)),
             )
             if images * plan.groups * pieces < 8 and work >= _MIN_MULS_PER_THREAD:
                 shares = -(-filters // share_of)
@@ -380,7 +387,16 @@ class Convolutions:
         batch, channels = g.shape[:2]
         out = np.empty(channels, np.float32)
         parts = min(channels, 32)
-        self._launch("channel_sums", parts, g.size >= _MIN_MOVES_PER_THREAD, g, out, batch, channels, g.size // (batch * channels))
+        self._launch(
+            "channel_sums",
+            parts,
+            g.size >= _MIN_MOVES_PER_THREAD,
+            g,
+            out,
+            batch,
+            channels,
+            g.size // (batch * channels),
+        )
         return out
 
     def _weight_products(self, plan, g, x, rows, lines, places, out):
@@ -395,7 +411,9 @@ class Convolutions:
         row, count = -(-plan.filters // 16) * 16, lines.high * lines.wide
         grads = scratch_buffer(_SCRATCH_GRADS, (plan.batch * count * row + _READ_PADDING,), np.float32)
         parts = min(plan.batch * -(-count // 16), 32)
-        self._launch("turn_images", parts, g.size >= _MIN_MOVES_PER_THREAD, g, grads, plan.batch, plan.filters, count, row)
+        self._launch(
+            "turn_images", parts, g.size >= _MIN_MOVES_PER_THREAD, g, grads, plan.batch, plan.filters, count, row
+        )
         per_group, filters = plan.channels // plan.groups, plan.filters // plan.groups
         depth, shares = per_group * plan.taps, -(-filters // self._wide)
         work = plan.batch * plan.groups * count * filters * depth

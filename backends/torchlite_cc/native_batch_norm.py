@@ -220,7 +220,18 @@ def batch_norm_train(device: Any, input: Any, weight: Any, bias: Any, eps: float
     if shape is None or not _is_float32(input, weight, bias):
         return None
     out, mean, var = np.empty(input.shape, F32), np.empty(shape[1], F32), np.empty(shape[1], F32)
-    done = _train(device, shape[1], _COST_PER_BYTE * input.nbytes, input, *_contiguous_or_null(weight, bias), out, mean, var, *shape, eps)
+    done = _train(
+        device,
+        shape[1],
+        _COST_PER_BYTE * input.nbytes,
+        input,
+        *_contiguous_or_null(weight, bias),
+        out,
+        mean,
+        var,
+        *shape,
+        eps,
+    )
     return (out, mean, var) if done else None
 
 

@@ -293,7 +293,9 @@ def index_add(device: Any, input: Any, dim: Any, index: Any, source: Any, *, alp
     out, rows = np.empty_like(input), len(input)
     items = _count_column_parts(rows, width)
     sizes = index.size, rows, width, -1, index.itemsize == 8, items
-    done = _index_add_kernels[input.dtype](device, items, 2 * (out.nbytes + source.nbytes), source, index, input, out, *sizes)
+    done = _index_add_kernels[input.dtype](
+        device, items, 2 * (out.nbytes + source.nbytes), source, index, input, out, *sizes
+    )
     return out if done else None
 
 

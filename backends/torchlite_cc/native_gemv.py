@@ -90,6 +90,8 @@ def gemv(device: Any, row: Any, matrix: Any, bias: Any) -> Any:
     given = row, matrix, 0 if bias is None else bias, out
     return (
         out
-        if _gemv_kernels[dtype](device, -(-columns // _COLUMNS_PER_ITEM), nbytes, *given, columns, depth, between // size)
+        if _gemv_kernels[dtype](
+            device, -(-columns // _COLUMNS_PER_ITEM), nbytes, *given, columns, depth, between // size
+        )
         else None
     )

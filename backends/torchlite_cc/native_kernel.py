@@ -169,7 +169,9 @@ def kernel_per_dtype(text: str, name: str, codes: str) -> dict[np.dtype, NativeK
     return {dtype: NativeKernel(text, f"{name}_{short}", codes) for dtype, short in FLOATS.items()}
 
 
-def override_kernels(engine: Any, plain: dict[str, Callable], modules: tuple[str, ...] = _MODULES) -> dict[str, Callable]:
+def override_kernels(
+    engine: Any, plain: dict[str, Callable], modules: tuple[str, ...] = _MODULES
+) -> dict[str, Callable]:
     """By op, kernels of modules of this package that ask those of `plain` where they do not serve."""
     found = {}
     for name in modules:

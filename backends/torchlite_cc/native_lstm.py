@@ -16,9 +16,9 @@ from torchlite_numpy import lstm
 from torchlite_numpy.blas import gemm_address
 from torchlite_numpy.deterministic_gemm import deterministic_matmul
 
+from .native_gemm import MICRO_KERNEL
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
 from .native_parallel_gemm import GEMM_TEMPLATE
-from .native_gemm import MICRO_KERNEL
 
 _SOURCE = (
     TYPE_DEFINITIONS

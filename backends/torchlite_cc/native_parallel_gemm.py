@@ -15,8 +15,8 @@ from torchlite_numpy.blas import gemm_address
 
 from . import native_gemm
 from .device import address
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
 from .native_gemm import FORCE_THREADS
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
 
 # What a text that calls BLAS has: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct has
 # the address of BLAS's function for T.
@@ -70,7 +70,9 @@ ENTRY(product_f32, Product)
 ENTRY(product_f64, Product)
 """
 )
-_gemm_kernels = {dtype: NativeKernel(_SOURCE, f"product_{short}", "QQQQQ" + "q" * 10) for dtype, short in FLOATS.items()}
+_gemm_kernels = {
+    dtype: NativeKernel(_SOURCE, f"product_{short}", "QQQQQ" + "q" * 10) for dtype, short in FLOATS.items()
+}
 _HAS_AVX512 = native_gemm.has_avx512()
 
 

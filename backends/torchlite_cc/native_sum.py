@@ -147,7 +147,9 @@ def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int
     height = min(_MAX_SEQUENTIAL_ROWS, max(_COLUMN_PART // min(after, 1024), -(-count // _ENOUGH_PARTS)))
     pieces = -(-count // height)
     out = np.empty((before, pieces, after), x.dtype)
-    _column_sum_kernels[x.dtype](device, before * pieces * blocks, x.nbytes, x, out, count, after, pieces, height, blocks)
+    _column_sum_kernels[x.dtype](
+        device, before * pieces * blocks, x.nbytes, x, out, count, after, pieces, height, blocks
+    )
     return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from torchlite_kernels import opencl_to_cpp
 
-from . import program_build, convolution, thread_pool
-from .device import Device
+from . import convolution, program_build, thread_pool
 from .cpu_engine import engine
+from .device import Device
 
 
 class RecordingDevice(Device):

@@ -93,7 +93,10 @@ def toolchain_id() -> str:
 
 def _prebuilt_marker() -> Path:
     """The file that says that kernels of this version were built in advance, by this compiler for this processor."""
-    return program_cache.program_folder("cc") / f"{hashlib.sha256(f'{toolchain_id()} {CPP}'.encode()).hexdigest()[:16]}.built"
+    return (
+        program_cache.program_folder("cc")
+        / f"{hashlib.sha256(f'{toolchain_id()} {CPP}'.encode()).hexdigest()[:16]}.built"
+    )
 
 
 @functools.cache

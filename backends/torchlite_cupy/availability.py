@@ -89,7 +89,9 @@ def why_not() -> str:
     name, major = _wheel()
     if version < 1000 * major:
         other = (
-            f", or install the CuPy for it: pip uninstall {name}, then {_install_hint(version)}" if version >= 12000 else ""
+            f", or install the CuPy for it: pip uninstall {name}, then {_install_hint(version)}"
+            if version >= 12000
+            else ""
         )
         return (
             f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs "

@@ -73,7 +73,7 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from . import flash_attention, cudnn_attention, cudnn_conv, cufft
+        from . import cudnn_attention, cudnn_conv, cufft, flash_attention
 
         device = self.device(index)
         table = kernels_of(device) | cufft.kernels(device)

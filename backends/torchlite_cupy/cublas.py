@@ -15,9 +15,9 @@ import threading
 from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_device.linalg.gemm import GemmShape
 from torchlite_device.core.array import Array
 from torchlite_device.core.copy_fill import copy_into
+from torchlite_device.linalg.gemm import GemmShape
 
 # By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
 TYPES = {
@@ -100,7 +100,9 @@ class Cublas:
         workspace = self._workspaces.get(queue)
         if workspace is None:
             workspace = self._workspaces[queue] = self.device.allocate(nbytes)
-        check_status(library.cublasSetWorkspace_v2(self._handle, workspace.ptr, nbytes))  # after the stream, which resets it
+        check_status(
+            library.cublasSetWorkspace_v2(self._handle, workspace.ptr, nbytes)
+        )  # after the stream, which resets it
         self._queue = queue
 
     def set_math(self, mode: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._settings import fork_locks
-from torchlite_device.core.array import Array, storage_bytes, storage_nbytes, empty_like_layout
+from torchlite_device.core.array import Array, empty_like_layout, storage_bytes, storage_nbytes
 from torchlite_device.core.copy_fill import copy_into
 
 _recording = fork_locks.reinit_after_fork(threading.RLock())

@@ -25,7 +25,9 @@ def _is_walkable(x: Array) -> bool:
     return (
         x.steps[-1] == 1
         and is_aligned(x)
-        and all(step > 0 and step % _FEATURE_MULTIPLE == 0 or n == 1 for n, step in zip(x.shape[:-1], x.steps, strict=False))
+        and all(
+            step > 0 and step % _FEATURE_MULTIPLE == 0 or n == 1 for n, step in zip(x.shape[:-1], x.steps, strict=False)
+        )
     )
 
 
@@ -34,7 +36,9 @@ def _is_supported(query: Array, key: Array, value: Array, mask: Array | None) ->
         return False
     wide = max(query.shape[-1], value.shape[-1])
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.ndim <= 4
-    even = wide <= _MAX_FEATURES and query.shape[-1] % _FEATURE_MULTIPLE == 0 and value.shape[-1] % _FEATURE_MULTIPLE == 0
+    even = (
+        wide <= _MAX_FEATURES and query.shape[-1] % _FEATURE_MULTIPLE == 0 and value.shape[-1] % _FEATURE_MULTIPLE == 0
+    )
     return (
         same
         and even

@@ -12,10 +12,10 @@ from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.array_ops.pointwise import KERNELS as POINTWISE
 from torchlite_device.array_ops.reduce import sum as reduced_sum
 from torchlite_device.core.array import Array, empty, row_major, view_of
-from torchlite_device.core.copy_fill import to_channels_last, channels_last_steps, empty_channels_last
 from torchlite_device.core.contiguous_copy import clone_row_major
+from torchlite_device.core.copy_fill import channels_last_steps, empty_channels_last, to_channels_last
 from torchlite_device.nn import conv_depthwise
-from torchlite_device.nn.conv import validated_shape, validated_gradient
+from torchlite_device.nn.conv import validated_gradient, validated_shape
 from torchlite_device.nn.conv_indexing import ConvShape
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite_device.array_ops.pointwise import KERNELS
-from torchlite_device.linalg import fft as own
 from torchlite_device.core.array import Array, row_major
+from torchlite_device.linalg import fft as own
 
 from .array_interop import from_cupy, to_cupy
 
@@ -55,4 +55,8 @@ def _fft_c2r_core(input, dim, scale, last_size):
 
 def kernels(device: Any) -> dict[str, Any]:
     """The kernels that take cuFFT's place of ours; none where the library is not installed."""
-    return {"_fft_c2c_core": _fft_c2c_core, "_fft_r2c_core": _fft_r2c_core, "_fft_c2r_core": _fft_c2r_core} if device.driver.has_transforms() else {}
+    return (
+        {"_fft_c2c_core": _fft_c2c_core, "_fft_r2c_core": _fft_r2c_core, "_fft_c2r_core": _fft_c2r_core}
+        if device.driver.has_transforms()
+        else {}
+    )

@@ -12,10 +12,10 @@ from typing import Any
 
 from torchlite_device.array_ops.pointwise import KERNELS
 from torchlite_device.array_ops.rearrange import tril
-from torchlite_device.linalg.matrix_launch import numel, real_kind
 from torchlite_device.core.array import Array, empty, view_of
-from torchlite_device.core.pointwise_dispatch import cast
 from torchlite_device.core.contiguous_copy import clone_row_major
+from torchlite_device.core.pointwise_dispatch import cast
+from torchlite_device.linalg.matrix_launch import numel, real_kind
 
 MIN_SIZE, MAX_BATCH = 256, 16  # rows from which on a matrix is for the library, and matrices one after the other
 LOWER, UPPER = 0, 1

@@ -18,8 +18,8 @@ from torchlite_device.core import fork_guard
 from torchlite_kernels.preamble import CUDA, dtype_macros
 
 from . import cublas
-from .launch_grid import Grid, grid_for, with_bounds_guard
 from .allocator import Allocator
+from .launch_grid import Grid, grid_for, with_bounds_guard
 
 _MAX_PENDING_UPLOADS = 32
 # NVRTC makes one step of a product and a sum, and so does the assembler after it, which looks through an empty `asm`.

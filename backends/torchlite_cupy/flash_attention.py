@@ -10,10 +10,10 @@ from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.core.array import Array
-from torchlite_device.core.device import grid
 from torchlite_device.core.contiguous_copy import clone_row_major
+from torchlite_device.core.device import grid
 from torchlite_device.nn.attention import Attention, Launch, backward, forward, pack_walk
-from torchlite_kernels.flash_attention_cuda import CAPABILITIES, ALIGNMENT, MAX_FEATURES, WARPS, LARGE_TILES, variant
+from torchlite_kernels.flash_attention_cuda import ALIGNMENT, CAPABILITIES, LARGE_TILES, MAX_FEATURES, WARPS, variant
 
 _ALIGNED = 16  # bytes, which are copied as one
 _THREADS = 32 * WARPS
@@ -64,7 +64,12 @@ def _is_supported(query: Array, value: Array, mask: Array | None, scale: float) 
         return False
     device: Any = query.device
     has, features, values = device.properties, query.shape[-1], value.shape[-1]
-    even = features % ALIGNMENT == 0 and values % ALIGNMENT == 0 and 0 < features <= MAX_FEATURES and 0 < values <= MAX_FEATURES
+    even = (
+        features % ALIGNMENT == 0
+        and values % ALIGNMENT == 0
+        and 0 < features <= MAX_FEATURES
+        and 0 < values <= MAX_FEATURES
+    )
     return even and (has["major"], has["minor"]) >= needed and (mask is None or mask.kind in ("b8", query.kind))
 
 

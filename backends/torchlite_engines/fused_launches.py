@@ -17,8 +17,8 @@ from torchlite_device.core.array import Array, empty, kind_of
 from torchlite_device.core.device import Device, NotBuiltError
 from torchlite_device.core.lazy_fusion import LazyQueue, fused_chain
 
-from .ndarray_bridge import kernels
 from .engine_selection import CpuEngine
+from .ndarray_bridge import kernels
 
 
 class _Unfusable(Exception):
@@ -108,7 +108,9 @@ class FusedLaunches:
         return tuple([held[place] for place in self.outs])
 
 
-def fuse_launches(engine: CpuEngine, compute: Callable, given: list, outs: list, otherwise: Callable) -> FusedLaunches | None:
+def fuse_launches(
+    engine: CpuEngine, compute: Callable, given: list, outs: list, otherwise: Callable
+) -> FusedLaunches | None:
     """The launches of a group; None where it cannot be one on this engine, or where they cannot be built.
 
     compute: the results, of a table of kernels and the arrays. given, outs: shapes and dtypes. A group is some launches

@@ -40,7 +40,9 @@ _LONG_PASSES = "where _where _choose sqrt sum mean cat"
 _STREAMING_OPS = """relu _relu_backward clamp_min clamp_max reciprocal sign copysign _lerp_scalar leaky_relu hardsigmoid
     softshrink frac rsqrt hardswish exp _trunc_divide"""
 # Functions for which NumPy has vectors of 512 bits (then 1.0 to 1.5), and otherwise none or slow ones.
-_TRANSCENDENTAL_OPS = """exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 pow"""
+_TRANSCENDENTAL_OPS = (
+    """exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 pow"""
+)
 # Several passes: 0.2 to 0.7.
 _MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tensor nan_to_num fmax fmin sigmoid silu
     _silu_backward softplus mish _mish_backward _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py

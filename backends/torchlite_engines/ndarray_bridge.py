@@ -11,8 +11,8 @@ import numpy as np
 from torchlite_array.storage import base_owner, data_pointer
 from torchlite_device.backend import kernels_of
 from torchlite_device.core.array import MAX_ELEMENTS, Array, is_row_major, kind_of
-from torchlite_device.core.device_asserts import raise_pending
 from torchlite_device.core.device import BoundedCache, NotBuiltError
+from torchlite_device.core.device_asserts import raise_pending
 
 from .engine_selection import CpuEngine
 

@@ -60,7 +60,9 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
     add_double(parts + 1, v.y);
 }
 """
-_CAS_64BIT_EXTENSION = "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
+_CAS_64BIT_EXTENSION = (
+    "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
+)
 _SIZES = {
     "b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8,
     "c128": 16, "c32": 4,

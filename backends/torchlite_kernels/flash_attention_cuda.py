@@ -337,7 +337,9 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int
 )
 
 
-def _tile_loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str) -> str:
+def _tile_loop(
+    start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str
+) -> str:
     """Walk the rows of two matrices (name, source, step, width) tile by tile; the next tiles come while these are
     worked on.
     """

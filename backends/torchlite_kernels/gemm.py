@@ -368,7 +368,9 @@ def dots_source(kind: str, out: str) -> str:
     )
     ends = "".join(f"t{r}_{j} += T_LD(a_{r}, k) * T_LD(b_{j}, k);\n" for r, j in pairs)
     halves = "".join(
-        f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < accumulation_of(kind).width else "v.lo + v.hi") + "; "
+        f"ACC{w} h{w} = "
+        + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < accumulation_of(kind).width else "v.lo + v.hi")
+        + "; "
         for w in (8, 4, 2)
         if w < accumulation_of(kind).width
     )
@@ -455,7 +457,9 @@ TILE_PER_THREAD, TILE_DEPTH = 4, 8
 
 
 @functools.cache
-def tiles_source(kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = "") -> str:
+def tiles_source(
+    kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = ""
+) -> str:
     """The GPU kernel `tiles`, and the op of `THEN` behind it: a work-group of side * side threads computes a square of
     c, with pieces of a and b in local memory.
     """

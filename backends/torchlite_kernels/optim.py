@@ -222,7 +222,10 @@ def unscale_source(count: int, lanes: int, tile: int) -> str:
     """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a
     NaN.
     """
-    parts = {"POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)), "CASES": _switch_cases(count, "grad = g{k};")}
+    parts = {
+        "POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)),
+        "CASES": _switch_cases(count, "grad = g{k};"),
+    }
     return _substitute(
         _UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")}
     )

@@ -72,7 +72,9 @@ class Rule:
         if not text:
             if category in self.refuses:
                 raise self.refuses[category].__class__(*self.refuses[category].args)
-            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{BY_NAME[KINDS[kind].numpy].scalar_name}'")
+            raise NotImplementedError(
+                f"\"{self.kernel}\" not implemented for '{BY_NAME[KINDS[kind].numpy].scalar_name}'"
+            )
         return text
 
 
@@ -253,7 +255,10 @@ def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
     """The text of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
     `waiting.references`); `written` says whose results are stored.
     """
-    lines = [device.fence, _called_functions("\n".join(rule.text(kind) for rule, *_ in links), ComputeTypes(device, links[0][0], kind))]
+    lines = [
+        device.fence,
+        _called_functions("\n".join(rule.text(kind) for rule, *_ in links), ComputeTypes(device, links[0][0], kind)),
+    ]
     fenced = "FENCED" if device.fence else ""
     found = ChainSource(lines, [], [], [], [at for at, w in enumerate(written) if w])
     for at, (rule, operands, given) in enumerate(links):
@@ -372,7 +377,9 @@ def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, mod
         f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
         f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}",
     ]
-    return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _kernel_head(rule, types, kinds, at), *lines])
+    return "\n".join(
+        [*_functions(rule, kind, types, kinds, out_kind, width), _kernel_head(rule, types, kinds, at), *lines]
+    )
 
 
 def _function(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str, suffix: str = "") -> str:

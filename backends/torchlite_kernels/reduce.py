@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from .pointwise import ChainSource, ChainIndexing, chain_body
+from .pointwise import ChainIndexing, ChainSource, chain_body
 
 # kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least
 # value)
@@ -18,7 +18,16 @@ COMPUTE_TYPES = {
     "u64": ("ulong", "long", "ULONG_MAX", "0"), "c64": ("float2", "int", "0", "0"),
     "c128": ("double2", "long", "0", "0"),
 }  # fmt: skip
-COMPUTE_KINDS = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
+COMPUTE_KINDS = {
+    "b8": "i32",
+    "u8": "i32",
+    "i8": "i32",
+    "i16": "i32",
+    "u16": "i32",
+    "u32": "i64",
+    "f16": "f32",
+    "bf16": "f32",
+}
 COMPUTE_KINDS["c32"] = "c64"
 REAL_OF = {"c32": "f16", "c64": "f32", "c128": "f64"}
 
@@ -46,7 +55,9 @@ SUM = ReductionPass("W", "(A)(0)", "acc += v", _ADD, "acc")
 MEAN = SUM._replace(finish="acc / (R)g.count")
 AMAX = ReductionPass("W", "LEAST", "acc = ((v > acc) | ISNAN(v)) ? v : acc", _GREATER, "acc")
 AMIN = ReductionPass("W", "GREATEST", "acc = ((v < acc) | ISNAN(v)) ? v : acc", _LESS, "acc")
-_FIRST_INDEX = ReductionPass("I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
+_FIRST_INDEX = ReductionPass(
+    "I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc"
+)
 _SQUARED_DEVIATION = ReductionPass(
     "R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)"
 )
@@ -80,7 +91,9 @@ OPS: dict[str, tuple[ReductionPass, ...]] = {
         ),
         ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
     ),
-    "normp": (ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),),
+    "normp": (
+        ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),
+    ),
 }
 SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
 
@@ -454,7 +467,8 @@ def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str,
             f"LOAD{w}(p, i) convert_{scalar}{w}(T_LD{w}(p, i))", f"LOAD{w}(p, i) chained{w}(i, {given})"
         )
     starts = [
-        f"{x} = AT(x{j}) + i * {BROADCAST_LAYOUTS[name][0]};" for j, (x, name) in enumerate(zip(inputs, beside, strict=True))
+        f"{x} = AT(x{j}) + i * {BROADCAST_LAYOUTS[name][0]};"
+        for j, (x, name) in enumerate(zip(inputs, beside, strict=True))
     ]
     starts += [f"{o} = AT(y{at}) + i * g.count;" for o, at in zip(outputs, chain.stores, strict=True)]
     arrays = [f"IN(T, x{j})" for j in range(len(inputs))] + [f"OUT(T, y{at})" for at in chain.stores]

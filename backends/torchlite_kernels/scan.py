@@ -290,7 +290,9 @@ def scan_source(op: str, work: str, vector: str, out: str, layout: str, group: i
         lines.append(_LOG if real else _COMPLEX_LOG)
     text = "\n".join(lines) + _state_source(how, work, out, "", lanes)
     text += _substitute(
-        "FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=COMPUTE_TYPES[work][1] + n
+        "FUNCTION State start(void) { State s; " + how.start + " return s; }\n",
+        W=scalar + n,
+        I=COMPUTE_TYPES[work][1] + n,
     )
     if layout == "row" and how.by_rows:
         iota = (

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .requests import EAGER_POLLS, Request, spin_polls, active_queues, poll
+from .requests import EAGER_POLLS, Request, active_queues, poll, spin_polls
 
 HEADER_BYTES = 96  # bytes of a header
 MAX_INLINE_BYTES = 1 << 10  # bytes of data that go with a header

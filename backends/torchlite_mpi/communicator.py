@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .collective_fingerprint import HEADER_BYTES, MAX_INLINE_BYTES, CollectiveMismatch, Header, CollectiveQueue, InlineData, Steps, header, format_header
+from .collective_fingerprint import (
+    HEADER_BYTES,
+    MAX_INLINE_BYTES,
+    CollectiveMismatch,
+    CollectiveQueue,
+    Header,
+    InlineData,
+    Steps,
+    format_header,
+    header,
+)
 from .reduce_ops import mpi_type_and_op
-from .requests import EAGER_POLLS, ReceiveRequest, Request, spin_polls, poll
+from .requests import EAGER_POLLS, ReceiveRequest, Request, poll, spin_polls
 
 _HEADERS = 64  # of one call that are kept: one for each size
 

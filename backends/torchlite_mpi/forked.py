@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .collective_fingerprint import CheckedCollective, PairwiseCheck, CollectiveQueue
+from .collective_fingerprint import CheckedCollective, CollectiveQueue, PairwiseCheck
 from .communicator import Communicator
 from .requests import ReceiveRequest, Request
 

@@ -55,8 +55,8 @@ class MPITransport:
 
     def world(self, limit: float | None = None) -> Communicator:
         """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
-        from .mpi_init import Meeting
         from .communicator import Communicator
+        from .mpi_init import Meeting
 
         MPI = self._mpi(limit)
         self._begin(MPI)

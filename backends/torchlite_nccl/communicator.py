@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .constants import BYTES, ID_BYTES, op_of, type_of, error_message
+from .constants import BYTES, ID_BYTES, error_message, op_of, type_of
 
 
 def _bytes(array: Any) -> int:

@@ -14,14 +14,14 @@ import torchlite_array
 import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
 from torchlite_array import special
-from torchlite_array.storage import own_view, storage_block, base_owner, as_writable
+from torchlite_array.storage import as_writable, base_owner, own_view, storage_block
 from torchlite_engines import engine_selection
 
 from . import deterministic_gemm, mt19937
+from .deterministic_gemm import deterministic_dot, deterministic_matmul, with_single_thread
 from .half_precision import backward_in_float32, in_float32
 from .lapack import lapack_kernels
 from .malloc_tuning import raise_malloc_thresholds
-from .deterministic_gemm import with_single_thread, deterministic_dot, deterministic_matmul
 
 # The kernels that add up, or round more than once: half precision runs through them in float32.
 _NEEDS_FLOAT32 = """

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from torchlite_array.special_coefficients import NORMAL_TANH
 from torchlite_array.special import erf
+from torchlite_array.special_coefficients import NORMAL_TANH
 
 from . import cache_blocking
 from .cache_blocking import scratch_buffer
@@ -67,7 +67,9 @@ def relu(input, into=None):
     if kind != "f" or input.size <= _MIN_SIZE_TO_CLIP or not input.flags.c_contiguous:
         return np.maximum(0, input)
     out = np.empty_like(input)
-    cache_blocking.elementwise(lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=cache_blocking.LARGEST_BLOCK)
+    cache_blocking.elementwise(
+        lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=cache_blocking.LARGEST_BLOCK
+    )
     return out
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
-from .cache_blocking import scratch_buffer, parallel_for
+from .cache_blocking import parallel_for, scratch_buffer
 from .row_blocks import F32, is_half, ones
 
 # Elements that the scores of a tile have at most, where they do not have the fewest rows: they fit in a core's cache,
@@ -88,7 +88,9 @@ class _Attention:
         self.dtype = query.dtype
         self.rows, self.columns = query.shape[-2], key.shape[-2]
         self.mask = (
-            None if attn_mask is None else _as_grouped_heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
+            None
+            if attn_mask is None
+            else _as_grouped_heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
         )
         if self.mask is not None and self.mask.dtype.kind != "b" and self.mask.dtype != self.dtype:
             self.mask = self.mask.astype(self.dtype)

@@ -180,7 +180,9 @@ class _SingleThreaded:
     """
 
     def __init__(self) -> None:
-        self._lock = fork_locks.acquire_before_fork(threading.RLock())  # BLAS has locks of its own while it makes threads
+        self._lock = fork_locks.acquire_before_fork(
+            threading.RLock()
+        )  # BLAS has locks of its own while it makes threads
         self._entered: set[int] = set()  # by these threads
         self._before = 1  # how many threads BLAS gets again
 

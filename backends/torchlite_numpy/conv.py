@@ -22,9 +22,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlite._settings.cached import cached_property
 
-from . import conv_native, conv_depthwise, conv_patches, conv_kn2row, conv_onednn, winograd
+from . import conv_depthwise, conv_kn2row, conv_native, conv_onednn, conv_patches, winograd
 from .blas import can_limit, single_threaded
-from .cache_blocking import MIN_SIZE, scratch_buffer, can_share_work, run_blocks, parallel_range, parallel_sum
+from .cache_blocking import MIN_SIZE, can_share_work, parallel_range, parallel_sum, run_blocks, scratch_buffer
 from .row_blocks import row_sums
 
 # Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
@@ -494,7 +494,9 @@ def _fold_columns(g, matrix, out, plan, first):
     phases = _Col2Im(plan, plan.channels, last - first, g.dtype)
     for top in range(0, plan.out[0], plan.rows):
         bottom = min(top + plan.rows, plan.out[0])
-        phases.add(_product(matrix, _dilate_grad_rows(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom)
+        phases.add(
+            _product(matrix, _dilate_grad_rows(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom
+        )
     phases.write(out[first:last])
 
 
@@ -536,7 +538,9 @@ def _weight_gradient(g, x, shape, plan):
     if plan.by_filters:
         block = (0, plan.batch, 0, plan.out[0])
         columns, rows = columns_of(block)[0], _to_rows(g, plan, block)[0]
-        _parallel_for(lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _even_slices(filters), columns.size)
+        _parallel_for(
+            lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _even_slices(filters), columns.size
+        )
         return gradient
 
     def summed(blocks):
@@ -635,7 +639,9 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = _conv_geometry(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _conv_geometry(
+            x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups
+        )
         with single_threaded:
             out = _conv_forward(x, w, b, plan, finish)
     return out if out.dtype == dtype else out.astype(dtype)
@@ -699,7 +705,9 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
     w = _conj_if_complex(_half_to_float(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = _conv_geometry(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _conv_geometry(
+            g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups
+        )
         if needs[0]:
             grad_input = _conv_forward(g, w, None, plan)
             if grad_input.shape != input.shape:

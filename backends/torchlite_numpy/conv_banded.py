@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlite._settings.cached import cached_property
 
-from .cache_blocking import scratch_buffer, parallel_for
+from .cache_blocking import parallel_for, scratch_buffer
 
 # Outputs of a run along a row, places of the input that they may look at, and the shortest rows for which it pays.
 TILE, _WIDEST, _SHORTEST = 16, 64, 8
@@ -168,7 +168,10 @@ def conv_forward(x, weight, bias, plan, out):
         memory = _pack_rows(0, x[:, start:stop], cut.rows, width_in, *cut.padding, cut.reach[0])
         result = scratch_buffer(1, (stop - start, count, cut.tiles * cut.tile), x.dtype)
         terms = [
-            (_strided_runs(memory, offset, count, step, cut.tiles, cut.tile * across, cut.inputs), matrices[start:stop, i])
+            (
+                _strided_runs(memory, offset, count, step, cut.tiles, cut.tile * across, cut.inputs),
+                matrices[start:stop, i],
+            )
             for i, offset in enumerate(cut.offsets[0])
         ]
         _sum_products(terms, result, cut.tiles)

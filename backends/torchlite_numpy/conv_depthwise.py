@@ -16,7 +16,7 @@ import numpy as np
 
 from . import conv_banded
 from .blas import transposing_copy
-from .cache_blocking import scratch_buffer, parallel_for
+from .cache_blocking import parallel_for, scratch_buffer
 from .conv_banded import as_2d
 from .row_blocks import ones
 
@@ -163,7 +163,10 @@ def conv_forward(x, weight, bias, plan, out):
         inner = _load_rows(x, block, start, finish, 0)
         outer = scratch_buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
         outer[...] = 0 if bias is None else bias[channel:stop]
-        weights, scratch = _tile_weight(weight, slice(channel, stop), length, end - image), scratch_buffer(2, outer.shape, x.dtype)
+        weights, scratch = (
+            _tile_weight(weight, slice(channel, stop), length, end - image),
+            scratch_buffer(2, outer.shape, x.dtype),
+        )
         for number, there, here, columns in _taps(plan, first, last, first, start):
             add_to = outer[there]
             add_to += np.multiply(inner[here], weights[number, :columns], out=scratch[: len(add_to), :columns])
@@ -186,7 +189,10 @@ def conv_transpose(g, weight, plan, out):
         outer = _load_rows(g, block, start, finish, 0)
         inner = scratch_buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
         inner[...] = 0
-        weights, scratch = _tile_weight(weight, slice(channel, stop), length, end - image), scratch_buffer(2, outer.shape, g.dtype)
+        weights, scratch = (
+            _tile_weight(weight, slice(channel, stop), length, end - image),
+            scratch_buffer(2, outer.shape, g.dtype),
+        )
         for number, there, here, columns in _taps_transposed(plan, start, finish, first, last):
             add_to = inner[here]
             add_to += np.multiply(outer[there], weights[number, :columns], out=scratch[: len(add_to), :columns])
@@ -224,7 +230,10 @@ def weight_gradient(g, x, gradient, plan):
         image, end, channel, stop, first, last = block
         start, finish = _input_rows(plan, first, last)
         inner, outer = _load_rows(x, block, start, finish, 0), _load_rows(g, block, first, last, 1)
-        total, scratch = np.zeros((plan.taps, end - image, stop - channel), x.dtype), scratch_buffer(2, outer.shape, x.dtype)
+        total, scratch = (
+            np.zeros((plan.taps, end - image, stop - channel), x.dtype),
+            scratch_buffer(2, outer.shape, x.dtype),
+        )
         scratch = scratch.reshape(-1)
         for number, there, here, _ in _taps(plan, first, last, first, start):
             a = outer[there]

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from .blas import gemm_function
-from .cache_blocking import scratch_buffer, run_blocks, parallel_sum
+from .cache_blocking import parallel_sum, run_blocks, scratch_buffer
 
 # Elements of a block's result: 512 KiB of float32, which stays in a core's second-level cache while the products add up
 # in it.

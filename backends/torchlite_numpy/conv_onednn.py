@@ -13,7 +13,7 @@ import numpy as np
 from torchlite._settings.backend_flags import FLAGS
 
 from . import winograd
-from .cache_blocking import scratch_buffer, parallel_for
+from .cache_blocking import parallel_for, scratch_buffer
 
 if TYPE_CHECKING:
     from torchlite_onednn.conv import Convolutions

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .cache_blocking import scratch_buffer, parallel_for, parallel_sum
+from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
 from .deterministic_gemm import deterministic_matmul
 
 # Elements of a kernel's row at least, of shorter ones copies are slow; and for the way back. (Zen 4, two threads: 16x16

@@ -131,10 +131,14 @@ def _matmul_part(a, b, out, bias):
         np.add(out, bias, out=out)
 
 
-def matmul_tasks(a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None) -> list[Callable[[], object]]:
+def matmul_tasks(
+    a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None
+) -> list[Callable[[], object]]:
     """Calls that write `product(a, b, bias)` into a new array, for threads to take, with BLAS told to use one each."""
     if _is_large(a, b):
-        return [functools.partial(_matmul_part, *given) for given in _part_arguments(a, b, out, bias, *_choose_parts(a, b))]
+        return [
+            functools.partial(_matmul_part, *given) for given in _part_arguments(a, b, out, bias, *_choose_parts(a, b))
+        ]
     return [functools.partial(_matmul_into, a, b, out, bias)]
 
 

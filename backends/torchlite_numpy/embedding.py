@@ -8,8 +8,8 @@ from torchlite_array.index import add_rows
 from torchlite_array.scatter import index_add as _index_add
 
 from .cache_blocking import parallel_for
+from .gather import all_in_range, stable_argsort, take_rows
 from .half_precision import in_float32
-from .gather import stable_argsort, take_rows, all_in_range
 from .row_blocks import F32, F64, is_half
 
 U64 = np.dtype("u8")

@@ -59,7 +59,9 @@ class ConvEpilogue:
             return out
         if self.scale is None:
             source, target = x.reshape(-1), out.reshape(-1)
-            cache_blocking.run_blocks(lambda start, stop: self._apply(source[start:stop], (), target[start:stop]), source.size, 1)
+            cache_blocking.run_blocks(
+                lambda start, stop: self._apply(source[start:stop], (), target[start:stop]), source.size, 1
+            )
             return out
         short = length < _MIN_ROW_LENGTH
         shape = (images, channels * length) if short else (images * channels, length)
@@ -99,4 +101,6 @@ def _fused_conv_bn(
     least, most,
 ):  # fmt: skip
     finish = ConvEpilogue(weight, bias, mean, var, eps, least, most, offset)
-    return conv_with_epilogue(input, filters, offset, stride, padding, dilation, transposed, output_padding, groups, finish)
+    return conv_with_epilogue(
+        input, filters, offset, stride, padding, dilation, transposed, output_padding, groups, finish
+    )

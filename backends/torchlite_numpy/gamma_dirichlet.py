@@ -74,7 +74,9 @@ def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: En
     return np.array(cubes), np.array(before)
 
 
-def _consume_draws(rest, ahead, kept: float | None, cubes: list[float], before: list[float]) -> tuple[int, float | None]:
+def _consume_draws(
+    rest, ahead, kept: float | None, cubes: list[float], before: list[float]
+) -> tuple[int, float | None]:
     """Append to `cubes` and `before` as far as what was drawn ahead reaches. `kept` is the second of a pair of normals.
     Returns how many uniforms were used, and the normal that is kept then.
     """

@@ -16,7 +16,7 @@ from torchlite_array.index import _setitem_ as _shared_setitem_
 from torchlite_array.scatter import gather as _shared_gather
 from torchlite_array.scatter import index_select as _shared_index_select
 
-from .cache_blocking import scratch_buffer, run_blocks
+from .cache_blocking import run_blocks, scratch_buffer
 
 # Indices from which parts are worth it, and of a part.
 MIN_SIZE, _PART = 1 << 12, 1 << 17

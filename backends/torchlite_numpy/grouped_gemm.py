@@ -15,8 +15,8 @@ import numpy as np
 
 from .blas import can_limit, single_threaded
 from .cache_blocking import parallel_for
-from .linear_layer import _as_matrix
 from .deterministic_gemm import matmul_tasks
+from .linear_layer import _as_matrix
 from .row_blocks import ones
 
 # Multiplications of all of them from which on that pays: below, waking the others takes longer (two cores).

@@ -8,8 +8,8 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .lstm import _batch_part, _batch_parts
 from .deterministic_gemm import deterministic_matmul
+from .lstm import _batch_part, _batch_parts
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -150,7 +150,9 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         grad_input = deterministic_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
         grad_w_ih = deterministic_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
         before = np.concatenate([output[1:], h0[None]] if reverse else [h0[None], output[:-1]]).reshape(-1, hidden)
-        grad_w_hh = np.concatenate([deterministic_matmul(flat[: 2 * hidden], before), deterministic_matmul(flat_n, before)])
+        grad_w_hh = np.concatenate(
+            [deterministic_matmul(flat[: 2 * hidden], before), deterministic_matmul(flat_n, before)]
+        )
     if b_ih is None:
         return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
     grad_b = flat.sum(1)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite_array.sort import take_along_last
 from torchlite_array.sort import sort as _shared_sort
+from torchlite_array.sort import take_along_last
 from torchlite_array.sort import topk as _shared_topk
 
-from .cache_blocking import scratch_buffer, parallel_for
+from .cache_blocking import parallel_for, scratch_buffer
 from .threaded_copy import row_major
 
 # Elements from which keys pay, and the longest rows that they can number.
@@ -107,7 +107,9 @@ def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
     count, length = rows.shape
     sets, best = length, np.maximum if largest else np.minimum
     firsts = rows
-    while sets // 2 >= max(_CANDIDATE_SETS, 4 * k):  # the better of the two halves of what is left; one may be left over
+    while sets // 2 >= max(
+        _CANDIDATE_SETS, 4 * k
+    ):  # the better of the two halves of what is left; one may be left over
         half = sets // 2
         kept = best(firsts[:, :half], firsts[:, half : 2 * half])
         if sets % 2:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .deterministic_gemm import MAX_GEMM_WORK, matmul_bias, deterministic_dot, deterministic_matmul
+from .deterministic_gemm import MAX_GEMM_WORK, deterministic_dot, deterministic_matmul, matmul_bias
 from .row_blocks import F32, F64, is_half, ones, run_in_float32
 
 
@@ -58,7 +58,11 @@ def linear(input, weight, bias=None):
 def _linear_input_grad(grad, weight):
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
-        return run_in_float32(deterministic_matmul, grad, weight) if is_half(dtype) else deterministic_matmul(grad, weight.conj())
+        return (
+            run_in_float32(deterministic_matmul, grad, weight)
+            if is_half(dtype)
+            else deterministic_matmul(grad, weight.conj())
+        )
     if grad.ndim == 2 == weight.ndim:
         return matmul_bias(grad, weight)
     return (
@@ -80,7 +84,11 @@ def _linear_weight_grad(grad, input):
         input = _as_matrix(input)
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
-        return run_in_float32(deterministic_matmul, grad.T, input) if is_half(dtype) else deterministic_matmul(grad.T, input.conj())
+        return (
+            run_in_float32(deterministic_matmul, grad.T, input)
+            if is_half(dtype)
+            else deterministic_matmul(grad.T, input.conj())
+        )
     return matmul_bias(grad.T, input)
 
 

@@ -123,7 +123,9 @@ def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     next_cells = [*gates[1:, 4 * hidden :], last]
     for start in range(0, steps, together):
         stop = min(start + together, steps)
-        sums = deterministic_matmul(w_ih, rows[start * columns : stop * columns].T).reshape(4 * hidden, stop - start, columns)
+        sums = deterministic_matmul(w_ih, rows[start * columns : stop * columns].T).reshape(
+            4 * hidden, stop - start, columns
+        )
         for t in range(start, stop):
             a, new = gates[t, : 4 * hidden], next_cells[t]
             np.matmul(recurrent, h, out=product)

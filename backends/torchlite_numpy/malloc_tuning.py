@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from torchlite._dispatch.copy_on_write import new_cow_reference
-from torchlite_array.storage import storage_block, base_owner
+from torchlite_array.storage import base_owner, storage_block
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 TRIM_BYTES = 512 << 20  # bytes at the top of the heap that stay

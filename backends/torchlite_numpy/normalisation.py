@@ -11,7 +11,7 @@ from . import cache_blocking
 from .blas import gemm_function
 from .cache_blocking import scratch_buffer
 from .deterministic_gemm import deterministic_dot
-from .row_blocks import F32, F64, SMALL, is_half, in_place_if_short, ones, refuse, row_dots, row_sums, matvec
+from .row_blocks import F32, F64, SMALL, in_place_if_short, is_half, matvec, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
 # channels.
@@ -392,7 +392,11 @@ def _batch_norm_train(input, weight, bias, eps):
     if bias is not None:
         shift += bias
     out = _affine_rows(x, scale, shift, layout)
-    return _cast_result(out.reshape(input.shape), input.dtype), _cast_result(mean, input.dtype), _cast_result(var, input.dtype)
+    return (
+        _cast_result(out.reshape(input.shape), input.dtype),
+        _cast_result(mean, input.dtype),
+        _cast_result(var, input.dtype),
+    )
 
 
 def _moving_average_(target, new, keep, take):

@@ -75,7 +75,10 @@ def _step_in_parts(params, grads, states, math_of_block, shrink):
 
     def body(param, grad, place):
         size = param.size
-        scratch, update = cache_blocking.scratch_buffer(0, (size,), param.dtype), cache_blocking.scratch_buffer(1, (size,), param.dtype)
+        scratch, update = (
+            cache_blocking.scratch_buffer(0, (size,), param.dtype),
+            cache_blocking.scratch_buffer(1, (size,), param.dtype),
+        )
         here = [None if state is None else state[place : place + size] for state in states]
         result = math_of_block(grad, scratch, update, *here, param if shrink is None else None)
         if shrink is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .cache_blocking import run_blocks, parallel_range
+from .cache_blocking import parallel_range, run_blocks
 
 # Of a step parts of flat arrays have a multiple: they end where lines of cache do. An axis is long enough if it can be
 # cut evenly for any number of cores.

@@ -13,7 +13,7 @@ from torchlite_array.pointwise import sigmoid as plain_sigmoid
 from torchlite_array.special import erf as plain_erf
 from torchlite_array.special import erf_float32
 
-from .cache_blocking import LARGEST_BLOCK, SMALL, scratch_buffer, elementwise, run_blocks
+from .cache_blocking import LARGEST_BLOCK, SMALL, elementwise, run_blocks, scratch_buffer
 from .partitioning import elementwise_parts
 
 # Below this the calls cost more than the passes.
@@ -57,7 +57,9 @@ def erf(input):
     x, out = input.reshape(-1), np.empty(input.size, np.float32)
 
     def body(start, stop):
-        erf_float32(x[start:stop], out[start:stop], [scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)])
+        erf_float32(
+            x[start:stop], out[start:stop], [scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)]
+        )
 
     run_blocks(body, x.size, 1, _ERF_BLOCK)
     return out.reshape(input.shape)
@@ -120,13 +122,17 @@ def _where(condition, input, other):
     if not _are_row_major([condition, array]):
         return plain_where(condition, input, other)
     if _is_zero(number):
-        return _select_blockwise(_select_or_zero if first else _zero_where, condition, [array.view(bits)], bits).view(array.dtype)
+        return _select_blockwise(_select_or_zero if first else _zero_where, condition, [array.view(bits)], bits).view(
+            array.dtype
+        )
     if not isinstance(number, (np.ndarray, np.generic)) or number.dtype != array.dtype:
         if array.dtype.kind != "f" or number.__class__ not in (int, float):
             return plain_where(condition, input, other)
         number = np.asarray(number).astype(array.dtype)
     held = np.asarray(number).view(bits)
-    return _select_blockwise(_select_or_scalar if first else _scalar_where, condition, [array.view(bits), held], bits).view(array.dtype)
+    return _select_blockwise(
+        _select_or_scalar if first else _scalar_where, condition, [array.view(bits), held], bits
+    ).view(array.dtype)
 
 
 def _are_row_major(arrays):

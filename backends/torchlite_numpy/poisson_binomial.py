@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
+from .bulk_poisson import LARGEST_RATE, MIN_COUNT, numpy_sampler
 from .mt19937 import Engine
-from .bulk_poisson import MIN_COUNT, LARGEST_RATE, numpy_sampler
 from .normal_deviates import SCALE53, uniform_doubles
 
 

@@ -21,11 +21,11 @@ from .normal_deviates import (
     LOW21,
     SCALAR_LIMIT,
     SCALE24,
-    buffered_normals,
     block_normals,
     block_normals_double,
-    uniform_doubles,
+    buffered_normals,
     serial_normals,
+    uniform_doubles,
 )
 
 CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
@@ -331,7 +331,9 @@ def _random_exponential(size, dtype, lambd, generator: Engine):
 def _random_cauchy(size, dtype, median, sigma, generator: Engine):
     angle = (uniform_doubles(generator, math.prod(size)) - 0.5) * math.pi
     values = _apply_libm(math.tan, angle, dtype.np)
-    return _reshape_result(_fma(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np)
+    return _reshape_result(
+        _fma(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np
+    )
 
 
 def _random_geometric(size, dtype, p, generator: Engine):

@@ -10,8 +10,8 @@ from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.storage import strided_view
 
+from .deterministic_gemm import MAX_GEMV_SIZE, SMALL, matmul_bias
 from .half_precision import in_float32
-from .deterministic_gemm import SMALL, MAX_GEMV_SIZE, matmul_bias
 from .row_blocks import ones
 from .threaded_sums import threaded_sum
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .cache_blocking import ROWS_BLOCK, MIN_SIZE, MIN_SIZE_FEW_PASSES, scratch_buffer
+from .cache_blocking import MIN_SIZE, MIN_SIZE_FEW_PASSES, ROWS_BLOCK, scratch_buffer
 from .row_blocks import ZERO, exp_and_sums, in_place_if_short, refuse, row_dots, row_sums, rowwise
 
 
@@ -40,7 +40,9 @@ def _softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES)
+    return rowwise(
+        _softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES
+    )
 
 
 def _log_softmax_block(out, x, axis=-1):
@@ -59,7 +61,9 @@ def _log_softmax(input, dim):
             refuse(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
-    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE)
+    return rowwise(
+        _log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
+    )
 
 
 def _log_softmax_backward_block(result, grad, out, axis=-1):

@@ -12,9 +12,9 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .cache_blocking import run_blocks, parallel_for, parallel_range
-from .threaded_copy import row_major
+from .cache_blocking import parallel_for, parallel_range, run_blocks
 from .row_blocks import F32, F64, LONGEST_DOT, row_dots
+from .threaded_copy import row_major
 from .threaded_sums import threaded_sum
 
 # Elements from which parts pay, and parts of a reduction to a few numbers.
@@ -26,7 +26,13 @@ def threaded_reduce(ufunc: Any):
     """`ufunc.reduce` that goes over threads where the array is large."""
 
     def reduce(array, axis=0, dtype=None, out=None, keepdims=False, **options):
-        if array.__class__ is not np.ndarray or array.size < MIN_SIZE or out is not None or options or array.dtype == "O":
+        if (
+            array.__class__ is not np.ndarray
+            or array.size < MIN_SIZE
+            or out is not None
+            or options
+            or array.dtype == "O"
+        ):
             return ufunc.reduce(array, axis, dtype, out, keepdims, **options)
         if ufunc is np.add and array.dtype in (F32, F64) and dtype in (None, array.dtype):
             return threaded_sum(array, axis, keepdims)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import torchlite_array
-from torchlite_array.dim_checks import wrap_dims
 from torchlite_array.copy_fill import _copy_ as _shared_copy_
+from torchlite_array.dim_checks import wrap_dims
 from torchlite_array.linalg import vector_norm_core as _shared_vector_norm_core
 from torchlite_array.pointwise import to as _shared_to
 from torchlite_array.rearrange import repeat as _shared_repeat
@@ -31,12 +31,19 @@ from torchlite_array.statistics import min_dim as _shared_min_dim
 from torchlite_array.statistics import prod as _shared_prod
 
 from .blas import single_threaded
-from .cache_blocking import can_share_work, run_blocks, parallel_for
-from .threaded_copy import row_major
+from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .partitioning import axis_to_cut, elementwise_parts
 from .pointwise import _where as _by_bits
-from .threaded_reductions import threaded_functions, can_argextreme, row_norms, argextreme, threaded_reduce, shape_without
 from .small_arrays import sum as _plain_sum
+from .threaded_copy import row_major
+from .threaded_reductions import (
+    argextreme,
+    can_argextreme,
+    row_norms,
+    shape_without,
+    threaded_functions,
+    threaded_reduce,
+)
 
 # Elements from which waking a thread is worth it: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a
 # cheap pass over 400,000 floats in cache or a dear one over 40,000. Of a step parts of flat arrays have a multiple:
@@ -165,7 +172,10 @@ def _can_write_in_parts(out: np.ndarray, arrays: list[np.ndarray]) -> bool:
     """Whether operands fit the result, and each part of it lies where at most the same part of an operand does."""
     if 0 in out.strides:
         return False
-    return all(a is out or is_same_memory(a, out) or _has_result_layout(a, out) and not np.may_share_memory(a, out) for a in arrays)
+    return all(
+        a is out or is_same_memory(a, out) or _has_result_layout(a, out) and not np.may_share_memory(a, out)
+        for a in arrays
+    )
 
 
 def _has_result_layout(a: np.ndarray, out: np.ndarray) -> bool:
@@ -191,7 +201,13 @@ def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
-    if input.size < MIN_SIZE_CHEAP or 0 in input.strides or input.dtype.kind in "cWV" or target.kind == "V" or not can_share_work():
+    if (
+        input.size < MIN_SIZE_CHEAP
+        or 0 in input.strides
+        or input.dtype.kind in "cWV"
+        or target.kind == "V"
+        or not can_share_work()
+    ):
         return _shared_to(input, dtype)
     out = np.empty_like(input, target)
     _copy_parts(out, input)
@@ -203,7 +219,12 @@ def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
 
 
 def _copy_(input, src):
-    if input.size < MIN_SIZE_CHEAP or src.dtype.kind in "cW" or not can_share_work() or not _can_write_in_parts(input, [src]):
+    if (
+        input.size < MIN_SIZE_CHEAP
+        or src.dtype.kind in "cW"
+        or not can_share_work()
+        or not _can_write_in_parts(input, [src])
+    ):
         return _shared_copy_(input, src)
     _copy_parts(input, src)
 
@@ -312,7 +333,11 @@ def large_min_dim(input, dim, keepdim=False):
 
 
 def large_prod(input, dim=None, keepdim=False, *, dtype=None):
-    if dtype is not None or dim not in (-1, input.ndim - 1) or not (can_argextreme(input, dim) and input.dtype.kind == "f"):
+    if (
+        dtype is not None
+        or dim not in (-1, input.ndim - 1)
+        or not (can_argextreme(input, dim) and input.dtype.kind == "f")
+    ):
         return _shared_prod(input, dim, keepdim, dtype=dtype)
     rows = input.reshape(-1, input.shape[-1])
     out = np.empty(len(rows), input.dtype)

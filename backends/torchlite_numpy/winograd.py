@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from .blas import gemm_function, transposing_copy
-from .cache_blocking import scratch_buffer, parallel_for, parallel_sum
+from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
 
 # Weights to the domain and, transposed, a weight's gradient back from it. Places are numbered (row, column).
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
@@ -164,7 +164,11 @@ class _OutputTiles:
 
     def add(self, row, products):
         """The products (4, rows of tiles, tiles, images, filters) of one row of the domain."""
-        np.matmul(_OUTPUT_TRANSFORM.astype(products.dtype), _merge_channels(products).transpose(1, 2, 0, 3), out=self.half[row])
+        np.matmul(
+            _OUTPUT_TRANSFORM.astype(products.dtype),
+            _merge_channels(products).transpose(1, 2, 0, 3),
+            out=self.half[row],
+        )
 
     def finish(self, bias, out):
         """Write them into `out`; whether all of them are finite."""
@@ -200,7 +204,11 @@ def _transform_weight(weight, turned):
     filters, channels = weight.shape[:2]
     weight, dtype = np.ascontiguousarray(weight), weight.dtype
     if turned:
-        domain, to, matrix = _planes(filters, channels, dtype), _WEIGHT_TRANSFORM[:, ::-1].astype(dtype), weight.reshape(-1, 9)
+        domain, to, matrix = (
+            _planes(filters, channels, dtype),
+            _WEIGHT_TRANSFORM[:, ::-1].astype(dtype),
+            weight.reshape(-1, 9),
+        )
 
         def part(start, stop):
             np.matmul(to, matrix[start * channels : stop * channels].T, out=domain[:, start:stop].reshape(16, -1))
@@ -263,7 +271,9 @@ def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
     def before(*block):
         half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
         for row in range(4):
-            _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(domain[row, :, block[2] : block[3]]))
+            _transform_axis(
+                _INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(domain[row, :, block[2] : block[3]])
+            )
 
     def multiply(row, column):
         a, b = (array[row, column : column + 2].reshape(2, -1, array.shape[-1]) for array in (domain, sums))
@@ -363,7 +373,9 @@ def _weight_grad_by_places(g, x, gradient, plan):
             _transform_grads(g, plan, block, tiles.wide, grads[:, :, a - top : b - top])
             half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
             for row in range(4):
-                _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs[row, :, a - top : b - top]))
+                _transform_axis(
+                    _INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs[row, :, a - top : b - top])
+                )
 
         def multiply(a, b, k=k, inputs=inputs, grads=grads):
             left, right = grads.reshape(16, *lead[2:], filters), inputs.reshape(16, *lead[2:], channels)

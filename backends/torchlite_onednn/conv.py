@@ -173,7 +173,8 @@ class Convolutions:
             (n, filters, piece.target_rows[1], *g.out[1:]),
         )
         plain = [
-            MemoryDesc(library, s, _dense_strides(s, t)) for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
+            MemoryDesc(library, s, _dense_strides(s, t))
+            for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
         ]
         free = [MemoryDesc(library, s) for s in shapes]
         extra = MemoryDesc(library, (filters,), (1,)) if bias else None

@@ -74,9 +74,7 @@ class Allocator:
             f"opencl:{self._device.index} ({self._device.name})",
             max(self.capacity - self.pool.managed_bytes, 0),
         )
-        limit = (
-            f" The device gives at most {format_size(self.largest)} in one block." if nbytes > self.largest else ""
-        )
+        limit = f" The device gives at most {format_size(self.largest)} in one block." if nbytes > self.largest else ""
         taken, total = format_size(self.pool.active_bytes), format_size(self.capacity)
         return OutOfMemoryError(
             f"OpenCL out of memory. Tried to allocate {format_size(nbytes)}. Device {where} has a total capacity "

@@ -21,8 +21,8 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._settings import fork_locks
 from torchlite_device.array_ops.random import CapturedDraws
-from torchlite_device.linalg.autotune import autotuning
 from torchlite_device.core.array import Array, empty_like_layout
+from torchlite_device.linalg.autotune import autotuning
 
 _MIN_BYTES = 256  # elements from which on ops by themselves are computed in vectors, as chains are
 _recording = fork_locks.reinit_after_fork(threading.RLock())  # one recorder at a time

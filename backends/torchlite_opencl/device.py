@@ -15,9 +15,9 @@ import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
-from torchlite_device.core import program_cache, fork_guard
 from torchlite_device.core import device as shared
-from torchlite_device.core.device import with_line_numbers, pack_offset
+from torchlite_device.core import fork_guard, program_cache
+from torchlite_device.core.device import pack_offset, with_line_numbers
 from torchlite_kernels.preamble import OPENCL, dtype_macros
 
 from . import driver_probe

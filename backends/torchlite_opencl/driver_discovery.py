@@ -204,7 +204,11 @@ class ProbeResult:
 
 def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
     """The devices of some drivers together, None the system's own, and what went wrong."""
-    environment = {**os.environ, **_driver_environment(), "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    environment = {
+        **os.environ,
+        **_driver_environment(),
+        "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
+    }
     try:
         with _IcdFolder(drivers or []) as folder:
             options = (

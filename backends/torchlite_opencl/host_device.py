@@ -17,7 +17,7 @@ import pyopencl as cl
 from pyopencl._cl import enqueue_nd_range_kernel
 
 from torchlite._settings import fork_locks
-from torchlite_array.storage import storage_block, data_pointer
+from torchlite_array.storage import data_pointer, storage_block
 from torchlite_device.core.device import pack_offset
 from torchlite_device.core.host_memory import HostMemory
 

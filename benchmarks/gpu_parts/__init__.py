@@ -124,7 +124,7 @@ def checkout_environment(folder: Path, simulate: bool = False) -> dict[str, str]
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
     backends = project["entry-points"]["torchlite.backends"] | (
-        {"cuda": "gpu_parts.simulated:backend"} if simulate else {}
+        {"cuda": "gpu_parts.simulated_cuda:backend"} if simulate else {}
     )
     points = [f"{name} = {place}" for name, place in backends.items()]
     (info / "entry_points.txt").write_text("\n".join(["[torchlite.backends]", *points, ""]))

@@ -26,7 +26,7 @@ def command(script: Path, options: Options, device: str, only: str, output: Path
     words = [
         python(),
         "-m",
-        "gpu_parts.exactly",
+        "gpu_parts.full_precision_conv",
         str(script),
         "torchlite",
         "--device",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.ops.table import ROWS, leaves, load_rows
+from tests.ops.op_db import ROWS, leaves, load_rows
 from torchlite._dispatch import REGISTRY
 from torchlite.amp import op_lists
 

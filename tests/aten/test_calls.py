@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._aten.recorded_schemas import schema_entries, all_names
+from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 aten = torch.ops.aten
 CALLS = pathlib.Path(__file__).with_name("calls.npz")

@@ -9,8 +9,8 @@ import pathlib
 import pytest
 
 import torchlite as torch
-from tests.aten.forms import shown
-from tests.ops.table import ROWS, load_rows, to_tensors
+from tests.aten.call_encoding import shown
+from tests.ops.op_db import ROWS, load_rows, to_tensors
 from torchlite.utils._python_dispatch import TorchDispatchMode
 
 FOLDER = pathlib.Path(__file__).parent

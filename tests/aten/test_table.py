@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._aten.overload_impl import find_implementation
-from torchlite._aten.recorded_schemas import schema_entries, all_names
+from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 aten = torch.ops.aten
 

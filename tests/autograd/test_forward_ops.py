@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from torchlite.autograd import forward_ad as fwAD
 
-from ..ops.table import ROWS, leaves, load_rows, to_tensors
+from ..ops.op_db import ROWS, leaves, load_rows, to_tensors
 
 load_rows()
 ROWS_WITH_GRADIENTS = sorted(name for name, row in ROWS.items() if row.grad and not row.random)

@@ -51,7 +51,9 @@ def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
     seen = []
     try:
         if how == "run":
-            cache_blocking.run_blocks(lambda start, stop: seen.append(threading.current_thread()), 8, cache_blocking.SMALL)
+            cache_blocking.run_blocks(
+                lambda start, stop: seen.append(threading.current_thread()), 8, cache_blocking.SMALL
+            )
         else:
             cache_blocking.parallel_for(lambda k: seen.append(threading.current_thread()), [(k,) for k in range(8)])
         assert not hold.is_set()
@@ -84,7 +86,12 @@ def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
     submitted, submit = [], cache_blocking._workers.submit
     monkeypatch.setattr(cache_blocking._workers, "submit", lambda *task: submitted.append(task) or submit(*task))
     done = []
-    for rows, worth in ((1024, 1 << 20), (2048, 1 << 20), (128, cache_blocking.MIN_SIZE), (129, cache_blocking.MIN_SIZE)):
+    for rows, worth in (
+        (1024, 1 << 20),
+        (2048, 1 << 20),
+        (128, cache_blocking.MIN_SIZE),
+        (129, cache_blocking.MIN_SIZE),
+    ):
         before, done[:] = len(submitted), []
         cache_blocking.run_blocks(lambda start, stop: done.extend(range(start, stop)), rows, 1024, 1 << 16, worth)
         assert sorted(done) == list(range(rows))
@@ -93,7 +100,9 @@ def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
 
 def test_blocks_that_run_alone_have_blas_to_themselves(monkeypatch):
     entered = []
-    cache_blocking.run_blocks(lambda start, stop: entered.append(bool(cache_blocking.single_threaded._entered)), 2, cache_blocking.SMALL)
+    cache_blocking.run_blocks(
+        lambda start, stop: entered.append(bool(cache_blocking.single_threaded._entered)), 2, cache_blocking.SMALL
+    )
     assert len(entered) == 2 and all(entered)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_cc import program_build, native_batch_norm
+from torchlite_cc import native_batch_norm, program_build
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())

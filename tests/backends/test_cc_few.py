@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from torchlite_cc import program_build, native_small_arrays
+from torchlite_cc import native_small_arrays, program_build
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
@@ -76,7 +76,9 @@ def test_gelu_of_few_numbers(engine, numbers, count):
 
 def test_gelu_of_what_is_not_finite_and_what_it_leaves(engine):
     x = np.array([np.nan, np.inf, 200, -200, 1e30, -0.0], "f4")
-    np.testing.assert_array_equal(native_small_arrays.gelu(engine, x), np.array([np.nan, np.inf, 200, -0.0, 1e30, -0.0], "f4"))
+    np.testing.assert_array_equal(
+        native_small_arrays.gelu(engine, x), np.array([np.nan, np.inf, 200, -0.0, 1e30, -0.0], "f4")
+    )
     for given in (x[::2], x[:0], x.astype("f8")):
         assert native_small_arrays.gelu(engine, given) is None
     assert native_small_arrays.gelu(engine, x, approximate="tanh") is None

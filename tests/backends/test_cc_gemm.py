@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import program_build, native_parallel_gemm, native_gemm
+from torchlite_cc import native_gemm, native_parallel_gemm, program_build
 from torchlite_cc.device import Device
 
 pytestmark = [
@@ -50,7 +50,13 @@ def test_how_it_is_cut_changes_nothing(engine, monkeypatch):
     rng = np.random.default_rng(8)
     a, b = rng.standard_normal((530, 300)).astype("f4"), rng.standard_normal((300, 610)).astype("f4")
     whole = _multiplied(engine, a, b)
-    for name, value in (("_CELLS", 200), ("_TALL", 64), ("_TILES", 2), ("_CELLS", 1), ("_MIN_MULS_PER_THREAD", 1 << 60)):
+    for name, value in (
+        ("_CELLS", 200),
+        ("_TALL", 64),
+        ("_TILES", 2),
+        ("_CELLS", 1),
+        ("_MIN_MULS_PER_THREAD", 1 << 60),
+    ):
         monkeypatch.setattr(native_gemm, name, value)
         assert (_multiplied(engine, a, b) == whole).all()
     assert (_multiplied(engine, a[96:200], b[:, 100:208]) == whole[96:200, 100:208]).all()

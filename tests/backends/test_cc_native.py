@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from torchlite_cc import (
-    program_build,
-    native_parallel_gemm,
-    native_lstm,
-    native_optim,
-    native_topk,
     native_gather,
+    native_lstm,
     native_mt19937,
+    native_optim,
+    native_parallel_gemm,
     native_sum,
+    native_topk,
+    program_build,
 )
 from torchlite_cc.device import Device
 from torchlite_device.core.device import NotBuiltError
@@ -448,7 +448,7 @@ def test_what_optimizers_leave_to_others(engine, numbers):
 
 def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
     """The gradient of a loss is a number; what costs are the scores."""
-    from torchlite_engines import ndarray_bridge, kernel_support
+    from torchlite_engines import kernel_support, ndarray_bridge
 
     asked = []
     monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda device, name, args, options: asked.append(name))

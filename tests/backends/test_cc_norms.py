@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import program_build, native_layer_norm
+from torchlite_cc import native_layer_norm, program_build
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())

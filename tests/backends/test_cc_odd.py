@@ -9,7 +9,15 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_cc import program_build, convolution, native_kernel, native_parallel_gemm, native_small_arrays, native_gemm, native_gemv
+from torchlite_cc import (
+    convolution,
+    native_gemm,
+    native_gemv,
+    native_kernel,
+    native_parallel_gemm,
+    native_small_arrays,
+    program_build,
+)
 from torchlite_cc.device import Device
 from torchlite_engines import engine_selection
 from torchlite_numpy import NumpyBackend, cache_blocking, conv
@@ -303,7 +311,10 @@ def test_odd_products(engine):
         bias = np.ascontiguousarray(draw.floats(columns)) if draw.chance() else None
         expected = a @ b if bias is None else a @ b + bias
         for product in (native_parallel_gemm.parallel_gemm, native_gemm.gemm):
-            out, cut = np.empty((rows, columns), a.dtype), (draw.chance(), 2) if product is native_parallel_gemm.parallel_gemm else ()
+            out, cut = (
+                np.empty((rows, columns), a.dtype),
+                (draw.chance(), 2) if product is native_parallel_gemm.parallel_gemm else (),
+            )
             if product(engine, a, b, out, bias, *cut):
                 served += 1
                 _same(out, expected)

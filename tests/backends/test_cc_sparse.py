@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import program_build, native_spmm
+from torchlite_cc import native_spmm, program_build
 from torchlite_cc.device import Device
 from torchlite_numpy import spmm
 

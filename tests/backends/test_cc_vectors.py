@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import program_build, native_gemv
+from torchlite_cc import native_gemv, program_build
 from torchlite_cc.device import Device
 from torchlite_numpy import deterministic_gemm
 

@@ -11,9 +11,9 @@ import pytest
 
 import torchlite as torch
 import torchlite.nn.functional as F
-from tests.cuda.fake import installed
+from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import cudnn as stand_in
-from tests.cuda_simulator import engine
+from tests.cuda_simulator import kernel_compiler
 from torchlite._dispatch import backend_registry
 from torchlite.backends import cudnn as switches
 from torchlite_cupy import cudnn as module
@@ -21,7 +21,7 @@ from torchlite_cupy import cudnn_attention, cudnn_conv
 from torchlite_device.core.array import row_major
 from torchlite_device.nn.conv_indexing import ConvShape
 
-simulated = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
+simulated = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}
 
 

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.cuda.fake import installed
-from tests.cuda_simulator import engine
+from tests.cuda.fake_backend import installed
+from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_cupy import cublas as blas
 from torchlite_cupy import cusolver as solver
 from torchlite_cupy.backend import CUDABackend
-from torchlite_device.linalg.gemm import GemmShape
 from torchlite_device.core.array import Array
+from torchlite_device.linalg.gemm import GemmShape
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 
 
 @pytest.fixture(scope="module")

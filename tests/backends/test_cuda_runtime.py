@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.cuda.fake import installed
-from tests.cuda_simulator import engine
+from tests.cuda.fake_backend import installed
+from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from torchlite_cupy.backend import CUDABackend
 from torchlite_cupy.device import _ParameterBlock
@@ -20,7 +20,7 @@ from torchlite_cupy.launch_grid import covering_block, dividing_block, grid_for,
 from torchlite_device.core.array import empty
 from torchlite_device.core.host_transfer import from_numpy, to_numpy
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +116,9 @@ def test_a_kernel_that_is_guarded_gets_one_more_parameter():
 def test_parameters_lie_where_their_pointers_say():
     made = _ParameterBlock(["Q", "i", "5s", "d", "q"])
     made.pack(0x1122334455667788, -7, b"abcde", 1.5, -(1 << 60))
-    pointers = np.frombuffer(engine.view(made.address, 5 * 8), np.uint64)
+    pointers = np.frombuffer(kernel_compiler.view(made.address, 5 * 8), np.uint64)
     assert made.address % 16 == 0 and all(at % 16 == 0 for at in pointers)
-    values = [bytes(engine.view(int(at), size)) for at, size in zip(pointers, (8, 4, 5, 8, 8), strict=True)]
+    values = [bytes(kernel_compiler.view(int(at), size)) for at, size in zip(pointers, (8, 4, 5, 8, 8), strict=True)]
     assert values == [
         struct.pack("<Q", 0x1122334455667788),
         struct.pack("<i", -7),

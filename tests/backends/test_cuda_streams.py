@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.cuda.fake import installed
-from tests.cuda_simulator import engine
+from tests.cuda.fake_backend import installed
+from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import CAPACITY, Event, Simulated
 from torchlite_cupy.backend import CUDABackend
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 
 
 @pytest.fixture
@@ -282,6 +282,8 @@ class Foreign:
 def test_what_waits_has_started_when_an_address_is_given_away(backend):
     x = torch.ones(1 << 17, device="cuda")
     y = x * 2
-    assert np.frombuffer(engine.view(y.data_ptr(), 16), np.float32).tolist() == [2.0] * 4
+    assert np.frombuffer(kernel_compiler.view(y.data_ptr(), 16), np.float32).tolist() == [2.0] * 4
     z = x * 3
-    assert np.frombuffer(engine.view(z.__cuda_array_interface__["data"][0], 16), np.float32).tolist() == [3.0] * 4
+    assert (
+        np.frombuffer(kernel_compiler.view(z.__cuda_array_interface__["data"][0], 16), np.float32).tolist() == [3.0] * 4
+    )

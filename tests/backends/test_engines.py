@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._command.info import report
+from torchlite._cli.info import report
 from torchlite_array.storage import data_pointer
 from torchlite_device.core.array import Array, view_of
 from torchlite_device.core.host_memory import HostMemory
-from torchlite_engines import ndarray_bridge, engine_selection, kernel_support
+from torchlite_engines import engine_selection, kernel_support, ndarray_bridge
 from torchlite_numpy import backend
 
 
@@ -294,11 +294,15 @@ def test_the_table_names_kernels_that_numpy_and_devices_have(host):
     small = backend.kernels(0)
     offered = kernel_support.engine_kernels(small, Engine(host))
     assert {name.removesuffix("_") for name in offered} <= set(small) and len(offered) > 100
-    assert {cost for costs in kernel_support.COST_TABLE.values() for cost in costs.values()} == set(kernel_support.COSTS)
+    assert {cost for costs in kernel_support.COST_TABLE.values() for cost in costs.values()} == set(
+        kernel_support.COSTS
+    )
 
 
 def test_writing_in_place_where_the_engine_does_not(host):
-    kernels = kernel_support.engine_kernels({"relu": lambda x: np.maximum(x, 0), "exp": np.exp, "exp_": None}, Engine(host))
+    kernels = kernel_support.engine_kernels(
+        {"relu": lambda x: np.maximum(x, 0), "exp": np.exp, "exp_": None}, Engine(host)
+    )
     assert "relu_" in kernels and "exp_" in kernels
     x = np.array([-1.0, 2.0], np.float32)
     assert kernels["relu_"](x) is None and x.tolist() == [0, 2]  # too few for the engine

@@ -158,7 +158,9 @@ def test_tiles_cover_everything_once():
 def test_memory_does_not_grow_with_the_square(monkeypatch):
     import tracemalloc
 
-    monkeypatch.setattr(thread_count, "_count", 1)  # of others' scratch memory some is new whenever they first come to work
+    monkeypatch.setattr(
+        thread_count, "_count", 1
+    )  # of others' scratch memory some is new whenever they first come to work
     peaks = []
     for length in (1000, 4000):
         x = torch.zeros(1, 1, length, 16, requires_grad=True)

@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_numpy import conv_native, conv, conv_banded, conv_patches, winograd
+from torchlite_numpy import conv, conv_banded, conv_native, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)
@@ -108,12 +108,22 @@ def transforms_for_nothing(monkeypatch):
 
 def test_winograd_where_it_pays():
     def is_faster(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
-        plan = conv._conv_geometry(batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups)
+        plan = conv._conv_geometry(
+            batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups
+        )
         return winograd.is_faster(plan, np.dtype(dtype))
 
-    assert is_faster(16, 128, 128, (16, 16)) and is_faster(16, 256, 256, (8, 8)) and is_faster(2, 128, 128, (28, 28), dtype="f8")
+    assert (
+        is_faster(16, 128, 128, (16, 16))
+        and is_faster(16, 256, 256, (8, 8))
+        and is_faster(2, 128, 128, (28, 28), dtype="f8")
+    )
     assert not is_faster(1, 128, 128, (28, 28)) and not is_faster(16, 512, 512, (4, 4))
-    assert not is_faster(1, 512, 512, (7, 7)) and not is_faster(16, 16, 16, (32, 32)) and not is_faster(16, 3, 64, (32, 32))
+    assert (
+        not is_faster(1, 512, 512, (7, 7))
+        and not is_faster(16, 16, 16, (32, 32))
+        and not is_faster(16, 3, 64, (32, 32))
+    )
     assert not any(is_faster(16, 128, 128, (16, 16), **{k: 2}) for k in ("stride", "dilation", "groups"))
     assert not is_faster(16, 128, 128, (16, 16), kernel=1) and not is_faster(16, 128, 128, (16, 16), dtype="c8")
 
@@ -235,9 +245,13 @@ def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
 
 
 def test_bands_where_they_pay():
-    assert conv_banded.is_faster(*bands(8, 192, (16, 16))) and conv_banded.is_faster_for_weight_grad(*bands(8, 192, (16, 16)))
+    assert conv_banded.is_faster(*bands(8, 192, (16, 16))) and conv_banded.is_faster_for_weight_grad(
+        *bands(8, 192, (16, 16))
+    )
     assert conv_banded.is_faster(*bands(8, 96, (28, 28), 7)) and conv_banded.is_faster(*bands(8, 96, (64, 64), 3, 2))
-    assert conv_banded.is_faster(*bands(2, 128, (2000,), 5)) and not conv_banded.is_faster_for_weight_grad(*bands(2, 128, (2000,), 5))
+    assert conv_banded.is_faster(*bands(2, 128, (2000,), 5)) and not conv_banded.is_faster_for_weight_grad(
+        *bands(2, 128, (2000,), 5)
+    )
     assert not conv_banded.is_faster(*bands(8, 960, (4, 4)))  # short rows
     assert not conv_banded.is_faster(*bands(1, 96, (28, 28)))  # few elements
     assert not conv_banded.is_faster(*bands(8, 192, (64, 64), 3, 1, 32))  # hardly anything but zeros
@@ -368,10 +382,16 @@ def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, strid
 
 def test_patches_where_it_pays():
     def is_faster(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
-        plan = conv._conv_geometry(2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups)
+        plan = conv._conv_geometry(
+            2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups
+        )
         return conv_patches.is_faster(plan, np.dtype(dtype)), conv_patches.is_faster_transposed(plan, np.dtype(dtype))
 
-    assert is_faster(16, 16) == is_faster(8, 8) == (True, True) and is_faster(4, 4) == (False, True) and is_faster(2, 2) == (False, False)
+    assert (
+        is_faster(16, 16) == is_faster(8, 8) == (True, True)
+        and is_faster(4, 4) == (False, True)
+        and is_faster(2, 2) == (False, False)
+    )
     for options in ({"padding": 1}, {"dilation": 2}, {"groups": 2}, {"dtype": "c8"}):
         assert is_faster(8, 8, **options) == (False, False)
     assert is_faster(8, 4) == (False, False)

@@ -8,7 +8,16 @@ import pytest
 import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite_array import scatter, sort
-from torchlite_numpy import activation, threaded_copy, normalisation, gather, prefix_sum, softmax, key_sort, threaded_sums
+from torchlite_numpy import (
+    activation,
+    gather,
+    key_sort,
+    normalisation,
+    prefix_sum,
+    softmax,
+    threaded_copy,
+    threaded_sums,
+)
 
 SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40]
 
@@ -128,7 +137,10 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
     found = []
     for count in (1, 2, 5):
         monkeypatch.setattr(thread_count, "_count", count)
-        found.append([threaded_sums.threaded_sum(x, axes).tobytes() for axes in (None, 0, -1)] + [prefix_sum.cumsum(x, -1).tobytes()])
+        found.append(
+            [threaded_sums.threaded_sum(x, axes).tobytes() for axes in (None, 0, -1)]
+            + [prefix_sum.cumsum(x, -1).tobytes()]
+        )
     assert found[0] == found[1] == found[2]
 
 
@@ -276,7 +288,13 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
     def results():
         out, mean, rstd = normalisation._layer_norm(x, weight, weight, 1, 1e-5)
         grads = normalisation._layer_norm_backward(g, x, weight, mean, rstd, 1, 1e-5, (True, True, True))
-        return [out, *grads, softmax._softmax(x, 1), softmax._softmax_backward(g, out, 1), threaded_sums.threaded_sum(x, 0)]
+        return [
+            out,
+            *grads,
+            softmax._softmax(x, 1),
+            softmax._softmax_backward(g, out, 1),
+            threaded_sums.threaded_sum(x, 0),
+        ]
 
     two = results()
     monkeypatch.setattr(thread_count, "_count", count)

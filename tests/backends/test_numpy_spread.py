@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 import torchlite_numpy
 from torchlite._settings import thread_count
-from torchlite_numpy import cache_blocking, threaded_ufuncs, partitioning
+from torchlite_numpy import cache_blocking, partitioning, threaded_ufuncs
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_numpy.backend.kernels(0)

@@ -15,7 +15,7 @@ import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite_numpy import conv as numpy_conv
 from torchlite_numpy import conv_onednn, winograd
-from torchlite_onednn import conv_partition, library, conv_heuristics
+from torchlite_onednn import conv_heuristics, conv_partition, library
 
 FOUND = library.find_library()
 installed = pytest.mark.skipif(FOUND.library is None, reason=f"oneDNN is not used: {FOUND.why_not}")
@@ -345,7 +345,11 @@ def test_what_it_is_asked_for(case, served, monkeypatch):
 )
 def test_rules(case, kinds):
     g = conv_partition.ConvShape(*geometry(case), ())
-    assert [kind for kind in (conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS) if conv_heuristics.is_faster(kind, g)] == kinds.split()
+    assert [
+        kind
+        for kind in (conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS)
+        if conv_heuristics.is_faster(kind, g)
+    ] == kinds.split()
 
 
 @pytest.mark.parametrize("kind", [conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS])
@@ -357,7 +361,9 @@ def test_pieces_are_convolutions_that_cover_the_whole(case, kind):
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
     made = np.zeros((batch, channels, *size) if kind == conv_partition.DATA else (batch, filters, *plan.out), np.int64)
     for piece in conv_partition.pieces(g, kind):
-        rows, ends = (piece.source_rows, piece.channels) if kind == conv_partition.DATA else (piece.target_rows, piece.filters)
+        rows, ends = (
+            (piece.source_rows, piece.channels) if kind == conv_partition.DATA else (piece.target_rows, piece.filters)
+        )
         made[slice(*piece.images), slice(*ends), slice(*rows)] += 1
         height = piece.source_rows[1] - piece.source_rows[0] + piece.low + piece.high
         reach = dilation[0] * (kernel[0] - 1) + 1
@@ -387,7 +393,7 @@ def test_a_file_that_will_not_do_is_an_error():
 
 
 def test_information_names_it_or_says_how_to_get_it():
-    from torchlite._command.info import report
+    from torchlite._cli.info import report
 
     (line,) = [line for line in report().splitlines() if line.startswith("  oneDNN ")]
     assert (FOUND.library.path if FOUND.library else FOUND.why_not) in line

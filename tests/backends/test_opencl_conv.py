@@ -170,6 +170,8 @@ def test_with_an_op_behind_them(any_form, rng, name, then):
     geometry = stride, padding, (1, 1), transposed, (0, 0), groups
     for bias in (b, None):
         want = getattr(F, then)(torch.convolution(x, w, bias, *geometry))
-        found = kernel_with_epilogue("convolution", then)(x._data, w._data, None if bias is None else bias._data, *geometry)
+        found = kernel_with_epilogue("convolution", then)(
+            x._data, w._data, None if bias is None else bias._data, *geometry
+        )
         assert np.array_equal(x._table.to_numpy(found), want.cpu().numpy(), equal_nan=True)
     assert kernel_with_epilogue("convolution", "exp") is None

@@ -35,7 +35,11 @@ def _own_memory(tmp_path, monkeypatch):
 
 
 def found(monkeypatch, *records, failed=None):
-    monkeypatch.setattr(driver_discovery, "probe_result", lambda again=False: driver_discovery.ProbeResult([], list(records), failed or {}))
+    monkeypatch.setattr(
+        driver_discovery,
+        "probe_result",
+        lambda again=False: driver_discovery.ProbeResult([], list(records), failed or {}),
+    )
 
 
 def names():
@@ -71,7 +75,9 @@ def test_why_not_says_what_to_install(monkeypatch):
     found(monkeypatch, {**CPU, "error": "no compiler"}, failed={"bad": "crashes (SIGSEGV)"})
     assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in driver_discovery.why_not()
     monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
-    assert driver_discovery.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    assert (
+        driver_discovery.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    )
     assert driver_discovery.problems() == []
 
 
@@ -120,7 +126,12 @@ def test_all_drivers_are_tried_at_once_and_the_outcome_is_kept(monkeypatch):
 
 def test_a_driver_that_crashes_is_left_out(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGSEGV)" if "b" in names else "")
-    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "c"] and machine.trials == ["abc", "a", "ab", "ac"]
+    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "c"] and machine.trials == [
+        "abc",
+        "a",
+        "ab",
+        "ac",
+    ]
     assert driver_discovery.probe_result().keep == ["/lib/a.so", "/lib/c.so"] and driver_discovery.why_not() == ""
     machine.fails = lambda names: ""
     driver_discovery._cached_probe.cache_clear()
@@ -137,8 +148,15 @@ def test_pyopencl_that_does_not_load(monkeypatch):
 
 def test_drivers_that_crash_beside_each_other(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGABRT)" if {"a", "c"} <= set(names) else "")
-    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b"] and machine.trials == ["abc", "a", "ab", "abc"]
-    assert driver_discovery.problems() == [f"c (/lib/c.so): crashes (SIGABRT). Left out; mend the driver or {driver_discovery.INSTALL}"]
+    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b"] and machine.trials == [
+        "abc",
+        "a",
+        "ab",
+        "abc",
+    ]
+    assert driver_discovery.problems() == [
+        f"c (/lib/c.so): crashes (SIGABRT). Left out; mend the driver or {driver_discovery.INSTALL}"
+    ]
 
 
 def test_failures_are_tried_again_after_a_day(monkeypatch):
@@ -196,11 +214,19 @@ def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
     machine.fails = lambda names: "fails: removed" if "b" in names else ""
     monkeypatch.setattr(driver_discovery.driver_probe, "platforms", lambda folder, libraries: [])
     monkeypatch.setattr(
-        driver_discovery.driver_probe, "devices", lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"]
+        driver_discovery.driver_probe,
+        "devices",
+        lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"],
     )
     driver_discovery._devices.cache_clear()
     try:
-        assert driver_discovery.devices() == ["device a", "device c"] and machine.trials == ["abc", "abc", "a", "ab", "ac"]
+        assert driver_discovery.devices() == ["device a", "device c"] and machine.trials == [
+            "abc",
+            "abc",
+            "a",
+            "ab",
+            "ac",
+        ]
     finally:
         driver_discovery._devices.cache_clear()
 
@@ -213,7 +239,10 @@ def test_one_driver_needs_no_folder(monkeypatch):
     one, other = driver_discovery.Driver("a", "/lib/a.so"), driver_discovery.Driver("b", "/lib/b.so")
     with driver_discovery._IcdFolder([one]) as place:
         assert place == "/lib/a.so"
-    with pytest.raises(FileNotFoundError, match="No usable temporary directory"), driver_discovery._IcdFolder([one, other]):
+    with (
+        pytest.raises(FileNotFoundError, match="No usable temporary directory"),
+        driver_discovery._IcdFolder([one, other]),
+    ):
         pass
     assert driver_discovery._probe([one, other])[1] == "could not be tried: No usable temporary directory"
 
@@ -258,7 +287,9 @@ def test_icd_files(monkeypatch, tmp_path):
     (tmp_path / "d.icd").write_text("")
     (tmp_path / "e.icd").write_text("libx.so\n")  # beside the file: the same library again
     monkeypatch.setattr(
-        driver_discovery, "intel_driver", lambda: driver_discovery.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",))
+        driver_discovery,
+        "intel_driver",
+        lambda: driver_discovery.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",)),
     )
     monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
@@ -339,7 +370,7 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
         """
         import torchlite as torch
         print(torch.opencl.device_count(), torch.ones(3, device="opencl").sum().item())
-        from torchlite._command.info import report
+        from torchlite._cli.info import report
         print(report())
     """,
         OCL_ICD_VENDORS=str(vendors),

@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.backend_registry import backend_of, table_of
-from torchlite_engines import ndarray_bridge, kernel_support
+from torchlite_engines import kernel_support, ndarray_bridge
 from torchlite_opencl.cpu_engine import Engine, _index, engine
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.exc import FailOnRecompileLimitHit, InvalidBackend, Unsupported
 from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.exc import FailOnRecompileLimitHit, InvalidBackend, Unsupported
 
 
 def same(a, b):

@@ -7,10 +7,10 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.pointwise_fusion import is_ufunc, fuse_pointwise
 from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite._dynamo.fusion_groups import FusionGroup, form_fusion_groups
 from torchlite._dynamo.passes import eliminate_dead_code
+from torchlite._dynamo.pointwise_fusion import fuse_pointwise, is_ufunc
 from torchlite._dynamo.program_ir import Program, Slot, Step, is_same_program
 
 TABLE = table_of(torch.device("cpu"))
@@ -104,7 +104,10 @@ def test_groups_of_one_shape_become_one_where_a_step_reads_both():
     steps = [step("exp", 2, Slot(0)), step("sin", 3, Slot(1)), step("add", 4, Slot(2), Slot(3))]
     assert names(form_fusion_groups(Program(steps, [0, 1], {}, [4]), layouts, 1)) == [["exp", "sin", "add"]]
     many = [step("exp", n + 1, Slot(n)) for n in range(80)]
-    sizes = [len(one.steps) for one in form_fusion_groups(Program(many, [0], {}, [80]), dict.fromkeys(range(99), layouts[0]), 1)]
+    sizes = [
+        len(one.steps)
+        for one in form_fusion_groups(Program(many, [0], {}, [80]), dict.fromkeys(range(99), layouts[0]), 1)
+    ]
     assert sizes == [32, 32, 16]
 
 

@@ -11,7 +11,7 @@ import pytest
 import torchlite as torch
 from torchlite._dynamo.compiled_function import CompiledFunction
 
-from ..ops.table import ROWS, leaves, load_rows, public, to_tensors
+from ..ops.op_db import ROWS, leaves, load_rows, public, to_tensors
 
 load_rows()
 FAMILIES = sorted({row.family for row in ROWS.values()})

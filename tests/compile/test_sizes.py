@@ -110,7 +110,11 @@ def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
         for _ in range(CALLS_BEFORE_CAPTURE + 4):
             for n in (2, 3, 4):
                 assert frame(torch.ones(n)).tolist() == [2.0] * n
-    assert capsys.readouterr().out == "three\n" * (CALLS_BEFORE_CAPTURE + 4) and len(caught) == 1 and len(sized(frame)) == 1
+    assert (
+        capsys.readouterr().out == "three\n" * (CALLS_BEFORE_CAPTURE + 4)
+        and len(caught) == 1
+        and len(sized(frame)) == 1
+    )
 
 
 def test_sizes_are_captured_for_themselves_where_told():

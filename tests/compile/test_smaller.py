@@ -7,14 +7,14 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite._dynamo.alias_analysis import AliasAnalysis, reuse_buffers
+from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite._dynamo.passes import (
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
     fold_constants,
     fuse_matmul_epilogues,
     simplify_views,
-    eliminate_dead_code,
-    eliminate_common_subexpressions,
 )
 from torchlite._dynamo.program_ir import Program, Slot, Step
 

@@ -10,8 +10,8 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from torchlite._dynamo.compile_options import mode_of
+from torchlite._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from torchlite._dynamo.testing import CompileCounter, EagerAndRecordGraphs, same
 
 

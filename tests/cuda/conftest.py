@@ -2,7 +2,7 @@
 
 import pytest
 
-from .fake import installed
+from .fake_backend import installed
 
 
 @pytest.fixture

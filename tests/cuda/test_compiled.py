@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 
 import torchlite as torch
-from tests.cuda_simulator import engine
+from tests.cuda_simulator import kernel_compiler
 from torchlite import nn
 from torchlite._dynamo import side_effect_monitor
 from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
 
-from .fake import installed
+from .fake_backend import installed
 
-pytestmark = [pytest.mark.skipif(bool(engine.missing()), reason=engine.missing()), pytest.mark.usefixtures("simulated")]
+pytestmark = [
+    pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing()),
+    pytest.mark.usefixtures("simulated"),
+]
 
 
 @pytest.fixture(scope="module")

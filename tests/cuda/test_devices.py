@@ -51,7 +51,7 @@ def test_questions():
 
 
 def test_info_lists_the_devices(fake):
-    from torchlite._command import info as _info
+    from torchlite._cli import info as _info
 
     fake.describe = lambda index: f"a fake of compute capability 8.{index}"
     fake.problems = lambda: ["the third device is broken"]

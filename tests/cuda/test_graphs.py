@@ -7,7 +7,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 
-from .fake import POISON
+from .fake_backend import POISON
 from .training import losses
 
 cuda = torch.cuda

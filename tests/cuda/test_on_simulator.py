@@ -7,14 +7,17 @@ from __future__ import annotations
 import pytest
 
 import torchlite as torch
-from tests.cuda_simulator import engine
+from tests.cuda_simulator import kernel_compiler
 from torchlite import nn
 
-from .fake import installed
+from .fake_backend import installed
 from .training import losses
 
 cuda = torch.cuda
-pytestmark = [pytest.mark.skipif(bool(engine.missing()), reason=engine.missing()), pytest.mark.usefixtures("simulated")]
+pytestmark = [
+    pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing()),
+    pytest.mark.usefixtures("simulated"),
+]
 
 
 @pytest.fixture(scope="module")

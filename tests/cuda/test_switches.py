@@ -70,9 +70,7 @@ def test_tf32_switches():
     backends.cuda.matmul.allow_tf32 = True
     assert precisions()[1] == "tf32" and torch.get_float32_matmul_precision() == "high" and FLAGS.tf32("matmul")
     backends.cuda.matmul.allow_tf32 = False
-    assert (
-        precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not FLAGS.tf32("matmul")
-    )
+    assert precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not FLAGS.tf32("matmul")
     backends.cudnn.allow_tf32 = False
     assert precisions()[3:5] == ("none", "none") and not FLAGS.tf32("conv")
     backends.cudnn.allow_tf32 = True

@@ -2,7 +2,7 @@
 thread a fiber.
 """
 
-from tests.cuda_simulator.engine import (
+from tests.cuda_simulator.kernel_compiler import (
     Kernel,
     Program,
     SimulatorError,

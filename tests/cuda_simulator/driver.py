@@ -27,7 +27,7 @@ import numpy as np
 from tests.cuda_simulator.cublas import FakeBlas
 from tests.cuda_simulator.cusolver import FakeSolver
 
-from . import engine
+from . import kernel_compiler
 
 CAPACITY = 3 << 30
 _PROPERTIES = {
@@ -82,7 +82,7 @@ class Pool:
             if self._driver.taken() + size > CAPACITY or self.limit and self._held + size > self.limit:
                 raise OutOfMemory(f"Out of memory allocating {nbytes:,} bytes")
             room = size if self._keeps else nbytes  # what stays is given out for any size of its class
-            ptr = engine.allocate(room, engine.unset(self._driver.seed), self._driver.sanitize)
+            ptr = kernel_compiler.allocate(room, kernel_compiler.unset(self._driver.seed), self._driver.sanitize)
         self._used += size
         self._held = max(self._held, self._used)
         block = Block(self, ptr, size)
@@ -101,7 +101,7 @@ class Pool:
             if self._keeps:
                 self._free[block.size].append(block.ptr)
             else:
-                engine.free(block.ptr, sanitize=self._driver.sanitize)
+                kernel_compiler.free(block.ptr, sanitize=self._driver.sanitize)
 
     def used_bytes(self) -> int:
         self.settle()
@@ -114,7 +114,7 @@ class Pool:
         self.settle()
         for blocks in self._free.values():
             while blocks:
-                engine.free(blocks.pop(), sanitize=self._driver.sanitize)
+                kernel_compiler.free(blocks.pop(), sanitize=self._driver.sanitize)
         self._held = self._used
 
     def __del__(self) -> None:
@@ -179,7 +179,7 @@ class Kernel:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, kernel: engine.Kernel):
+    def __init__(self, kernel: kernel_compiler.Kernel):
         self.kernel, self.ptr = kernel, next(self._numbers)
 
 
@@ -295,13 +295,13 @@ class Driver:
 
     # -- programs --
 
-    def build(self, text: str) -> engine.Program:
+    def build(self, text: str) -> kernel_compiler.Program:
         kernels = re.findall(r"^KERNEL\b[^;{}()]*\bvoid\s+(\w+)\s*\(", text, re.M)  # a macro may stand before `void`
-        return engine.Program(
-            text, sanitize=self.sanitize, names=tuple(sorted(set(kernels) - set(engine.kernel_names(text))))
+        return kernel_compiler.Program(
+            text, sanitize=self.sanitize, names=tuple(sorted(set(kernels) - set(kernel_compiler.kernel_names(text))))
         )
 
-    def function(self, module: engine.Program, name: str) -> Kernel:
+    def function(self, module: kernel_compiler.Program, name: str) -> Kernel:
         made = Kernel(module.kernel(name))
         self._kernels[made.ptr] = made
         return made
@@ -435,7 +435,7 @@ class Simulated:
         self.seed, self._count, self._libraries, self._cudnn = seed, count, libraries, cudnn
 
     def why_not(self) -> str:
-        return engine.missing()
+        return kernel_compiler.missing()
 
     def device_count(self) -> int:
         return self._count
@@ -447,4 +447,4 @@ class Simulated:
         return None if self._cudnn is None else self._cudnn.backend_version()
 
     def problems(self) -> list[str]:
-        return [engine.missing()] if engine.missing() else []
+        return [kernel_compiler.missing()] if kernel_compiler.missing() else []

@@ -11,15 +11,15 @@ import pytest
 
 import torchlite as torch
 from tests.backends.test_opencl_attention import compare
-from tests.cuda.fake import installed
-from tests.cuda_simulator import engine, in_sanitized_child
+from tests.cuda.fake_backend import installed
+from tests.cuda_simulator import in_sanitized_child, kernel_compiler
 from tests.cuda_simulator.driver import Simulated
-from tests.recording import Recording, attend_in_every_way
+from tests.recording_driver import Recording, attend_in_every_way
 from torchlite_cupy import flash_attention as attention
 from torchlite_cupy.backend import CUDABackend
 from torchlite_kernels import flash_attention_cuda
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 F = torch.nn.functional
 SEEDS = (0, 1, 2)
 TOLERANCES = {torch.float16: 1.5e-3, torch.bfloat16: 1.2e-2}

@@ -10,16 +10,16 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tests.cuda_simulator import Program, SimulatorError, allocate, engine, free, in_sanitized_child, view
+from tests.cuda_simulator import Program, SimulatorError, allocate, free, in_sanitized_child, kernel_compiler, view
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 SEEDS = (0, 1, 2, 3)
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.getbasetemp() / "cuda_programs"
-    monkeypatch.setattr(engine, "default_folder", lambda: folder)
+    monkeypatch.setattr(kernel_compiler, "default_folder", lambda: folder)
 
 
 class Arrays:
@@ -168,7 +168,7 @@ def test_names_of_kernels():
     BOUNDED(64) d() {}
     WRITTEN(e)
     """
-    assert engine.kernel_names(text) == {"a": "1024", "b": "128", "c": "128"}
+    assert kernel_compiler.kernel_names(text) == {"a": "1024", "b": "128", "c": "128"}
     assert Program(text, names=("d", "e")).kernel("e").sizes == []
 
 
@@ -177,7 +177,7 @@ def test_programs_are_kept_on_disk(tmp_path, arrays, monkeypatch):
     Program(ADD, folder=tmp_path)
     kept = list(tmp_path.rglob("*.so"))
     assert len(kept) == 1
-    monkeypatch.setattr(engine.subprocess, "run", None)
+    monkeypatch.setattr(kernel_compiler.subprocess, "run", None)
     Program(ADD, folder=tmp_path).launch("add", (1,), (4,), parameters(x, x, x, 4))
     np.testing.assert_array_equal(x, 2)
 
@@ -342,7 +342,7 @@ def test_faults():
 
 
 def test_endless_loop(monkeypatch):
-    monkeypatch.setattr(engine.runtime().patience, "value", 1)
+    monkeypatch.setattr(kernel_compiler.runtime().patience, "value", 1)
     report = report_of("if (threadIdx.x == 3) while (*(volatile int*)(out + n) != 7) {}")
     assert "thread (3, 0, 0): the launch has taken 1 seconds" in report
 

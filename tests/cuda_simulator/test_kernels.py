@@ -11,12 +11,12 @@ import struct
 import numpy as np
 import pytest
 
-from tests.cuda_simulator import Program, allocate, engine, free, in_sanitized_child, view
+from tests.cuda_simulator import Program, allocate, free, in_sanitized_child, kernel_compiler, view
 from torchlite_kernels import cross_entropy, flash_attention_cuda, gemm, normalisation, philox, softmax
 from torchlite_kernels.dtype_kinds import KINDS
 from torchlite_kernels.preamble import CUDA, dtype_macros
 
-pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
+pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 SEEDS = (0, 1, 2)
 LIMITS = {"f32": 1e-5, "f64": 1e-13, "f16": 2e-3, "bf16": 1.6e-2}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import has_kernel, backend_registry
+from torchlite._dispatch import backend_registry, has_kernel
 from torchlite._types import devices
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"

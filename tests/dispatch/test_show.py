@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchlite.__main__ import main
-from torchlite._command.show import find, generated
+from torchlite._cli.show import find, generated_sources
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY
 
 
@@ -75,7 +75,7 @@ def test_every_public_name_is_found_and_every_op_can_be_shown():
         for name, op in names.items():
             assert find(f"{space}.{name}") == (op, False)
     for op in REGISTRY.values():
-        texts = generated(op)
+        texts = generated_sources(op)
         assert texts[op.name].startswith("def ") and ("backward" in texts) == bool(op.formulas)
         assert any(title.endswith("_") for title in texts if title != op.name) == bool(op.tags & INPLACE)
 
@@ -94,9 +94,11 @@ def test_other_devices(capsys, monkeypatch):
 
 
 def test_what_a_device_lacks_is_absent(capsys):
-    from torchlite._dispatch.fallback import MissingKernel
     from torchlite._dispatch.backend_registry import table_of
+    from torchlite._dispatch.fallback import MissingKernel
     from torchlite._types.devices import device
 
-    absent = next(op for op in REGISTRY.values() if isinstance(getattr(table_of(device("meta")), op.name), MissingKernel))
+    absent = next(
+        op for op in REGISTRY.values() if isinstance(getattr(table_of(device("meta")), op.name), MissingKernel)
+    )
     assert shown(capsys, absent.name).splitlines()[-1].split() == ["meta", "absent"]

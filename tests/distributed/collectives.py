@@ -10,7 +10,7 @@ import math
 
 import torchlite as torch
 import torchlite.distributed as dist
-from tests.distributed.steps import DTYPES, KINDS, MOVED, REDUCING, Step, begin, ops_of
+from tests.distributed.checked_collectives import DTYPES, KINDS, MOVED, REDUCING, Step, begin, ops_of
 from torchlite.distributed import ReduceOp
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from tests.distributed.signalled import parent
+from tests.distributed.killed_program import parent
 
 
 def joining():

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import torchlite as torch
 import torchlite.distributed as dist
-from tests.distributed.steps import DTYPES, KINDS, MOVED, REDUCING, Step, begin, ops_of
+from tests.distributed.checked_collectives import DTYPES, KINDS, MOVED, REDUCING, Step, begin, ops_of
 from torchlite.distributed import ReduceOp
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tests.distributed.ranks import ROOT, finish, mpiexec, needs_mpi
+from tests.distributed.rank_launcher import ROOT, finish, mpiexec, needs_mpi
 
-PROGRAM = str(ROOT / "tests" / "distributed" / "absent.py")
+PROGRAM = str(ROOT / "tests" / "distributed" / "missing_rank.py")
 LAUNCHER = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "--nproc-per-node=3"]
 LATE = "Timed out after 4 seconds waiting for clients. "
 

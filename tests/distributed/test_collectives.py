@@ -5,7 +5,7 @@ The long forms: `mpiexec -n 4 python -m tests.distributed.random_programs --seed
 
 import pytest
 
-from tests.distributed.ranks import needs_mpi, start
+from tests.distributed.rank_launcher import needs_mpi, start
 
 
 @needs_mpi

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.distributed.ranks import finish, mpiexec, needs_mpi
+from tests.distributed.rank_launcher import finish, mpiexec, needs_mpi
 
 
 def run(size, program, debug):
@@ -18,11 +18,11 @@ def run(size, program, debug):
 @needs_mpi
 @pytest.mark.parametrize("size, debug", [(2, "OFF"), (3, "DETAIL"), (4, "OFF")])
 def test_collectives_that_differ(size, debug):
-    (count,) = re.findall(r"(\d+) disagreements", run(size, "disagreeing", debug))
+    (count,) = re.findall(r"(\d+) disagreements", run(size, "mismatched_collectives", debug))
     assert int(count) > 200
 
 
 @needs_mpi
 @pytest.mark.parametrize("size, debug", [(2, "OFF"), (3, "DETAIL")])
 def test_messages_that_do_not_fit(size, debug):
-    run(size, "disagreeing_messages", debug)
+    run(size, "mismatched_messages", debug)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tests.distributed.ranks import ROOT, finish, mpiexec, needs_mpi
+from tests.distributed.rank_launcher import ROOT, finish, mpiexec, needs_mpi
 
-PROGRAM = str(ROOT / "tests" / "distributed" / "faulty.py")
+PROGRAM = str(ROOT / "tests" / "distributed" / "failing_rank.py")
 
 
 def run(*args, size=3, **more):
@@ -77,7 +77,7 @@ def test_a_restart_has_the_loss_of_a_run_without_faults(tmp_path):
 def test_an_error_without_a_launcher_ends_all(tmp_path):
     command = [mpiexec(), "-n", "2", sys.executable, "-c", "import os;os.environ['RANK']=os.environ.get('PMI_RANK', "
                "os.environ.get('OMPI_COMM_WORLD_RANK'));os.environ['WORLD_SIZE']='2';import sys;sys.argv[1:]=['raise',"
-               f"'forward','1',{str(tmp_path)!r}];import tests.distributed.faulty as f;f.main()"]  # fmt: skip
+               f"'forward','1',{str(tmp_path)!r}];import tests.distributed.failing_rank as f;f.main()"]  # fmt: skip
     ended = finish(command, seconds=60)
     assert ended.returncode and "[rank1]: ValueError: this rank is tired" in ended.stdout
 
@@ -86,7 +86,7 @@ def test_flags_that_make_no_sense(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("one slots=2\ntwo:1  # the small one\n\nthree\n")
     from torchlite.distributed import run as launcher
-    from torchlite.distributed._launch.starting import mpi_command, read_hosts
+    from torchlite.distributed._launch.mpiexec_launcher import mpi_command, read_hosts
 
     found = read_hosts(str(hosts), 4)
     assert found.names == ["one", "two", "three"] and found.slots == [2, 1, 4]
@@ -115,7 +115,7 @@ def test_the_older_launcher_gives_the_local_rank(tmp_path):
         assert sorted(ended.stdout.split("\n")[:2]) == sorted(expected), ended.stdout
 
 
-LEAVING = str(ROOT / "tests" / "distributed" / "leaving.py")
+LEAVING = str(ROOT / "tests" / "distributed" / "early_exit.py")
 
 
 @needs_mpi

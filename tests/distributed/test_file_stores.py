@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 import torchlite.distributed as dist
-from torchlite.distributed import _store_file, _store_table, _stores
+from torchlite.distributed import _file_store_format, _key_value_table, _stores
 
 
 def test_files_of_a_file_store(tmp_path):
@@ -84,7 +84,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch, err
             for key, value in first.items():
                 store.set(key, value)
             with monkeypatch.context() as patched:
-                patched.setattr(_store_file, "os", BreakingOs(left, error))
+                patched.setattr(_file_store_format, "os", BreakingOs(left, error))
                 message = ""
                 try:
                     store.set("a", b"y" * size)
@@ -144,12 +144,12 @@ def test_a_file_with_many_keys(tmp_path):
     """As many cells as no message of a TCPStore has."""
     path = tmp_path / "values"
     store = dist.FileStore(str(path), 1)
-    table = _store_table.Table()
+    table = _key_value_table.KeyValueTable()
     for i in range(70_000):
         table.set(b"%d" % i, b"")
     store.set("a", "1")
-    with _store_file.File(path, "r+b") as file:
-        _store_file.Contents(file).replace(_store_table.dump(table))
+    with _file_store_format.File(path, "r+b") as file:
+        _file_store_format.StoreFile(file).replace(_key_value_table.dump(table))
     store.set("b", "1")
     assert store.num_keys() == 70_001 and store.check([str(i) for i in range(70_000)])
     assert store.multi_get(["b", *map(str, range(5000)), "b"]) == [b"1", *[b""] * 5000, b"1"]
@@ -215,7 +215,7 @@ def test_a_header_that_is_cut_short_leaves_the_values(tmp_path, monkeypatch, fir
         for key, value in first.items():
             store.set(key, value)
         with monkeypatch.context() as patched:
-            patched.setattr(_store_file, "os", LimitedOs(limit))
+            patched.setattr(_file_store_format, "os", LimitedOs(limit))
             for call in (lambda: store.delete_key("a"), lambda: store.set("c", "")):
                 with contextlib.suppress(dist.DistStoreError):
                     call()

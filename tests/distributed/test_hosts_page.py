@@ -3,7 +3,7 @@
 import re
 import sys
 
-from tests.distributed.ranks import ROOT, finish, mpiexec, needs_mpi
+from tests.distributed.rank_launcher import ROOT, finish, mpiexec, needs_mpi
 
 
 @needs_mpi

@@ -14,12 +14,12 @@ import pytest
 import torchlite as torch
 import torchlite.distributed as dist
 import torchlite_nccl
-from torchlite.distributed import _device_messages
-from torchlite.distributed._device_messages import DeviceMessages, Devices
-from torchlite.distributed._reducing import AllreduceOptions, ReduceOp, ReduceScatterOptions
+from torchlite.distributed import _device_comm_backend
+from torchlite.distributed._device_comm_backend import DeviceCommBackend, DeviceCommunicator
+from torchlite.distributed._reduce_ops import AllreduceOptions, ReduceOp, ReduceScatterOptions
 from torchlite_nccl import constants
 
-from .nccl_library import Library
+from .fake_nccl import Library
 
 HEADER = json.loads((pathlib.Path(__file__).parents[1] / "backends" / "nccl.json").read_text())
 
@@ -29,7 +29,9 @@ def test_numbers_are_those_of_nvidias_header():
     assert {name: names[f"nccl{name}"] for name in constants.DTYPES} == constants.DTYPES
     ops = {"SUM": "ncclSum", "PRODUCT": "ncclProd", "MAX": "ncclMax", "MIN": "ncclMin"}
     assert {name: HEADER["ops"][theirs] for name, theirs in ops.items()} == constants.REDUCE_OPS
-    assert {number: name for name, number in HEADER["results"].items() if name != "ncclNumResults"} == constants.RESULT_NAMES
+    assert {
+        number: name for name, number in HEADER["results"].items() if name != "ncclNumResults"
+    } == constants.RESULT_NAMES
     assert HEADER["id_bytes"] == constants.ID_BYTES
 
 
@@ -100,7 +102,7 @@ def library(request, monkeypatch):
     monkeypatch.setattr(type(torchlite_nccl.transport), "_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
-    monkeypatch.setattr(_device_messages, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
+    monkeypatch.setattr(_device_comm_backend, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
     made.streams = streams
     return made
 
@@ -110,9 +112,9 @@ def ranks(size, work):
     store, errors = dist.HashStore(), []
 
     def run(rank):
-        devices = Devices(torchlite_nccl.transport, rank, size, "test", lambda: store)
+        devices = DeviceCommunicator(torchlite_nccl.transport, rank, size, "test", lambda: store)
         try:
-            work(DeviceMessages(devices, "nccl", timedelta(seconds=20), "a group"), rank)
+            work(DeviceCommBackend(devices, "nccl", timedelta(seconds=20), "a group"), rank)
         except BaseException as error:
             errors.append(error)
         finally:
@@ -293,7 +295,7 @@ def test_both_kinds_of_tensors(monkeypatch):
         x = torch.ones(2)
         dist.all_reduce(x)
         parts = dist.group.WORLD._backends
-        assert x.tolist() == [1, 1] and type(parts["cuda"]) is DeviceMessages and parts["cpu"].name() == "gloo"
+        assert x.tolist() == [1, 1] and type(parts["cuda"]) is DeviceCommBackend and parts["cpu"].name() == "gloo"
     finally:
         dist.destroy_process_group()
 

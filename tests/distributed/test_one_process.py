@@ -11,7 +11,7 @@ import pytest
 
 import torchlite as torch
 import torchlite.distributed as dist
-from tests.distributed.steps import KINDS, MOVED, REDUCING, Step, begin, ops_of
+from tests.distributed.checked_collectives import KINDS, MOVED, REDUCING, Step, begin, ops_of
 from torchlite.distributed import Backend, ReduceOp
 
 
@@ -179,7 +179,7 @@ def test_what_helps_to_find_errors(monkeypatch):
 
 def test_a_breakpoint_stops_one_rank(monkeypatch, capsys):
     dist.init_process_group("gloo", rank=0, world_size=1)
-    monkeypatch.setattr("torchlite.distributed._debugging._calls", 0)
+    monkeypatch.setattr("torchlite.distributed._debug_tools._calls", 0)
     monkeypatch.setattr("sys.stdin", io.StringIO("up\np answer\ncontinue\n"))
     answer = 41 + 1
     dist.breakpoint(skip=1)

@@ -1,39 +1,44 @@
-"""Pipelines on two, three and four ranks; fifty steps of networks are in `python -m tests.distributed.trained`."""
+"""Pipelines on two, three and four ranks; fifty steps of networks are in `python -m tests.distributed.nightly_pipelines`."""
 
 import pytest
 
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite.distributed import pipelining
-from torchlite.distributed.pipelining import _orders
+from torchlite.distributed.pipelining import _pipeline_orders
 from torchlite.distributed.pipelining._utils import PipeliningMetadataError
 from torchlite.distributed.pipelining.microbatch import TensorChunkSpec, merge_chunks, split_args_kwargs_into_chunks
 from torchlite.distributed.pipelining.schedules import get_schedule_class
 from torchlite.nn import functional as F
 
-from ..ddp.starting import run
-from . import stages
-from .ranks import needs_mpi
+from ..ddp.world_launcher import run
+from . import pipeline_checks
+from .rank_launcher import needs_mpi
 
 
 @needs_mpi
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_ranks(tmp_path, size):
     checks = [
-        stages.gradients_are_those_of_one_process,
-        stages.gradients_add_up_unscaled_and_in_pieces_of_other_sizes,
-        stages.gradients_that_nobody_has,
-        stages.models_are_cut,
+        pipeline_checks.gradients_are_those_of_one_process,
+        pipeline_checks.gradients_add_up_unscaled_and_in_pieces_of_other_sizes,
+        pipeline_checks.gradients_that_nobody_has,
+        pipeline_checks.models_are_cut,
     ]
-    run(tmp_path, size, *checks, *([stages.data_parallel_stages, stages.sharded_stages] if size == 4 else []))
+    run(
+        tmp_path,
+        size,
+        *checks,
+        *([pipeline_checks.data_parallel_stages, pipeline_checks.sharded_stages] if size == 4 else []),
+    )
 
 
 def test_orders():
-    stages.orders_have_no_circle(0, 1)
+    pipeline_checks.orders_have_no_circle(0, 1)
     with pytest.raises(ValueError, match=r"a multiple of the number of rounds \(2\), but got 9"):
-        _orders.interleaved(4, 2, 9)
+        _pipeline_orders.interleaved(4, 2, 9)
     with pytest.raises(RuntimeError, match="wait for each other"):
-        _orders.times({0: [_orders.Action(0, "B", 0)]}, {0: 0}, {"B": 1.0})
+        _pipeline_orders.simulate_times({0: [_pipeline_orders.Action(0, "B", 0)]}, {0: 0}, {"B": 1.0})
 
 
 @pytest.fixture
@@ -114,7 +119,7 @@ def test_halves_compute_each_gradient_once(alone):
             x, weight = ctx.saved_tensors
             return grad @ weight.t(), x.t() @ grad, None
 
-    from torchlite.distributed.pipelining import _halves
+    from torchlite.distributed.pipelining import _split_backward
 
     x = torch.randn(3, 4, requires_grad=True)
     layer, tied = torch.nn.Linear(4, 4), torch.nn.Parameter(torch.randn(4, 4))
@@ -124,10 +129,10 @@ def test_halves_compute_each_gradient_once(alone):
     other = (tied * 2).sum()
     wanted = torch.autograd.grad((out, other), (x, layer.weight, layer.bias, tied), (out.detach(), None), True)
     seen.clear()
-    (found,), left = _halves.input_gradients([(out, out.detach()), (other, None)], [x])
+    (found,), left = _split_backward.backward_input([(out, out.detach()), (other, None)], [x])
     torch.testing.assert_close(found, wanted[0])
     assert seen == ["x"] and layer.weight.grad is None and tied.grad is None
-    _halves.weight_gradients(left)
+    _split_backward.backward_weight(left)
     assert seen == ["x", "weight"] and x.grad is None
     for parameter, grad in zip((layer.weight, layer.bias, tied), wanted[1:], strict=True):
         torch.testing.assert_close(parameter.grad, grad)

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from tests.distributed.ranks import ROOT, environment, finish, needs_mpi
-from tests.distributed.signalled import FAKES
+from tests.distributed.killed_program import FAKES
+from tests.distributed.rank_launcher import ROOT, environment, finish, needs_mpi
 
-PROGRAM = str(ROOT / "tests" / "distributed" / "signalled.py")
+PROGRAM = str(ROOT / "tests" / "distributed" / "killed_program.py")
 LAUNCHER = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "--nproc-per-node=3"]
 # Seconds instead of half a minute until the launcher's patience with stopped processes ends.
 WORDS = """import sys
@@ -263,7 +263,7 @@ def test_a_folder_for_logs_that_cannot_be_made(tmp_path):
 
 def test_parts_of_the_error_output_are_shown_or_heard():
     """However they are cut."""
-    from torchlite.distributed._launch.starting import MARK, Run
+    from torchlite.distributed._launch.mpiexec_launcher import MARK, LaunchedWorld
 
     mark = MARK.format("word").encode()
     message = mark + b'{"what": "state", "state": "joining", "rank": 3, "code": 0}\n'
@@ -271,7 +271,7 @@ def test_parts_of_the_error_output_are_shown_or_heard():
         b"\x1e a \x1etorchlite-run wor d\n" + message + b"half\r" + message + mark + b"torn\nAbort(5) on node 2 (rank 2"
     )
     for size in range(1, len(text) + 1):
-        run, shown, heard, left = Run.__new__(Run), [], [], b""
+        run, shown, heard, left = LaunchedWorld.__new__(LaunchedWorld), [], [], b""
         run._mark, run._show, run._heard = mark, shown.append, heard.append
         for at in range(0, len(text), size):
             left = run._take(left + text[at : at + size])

@@ -18,7 +18,7 @@ import pytest
 
 import torchlite.distributed as dist
 from torchlite._settings import fork_locks as _forks
-from torchlite.distributed import _store_table, _store_wire
+from torchlite.distributed import _key_value_table, _tcp_store_protocol
 
 SHORT = timedelta(seconds=0.05)
 
@@ -181,12 +181,12 @@ def test_limits_of_keys_values_and_their_number(monkeypatch):
     master.set("n", str(2**63 - 1))
     with pytest.raises(dist.DistStoreError, match="does not fit into 64 bits"):
         master.add("n", 1)
-    monkeypatch.setattr(_store_table, "MAX_KEYS", 3)
+    monkeypatch.setattr(_key_value_table, "MAX_KEYS", 3)
     master.set("third", "1")
     with pytest.raises(dist.DistStoreError, match="the store is full: it has 3 keys"):
         master.set("fourth", "1")
     assert master.delete_key("third") and master.add("n", -1) == 2**63 - 2
-    monkeypatch.setattr(_store_table, "MAX_TOTAL", 9 << 20)
+    monkeypatch.setattr(_key_value_table, "MAX_TOTAL", 9 << 20)
     with pytest.raises(dist.DistStoreError, match="the store is full: it has"):
         master.set("fourth", bytes(1 << 20))
     assert master.num_keys() == 2
@@ -204,10 +204,10 @@ class Peer:
     def serve(self):
         channel, _ = self.listener.accept()
         with channel, self.listener, contextlib.suppress(OSError):
-            nonce = bytes(_store_wire.NONCE)
-            channel.sendall(_store_wire.MAGIC + _store_wire.OPEN + nonce)
-            theirs = channel.recv(_store_wire.NONCE + 32, socket.MSG_WAITALL)
-            channel.sendall(_store_wire.proof(b"", b"server", nonce, theirs[: _store_wire.NONCE]))
+            nonce = bytes(_tcp_store_protocol.NONCE)
+            channel.sendall(_tcp_store_protocol.MAGIC + _tcp_store_protocol.OPEN + nonce)
+            theirs = channel.recv(_tcp_store_protocol.NONCE + 32, socket.MSG_WAITALL)
+            channel.sendall(_tcp_store_protocol.proof(b"", b"server", nonce, theirs[: _tcp_store_protocol.NONCE]))
             channel.recv(4096)
             self.answer(channel)
 
@@ -303,7 +303,7 @@ def test_a_fork_does_not_keep_the_masters_connections():
 
 
 def test_accept_survives_errors(monkeypatch):
-    from torchlite.distributed import _store_server
+    from torchlite.distributed import _tcp_store_server
 
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
     left = [errno.ECONNABORTED, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EINTR, errno.EPERM]
@@ -323,8 +323,10 @@ def test_accept_survives_errors(monkeypatch):
         def close(self):
             self.listener.close()
 
-    accept = _store_server.Server._accept
-    monkeypatch.setattr(_store_server.Server, "_accept", lambda self, listener: accept(self, Failing(listener)))
+    accept = _tcp_store_server.TCPStoreServer._accept
+    monkeypatch.setattr(
+        _tcp_store_server.TCPStoreServer, "_accept", lambda self, listener: accept(self, Failing(listener))
+    )
     assert dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20)).add("n", 1) == 1
     assert not left
 
@@ -333,18 +335,18 @@ class Pipelining:
     """A client that sends messages without reading the answers."""
 
     def __init__(self, port):
-        self.channel = _store_wire.Channel.connect("127.0.0.1", port, b"", time.monotonic() + 20)
+        self.channel = _tcp_store_protocol.StoreConnection.connect("127.0.0.1", port, b"", time.monotonic() + 20)
         self.socket = self.channel._socket
         self.socket.settimeout(20)
 
     def send(self, *messages):
-        packed = [_store_table.pack([part.encode() for part in message]) for message in messages]
+        packed = [_key_value_table.pack([part.encode() for part in message]) for message in messages]
         self.socket.sendall(b"".join(struct.pack("<I", len(one)) + one for one in packed))
 
     def receive(self):
         end = time.monotonic() + 20
         (size,) = struct.unpack("<I", self.channel._read(4, end))
-        return _store_table.unpack(bytes(self.channel._read(size, end)))
+        return _key_value_table.unpack(bytes(self.channel._read(size, end)))
 
 
 @pytest.mark.parametrize("clients", [1, 20])
@@ -358,7 +360,7 @@ def test_messages_that_wait_keep_nobody_out(monkeypatch, clients):
         time.sleep(0.01)
         return [b"0"]
 
-    monkeypatch.setitem(_store_table.COMMANDS, b"count", slow)
+    monkeypatch.setitem(_key_value_table.COMMANDS, b"count", slow)
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
     master.set("a", "0")
     others = [Pipelining(master.port) for _ in range(clients)]
@@ -412,12 +414,12 @@ def test_who_reads_no_answers_is_waited_for_and_keeps_nobody_out():
 @pytest.mark.parametrize("command", ["append", "push", "length", "check", "compare_set", "add", "delete"])
 def test_a_command_costs_nothing_for_the_values_that_it_leaves_alone(command):
     parts = {"append": [b"k", b"y"], "push": [b"k", b"y"], "compare_set": [b"k", b"", b"y"], "add": [b"k", b"1"]}
-    table = _store_table.Table(limited=True)
+    table = _key_value_table.KeyValueTable(limited=True)
     table.set(b"k", bytes(7 << 20))
     for _ in range(50):
         table.push(b"k", bytes(1 << 20))
     table.append(b"k", b"x")
-    run = _store_table.COMMANDS[command.encode()]
+    run = _key_value_table.COMMANDS[command.encode()]
     tracemalloc.start()
     try:
         with contextlib.suppress(ValueError):  # `add` to no number
@@ -431,37 +433,39 @@ def test_a_command_costs_nothing_for_the_values_that_it_leaves_alone(command):
 
 def test_a_message_names_few_keys_and_a_call_many():
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
-    names = [f"n{i}" for i in range(_store_table.MAX_NAMED * 2 + 5)]
+    names = [f"n{i}" for i in range(_key_value_table.MAX_NAMED * 2 + 5)]
     for name in names:
         master.set(name, name)
     assert master.multi_get(names) == [name.encode() for name in names]
     assert master.check(names) and not master.check([*names, "absent"])
     with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms"):
         master.wait([*names, "absent"], SHORT)
-    for message in (bytes(32 << 20), _store_table.pack([b"check"] + [b""] * (_store_table.MAX_NAMED + 1))):
+    for message in (bytes(32 << 20), _key_value_table.pack([b"check"] + [b""] * (_key_value_table.MAX_NAMED + 1))):
         assert b"a damaged message" in master._idle[-1].ask(message, time.monotonic() + 20)
     for command in (b"x" * (32 << 20), b"_count", b"values", b"__init__"):
-        message = _store_table.pack([command[: (32 << 20) - 8]])
+        message = _key_value_table.pack([command[: (32 << 20) - 8]])
         assert b"no command" in master._idle[-1].ask(message, time.monotonic() + 20)
-    assert b"a number of" in master._idle[-1].ask(_store_table.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20)
+    assert b"a number of" in master._idle[-1].ask(
+        _key_value_table.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20
+    )
 
 
 def test_the_table_counts_its_bytes():
     """After any commands the total is that of what is there."""
     seed = 5
     draw = random.Random(seed)
-    table = _store_table.Table(limited=True)
+    table = _key_value_table.KeyValueTable(limited=True)
     for _ in range(3000):
         key = draw.choice([b"a", b"bb", b"ccc"])
         name = draw.choice(["set", "append", "add", "delete", "push", "pop", "compare_set", "get"])
         value = b"%d" % draw.randrange(10 ** draw.randrange(1, 9))
         parts = {"delete": [], "pop": [], "get": [], "compare_set": [b"", value]}.get(name, [value])
-        with contextlib.suppress(_store_table.Refused, ValueError):
+        with contextlib.suppress(_key_value_table.LimitExceeded, ValueError):
             getattr(table, name)(key, *parts)
         values = sum(len(key) + len(value) for key, value in table.values.items())
         queues = sum(len(key) + sum(len(one) + 64 for one in waiting) for key, waiting in table.queues.items())
         assert table._total == values + queues, seed
-    again = _store_table.load(_store_table.dump(table))
+    again = _key_value_table.load(_key_value_table.dump(table))
     assert again.values == table.values and again.queues == table.queues
 
 
@@ -571,13 +575,13 @@ def test_an_append_to_a_hash_store_costs_nothing_for_what_is_there():
 
 
 def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypatch):
-    lend = _store_table.Table._lend
+    lend = _key_value_table.KeyValueTable._lend
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     for i in range(3):
         master.queue_push("q", str(i))
     other = dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20))
     other.set_timeout(SHORT)
-    monkeypatch.setattr(_store_table.Table, "_lend", lambda *args: (time.sleep(0.2), lend(*args))[1])
+    monkeypatch.setattr(_key_value_table.KeyValueTable, "_lend", lambda *args: (time.sleep(0.2), lend(*args))[1])
     for block in (True, False):
         with pytest.raises(dist.DistError, match="timeout|did not answer|timed out"):
             other.queue_pop("q", block)
@@ -613,9 +617,9 @@ def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
 
 def test_what_slow_readers_hold_is_counted_whole(monkeypatch):
     """A connection that has taken a part of a value keeps all of it; several that have the same keep it once."""
-    from torchlite.distributed import _store_server
+    from torchlite.distributed import _tcp_store_server
 
-    monkeypatch.setattr(_store_server, "_MAX_HELD", 40 << 20)
+    monkeypatch.setattr(_tcp_store_server, "_MAX_HELD", 40 << 20)
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=60))
     server, readers = master._server, []
 

@@ -9,9 +9,9 @@ import pytest
 import torchlite as torch
 from torchlite import distributions as D
 
-from . import asked
+from . import queries
 
-ANSWERS = asked.load()
+ANSWERS = queries.load()
 LINES = list(ANSWERS["distributions"])
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -50,13 +50,13 @@ def _is_number(x) -> bool:
 
 @pytest.mark.parametrize("line", LINES)
 def test_samples_are_pytorchs(line):
-    drawn = asked.drawn(torch, asked.Asked(torch, line))
+    drawn = queries.drawn(torch, queries.Asked(torch, line))
     assert not apart(drawn, ANSWERS["distributions"][line]["drawn"])
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_samples_move_with_parameters(line):
-    moved = asked.moved(torch, asked.Asked(torch, line))
+    moved = queries.moved(torch, queries.Asked(torch, line))
     if "inplace operation" in str(ANSWERS["distributions"][line]["moved"]):
         assert isinstance(moved, list)  # PyTorch's Wishart spoils its own backward
         return
@@ -66,15 +66,15 @@ def test_samples_move_with_parameters(line):
 @pytest.mark.parametrize("line", LINES)
 def test_densities(line, device):
     answers = ANSWERS["distributions"][line]
-    told = asked.told(torch, asked.Asked(torch, line, device), answers["drawn"]["sample 3"], device)
+    told = queries.told(torch, queries.Asked(torch, line, device), answers["drawn"]["sample 3"], device)
     assert not apart(told, answers["told"])
 
 
-@pytest.mark.parametrize("one", range(len(asked.lines("divergences"))))
+@pytest.mark.parametrize("one", range(len(queries.lines("divergences"))))
 def test_divergences(one):
-    lines = asked.lines("divergences")
+    lines = queries.lines("divergences")
     for other in range(len(lines)):
-        value = asked.divergence(torch, lines[one], lines[other])
+        value = queries.divergence(torch, lines[one], lines[other])
         known = ANSWERS["divergences"].get(f"{one} {other}")
         if known is None:
             assert value[0].startswith("NotImplementedError: No KL"), lines[other]
@@ -84,22 +84,22 @@ def test_divergences(one):
 
 @pytest.mark.parametrize("line", ANSWERS["transforms"])
 def test_transforms(line, device):
-    assert not apart(asked.of_transform(torch, asked.Asked(torch, line, device)), ANSWERS["transforms"][line])
+    assert not apart(queries.of_transform(torch, queries.Asked(torch, line, device)), ANSWERS["transforms"][line])
 
 
 @pytest.mark.parametrize("line", ANSWERS["constraints"])
 def test_constraints(line, device):
-    assert not apart(asked.of_constraint(torch, asked.Asked(torch, line, device)), ANSWERS["constraints"][line])
+    assert not apart(queries.of_constraint(torch, queries.Asked(torch, line, device)), ANSWERS["constraints"][line])
 
 
 @pytest.mark.parametrize("line", ANSWERS["refused"])
 def test_refusals(line):
-    assert asked.tried(lambda: asked.Asked(torch, line).value) == ANSWERS["refused"][line]
+    assert queries.tried(lambda: queries.Asked(torch, line).value) == ANSWERS["refused"][line]
 
 
 @pytest.mark.parametrize("line", ANSWERS["utilities"])
 def test_utilities(line, device):
-    assert not apart(asked.tried(lambda: asked.Asked(torch, line, device).value), ANSWERS["utilities"][line])
+    assert not apart(queries.tried(lambda: queries.Asked(torch, line, device).value), ANSWERS["utilities"][line])
 
 
 def test_all_distributions_are_asked():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.distributed.ranks import needs_mpi
+from tests.distributed.rank_launcher import needs_mpi
 
-from .starting import start
+from .world_launcher import start
 
 pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("size, count", [(2, 2), (3, 1), (4, 1)])
 def test_every_rule(size, count):
-    assert start(size, "rules", "--count", str(count)).count(" agree, seed 0") == size
+    assert start(size, "op_checks", "--count", str(count)).count(" agree, seed 0") == size
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -23,4 +23,4 @@ def test_networks(size):
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_what_a_dtensor_is(size):
-    assert start(size, "checks").count("agrees") == size
+    assert start(size, "dtensor_checks").count("agrees") == size

@@ -3,7 +3,7 @@
 import pytest
 
 import torchlite as torch
-from tests.export.recorded import leaves
+from tests.export.pytorch_files import leaves
 from tests.graph_models import MODELS
 from torchlite._aten.decompositions import is_core
 

@@ -12,7 +12,7 @@ from torchlite._dynamo.exc import UserError
 from torchlite.export import Dim
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
 
-from . import recorded
+from . import pytorch_files
 
 
 class Module(torch.nn.Module):
@@ -47,9 +47,9 @@ def test_a_model_captured_is_the_model(name, train):
     held.seek(0)
     inputs = model.inputs(torch, 2 if model.batch is None else 5)
     other = model.make(torch, train)
-    expected = [t.detach().numpy() for t in recorded.leaves(other(*inputs))]
+    expected = [t.detach().numpy() for t in pytorch_files.leaves(other(*inputs))]
     for found in (torch.export.load(held), program.run_decompositions()):
-        recorded.check(found.module()(*inputs), expected, 1e-5)
+        pytorch_files.check(found.module()(*inputs), expected, 1e-5)
     for key, buffer in other.named_buffers():
         torch.testing.assert_close(dict(module.named_buffers())[key], buffer, rtol=1e-4, atol=1e-5)
 
@@ -273,7 +273,7 @@ def test_casts_of_autocast_are_part_of_the_program():
 def test_named_tuples_that_no_class_is_registered_for():
     """A file makes classes for them, and registers nothing in the process."""
     from torchlite.utils import _pytree as pytree
-    from torchlite.utils import _pytree_text as text
+    from torchlite.utils import _pytree_serialization as text
 
     Pair = collections.namedtuple("Pair", "first second")
     pytree._register_namedtuple(Pair, serialized_type_name="tests.Pair")
@@ -285,12 +285,12 @@ def test_named_tuples_that_no_class_is_registered_for():
     held = io.BytesIO()
     torch.export.save(torch.export.export(Net(), (torch.ones(2),)), held)
     assert type(torch.export.load(io.BytesIO(held.getvalue())).module()(torch.ones(2))) is Pair
-    del text.BY_NAME["tests.Pair"], text.BY_TYPE[Pair]
-    before = dict(text.BY_NAME), dict(text.BY_TYPE)
+    del text.NODES_BY_NAME["tests.Pair"], text.NODES_BY_TYPE[Pair]
+    before = dict(text.NODES_BY_NAME), dict(text.NODES_BY_TYPE)
     loaded = torch.export.load(io.BytesIO(held.getvalue()))
     again = io.BytesIO()
     torch.export.save(loaded, again)
     for program in (loaded, torch.export.load(io.BytesIO(again.getvalue()))):
         result = program.module()(torch.ones(2))
         assert (result.first.tolist(), result.second.tolist()) == ([2, 2], [2, 2])
-    assert (text.BY_NAME, text.BY_TYPE) == before
+    assert (text.NODES_BY_NAME, text.NODES_BY_TYPE) == before

@@ -7,29 +7,29 @@ import pytest
 import torchlite as torch
 from tests.graph_models import MODELS
 
-from . import recorded
+from . import pytorch_files
 
-STEMS = sorted(name[:-4] for name in recorded.files() if name.endswith(".pt2"))
+STEMS = sorted(name[:-4] for name in pytorch_files.files() if name.endswith(".pt2"))
 
 
 def _run(program, stem, device):
     name, _, sizes, *_ = stem.split("-")
     batch = 5 if sizes == "dynamic" else 2
-    module = recorded.moved(program, device).module()
+    module = pytorch_files.moved(program, device).module()
     return module(*(x.to(device) for x in MODELS[name].inputs(torch, batch))), batch
 
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_file_of_pytorch_gives_its_results(stem, device):
-    program = torch.export.load(io.BytesIO(recorded.files()[f"{stem}.pt2"]))
+    program = torch.export.load(io.BytesIO(pytorch_files.files()[f"{stem}.pt2"]))
     found, batch = _run(program, stem, device)
     name, mode, *_ = stem.split("-")
-    recorded.check(found, recorded.results(f"{name}-{mode}-{batch}"), 1e-5 if str(device) == "cpu" else 1e-4)
+    pytorch_files.check(found, pytorch_files.results(f"{name}-{mode}-{batch}"), 1e-5 if str(device) == "cpu" else 1e-4)
 
 
 @pytest.mark.parametrize("stem", STEMS[::7])
 def test_a_file_is_written_and_read_again(stem):
-    program = torch.export.load(io.BytesIO(recorded.files()[f"{stem}.pt2"]))
+    program = torch.export.load(io.BytesIO(pytorch_files.files()[f"{stem}.pt2"]))
     held = io.BytesIO()
     torch.export.save(program, held, extra_files={"note.txt": "hello"})
     held.seek(0)
@@ -39,11 +39,11 @@ def test_a_file_is_written_and_read_again(stem):
     assert str(again) == str(program)
     found, batch = _run(again, stem, "cpu")
     name, mode, *_ = stem.split("-")
-    recorded.check(found, recorded.results(f"{name}-{mode}-{batch}"), 1e-5)
+    pytorch_files.check(found, pytorch_files.results(f"{name}-{mode}-{batch}"), 1e-5)
 
 
 def test_a_loaded_module_has_its_parameters_and_trains():
-    program = torch.export.load(io.BytesIO(recorded.files()["gpt-train-static.pt2"]))
+    program = torch.export.load(io.BytesIO(pytorch_files.files()["gpt-train-static.pt2"]))
     module = program.module()
     names = [name for name, _ in module.named_parameters()]
     assert "tokens.weight" in names and module.tokens.weight is module.head.weight  # tied
@@ -56,7 +56,7 @@ def test_a_loaded_module_has_its_parameters_and_trains():
 
 def test_buffers_are_written_back():
     for kind in ("", "-decomposed"):
-        program = torch.export.load(io.BytesIO(recorded.files()[f"resnet-train-static{kind}.pt2"]))
+        program = torch.export.load(io.BytesIO(pytorch_files.files()[f"resnet-train-static{kind}.pt2"]))
         module = program.module()
         model = MODELS["resnet"].make(torch, train=True)
         x = MODELS["resnet"].inputs(torch)
@@ -66,7 +66,7 @@ def test_buffers_are_written_back():
 
 
 def test_a_size_outside_of_the_range_is_refused():
-    program = torch.export.load(io.BytesIO(recorded.files()["mlp-eval-dynamic.pt2"]))
+    program = torch.export.load(io.BytesIO(pytorch_files.files()["mlp-eval-dynamic.pt2"]))
     module = program.module()
     with pytest.raises(AssertionError, match=r"Guard failed: input.size\(\)\[1\] == 8"):
         module(torch.ones(3, 7))

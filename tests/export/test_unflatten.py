@@ -8,7 +8,7 @@ import torchlite as torch
 from tests.graph_models import MODELS
 from torchlite.export import FlatArgsAdapter, UnflattenedModule, export, unflatten
 
-from . import recorded
+from . import pytorch_files
 
 nn = torch.nn
 
@@ -105,14 +105,14 @@ def test_a_module_that_is_called_the_same_way_twice_is_one():
     assert not torch.equal(module(x), net(net(x)))
 
 
-@pytest.mark.parametrize("stem", sorted(name[:-4] for name in recorded.files() if name.endswith(".pt2"))[::9])
+@pytest.mark.parametrize("stem", sorted(name[:-4] for name in pytorch_files.files() if name.endswith(".pt2"))[::9])
 def test_files_of_pytorch_as_trees(stem):
-    program = torch.export.load(io.BytesIO(recorded.files()[f"{stem}.pt2"]))
+    program = torch.export.load(io.BytesIO(pytorch_files.files()[f"{stem}.pt2"]))
     name, mode, sizes, *_ = stem.split("-")
     batch = 5 if sizes == "dynamic" else 2
     model = MODELS[name]
     module = unflatten(program)
-    recorded.check(module(*model.inputs(torch, batch)), recorded.results(f"{name}-{mode}-{batch}"), 1e-5)
+    pytorch_files.check(module(*model.inputs(torch, batch)), pytorch_files.results(f"{name}-{mode}-{batch}"), 1e-5)
     known = {name for name, _ in model.make(torch).named_modules()}
     assert {name for name, _ in module.named_modules() if "@" not in name and "_graph_" not in name} <= known
 

@@ -193,7 +193,7 @@ def test_boxes_that_meet():
         [chunk(0, 0, 7, 2), chunk(0, 2, 7, 3)],
         [chunk(row, column, 1, 1) for row in range(7) for column in range(5)],
     ]
-    box = lambda tensor, begin, lengths: filesystem.narrowed(tensor, begin, lengths)
+    box = lambda tensor, begin, lengths: filesystem.narrow_to_box(tensor, begin, lengths)
     for stored in cuts:
         described = dcp.TensorStorageMetadata(None, size, stored)
         for wanted in cuts:
@@ -371,9 +371,9 @@ def test_the_files_have_pytorchs_names(tmp_path):
 
 
 def _names_in(data):
-    from torchlite._serialization.globals import names_in
+    from torchlite._serialization.pickle_globals import globals_in
 
-    return names_in(data)
+    return globals_in(data)
 
 
 def test_parts_that_lie_over_each_other():

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from tests.func.test_vmap_ops import ASIDE, SIZE, assert_close, call, samples
-from tests.ops.table import ROWS
+from tests.ops.op_db import ROWS
 from torchlite.func import vjp, vmap
 from torchlite.utils._pytree import tree_leaves
 

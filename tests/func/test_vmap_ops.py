@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.ops.table import ROWS, load_rows
+from tests.ops.op_db import ROWS, load_rows
 from torchlite._dispatch import REGISTRY
 from torchlite.func._batching_rules import LOOPS, kind_of
 from torchlite.utils._pytree import tree_flatten, tree_unflatten

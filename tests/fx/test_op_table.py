@@ -3,7 +3,7 @@
 import pytest
 
 import torchlite as torch
-from tests.ops.table import ROWS, load_rows, to_tensors
+from tests.ops.op_db import ROWS, load_rows, to_tensors
 from torchlite.fx import Interpreter
 from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.utils import _pytree

@@ -10,7 +10,7 @@ from torchlite.fx import PH, GraphModule, Tracer, symbolic_trace
 from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.fx.proxy import TraceError
 
-from .asserting import Asserting
+from .assert_module import Asserting
 
 F = torch.nn.functional
 torch.fx.wrap("len")
@@ -229,7 +229,7 @@ def test_stack_traces_and_asserts():
 
     module = GraphModule(torch.nn.Module(), Own().trace(Asserting()))
     (node,) = module.graph.find_nodes(op="call_function", target=torch.fx.proxy.assert_fn)
-    assert "assert x.sum() > 0" in node.stack_trace and "asserting.py" in node.stack_trace
+    assert "assert x.sum() > 0" in node.stack_trace and "assert_module.py" in node.stack_trace
     assert "File: " in module.print_readable(print_output=False)
     with pytest.raises(AssertionError):
         module(torch.zeros(1))

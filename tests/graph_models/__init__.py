@@ -6,7 +6,7 @@ nothing but their names: `MODELS["gpt"].make(torch)`, then `MODELS["gpt"].inputs
 
 from __future__ import annotations
 
-from . import convolutional, others, sequences
-from .model import MODELS, Model, filled
+from . import convolutional, miscellaneous, sequences
+from .model_case import MODELS, Model, filled
 
-__all__ = ["MODELS", "Model", "convolutional", "filled", "others", "sequences"]
+__all__ = ["MODELS", "Model", "convolutional", "filled", "miscellaneous", "sequences"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import model, normal
+from .model_case import model, normal
 
 
 @model(normal(8))

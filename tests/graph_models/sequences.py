@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .model import model, normal, tokens
+from .model_case import model, normal, tokens
 
 
 @model(normal(6, 5))

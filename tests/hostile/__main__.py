@@ -25,7 +25,7 @@ def run(seed: int, numbers: range, way: str) -> list[str]:
     while first < numbers.stop:
         asked = (seed, first, numbers.step, numbers.stop, way)
         done = subprocess.run(
-            [sys.executable, "-m", "tests.hostile.child", *map(str, asked)],
+            [sys.executable, "-m", "tests.hostile.loader_process", *map(str, asked)],
             capture_output=True, text=True, errors="replace", preexec_fn=_limited, check=False,
         )  # fmt: skip
         lines = done.stdout.splitlines()

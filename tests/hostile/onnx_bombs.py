@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._export.graph_builder import make_tensor
+from torchlite.onnx._protobuf import Message, encode, parse
 
 from .onnx_files import info, model, node
 

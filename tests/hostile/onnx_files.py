@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
+from torchlite.onnx._export.graph_builder import make_attribute, make_tensor
 from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._schema import BY_NAME, MESSAGES, SCALARS
-from torchlite.onnx._export.graph_builder import make_attribute, make_tensor
 
 from .damage import changed
 
@@ -288,7 +288,7 @@ def _watch(event: str, arguments: tuple) -> None:
         if not set(mode) & set("wax+") and ("secret" not in path and "passwd" not in path and "/dev" not in path):
             return
     if event == "exec" and (where.endswith(os.path.join("_types", "source.py")) or "importlib" in where):
-        return  # `tests.hostile.names` reads what is compiled
+        return  # `tests.hostile.injected_names` reads what is compiled
     _seen.append(f"{event} {arguments[:1]!r} in {where}")
 
 

@@ -21,7 +21,7 @@ from datetime import timedelta
 from typing import Any
 
 import torchlite.distributed as dist
-from torchlite.distributed._store_wire import GREETING, NONCE, SECRET, proof
+from torchlite.distributed._tcp_store_protocol import GREETING, NONCE, SECRET, proof
 
 _MASTER = """
 import sys, time

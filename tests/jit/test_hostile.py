@@ -1,4 +1,4 @@
-"""Damaged and hostile programs: a sample of `tests.hostile.programs`, and the forms that must not run."""
+"""Damaged and hostile programs: a sample of `tests.hostile.torchscript_archives`, and the forms that must not run."""
 
 import io
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 import torchlite as torch
 
-from ..hostile import programs
+from ..hostile import torchscript_archives
 
 
 def test_a_sample_of_damaged_and_hostile_programs():
@@ -19,19 +19,19 @@ def test_a_sample_of_damaged_and_hostile_programs():
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("form", programs._EXPRESSIONS)
+@pytest.mark.parametrize("form", torchscript_archives._EXPRESSIONS)
 def test_no_other_form_gives_a_value(form, tmp_path):
-    text = f"{programs._CLASS}  def forward(self, x: Tensor) -> Tensor:\n    y = {form}\n    return y\n"
+    text = f"{torchscript_archives._CLASS}  def forward(self, x: Tensor) -> Tensor:\n    y = {form}\n    return y\n"
     try:
         found = torch.jit.load(_file(text, tmp_path))(torch.ones(2))
-    except programs._ALLOWED:
+    except torchscript_archives._ALLOWED:
         return
     assert isinstance(found, (torch.Tensor, int, float, str, list, bool, type(None)))
 
 
 def _file(text, folder):
     path = folder / "program.pt"
-    path.write_bytes(programs.program(text))
+    path.write_bytes(torchscript_archives.program(text))
     return str(path)
 
 
@@ -39,29 +39,29 @@ def _file(text, folder):
     "form", ["x.__class__", "self.__dict__", "().__class__", "__builtins__", 'eval("1")', "CONSTANTS.c0"]
 )
 def test_refused_forms_name_their_place(form, tmp_path):
-    text = f"{programs._CLASS}  def forward(self, x: Tensor) -> Tensor:\n    y = {form}\n    return x\n"
+    text = f"{torchscript_archives._CLASS}  def forward(self, x: Tensor) -> Tensor:\n    y = {form}\n    return x\n"
     with pytest.raises(RuntimeError, match="TorchScript|undefined value|no constant|has no attribute"):
         torch.jit.load(_file(text, tmp_path))(torch.ones(2))
 
 
 def _of(*parts: str | bytes) -> io.BytesIO:
-    return io.BytesIO(programs.holding(*parts))
+    return io.BytesIO(torchscript_archives.holding(*parts))
 
 
 # -- the values of a program's pickles -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", programs.PLACES)
-@pytest.mark.parametrize("name", programs.GLOBALS)
+@pytest.mark.parametrize("place", torchscript_archives.PLACES)
+@pytest.mark.parametrize("name", torchscript_archives.GLOBALS)
 def test_what_a_pickle_names_is_no_value_of_its_program(name, place):
-    value = programs.PLACES[place] % name
+    value = torchscript_archives.PLACES[place] % name
     with pytest.raises(RuntimeError, match=r"is no value of TorchScript \(in the record data.pkl\)"):
         torch.jit.load(_of(value))
     with pytest.raises(RuntimeError, match=r"is no value of TorchScript \(in the record constants.pkl\)"):
         torch.jit.load(_of(b"N", "self.a", b"\x80\2" + value + b"\x85."))
 
 
-@pytest.mark.parametrize("place", programs.PLACES)
+@pytest.mark.parametrize("place", torchscript_archives.PLACES)
 def test_values_of_the_language_load_in_the_same_places(place):
     for value in (
         b"K\5",
@@ -73,7 +73,7 @@ def test_values_of_the_language_load_in_the_same_places(place):
         b"ctorch\ndevice\n(X\3\0\0\0cputR",
     ):
         if place != "the state of an object" or value != b"N":
-            torch.jit.load(_of(programs.PLACES[place] % value))(torch.ones(1))
+            torch.jit.load(_of(torchscript_archives.PLACES[place] % value))(torch.ones(1))
 
 
 class Allowed:
@@ -101,8 +101,8 @@ def test_one_budget_pays_for_both_pickles():
         b"ctorch.jit._pickle\nbuild_intlist\n(h\x63tR0" for _ in range(44)
     )  # fmt: skip
     module = b"c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89ub."
-    text = programs.CLASSES % "x"
-    torch.jit.load(io.BytesIO(programs.program(text, part + module)))
-    torch.jit.load(io.BytesIO(programs.program(text, None, part + b").")))
+    text = torchscript_archives.CLASSES % "x"
+    torch.jit.load(io.BytesIO(torchscript_archives.program(text, part + module)))
+    torch.jit.load(io.BytesIO(torchscript_archives.program(text, None, part + b").")))
     with pytest.raises(RuntimeError, match="more work or memory"):
-        torch.jit.load(io.BytesIO(programs.program(text, part + module, part + b").")))
+        torch.jit.load(io.BytesIO(torchscript_archives.program(text, part + module, part + b").")))

@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 
-from ..hostile.programs import program
+from ..hostile.torchscript_archives import program
 
 _HEAD = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
 

@@ -12,13 +12,13 @@ import pytest
 import torchlite as torch
 from tests.hostile.onnx_files import info, model, node
 from torchlite.onnx import OnnxFileError
+from torchlite.onnx._export.graph_builder import make_tensor
 from torchlite.onnx._import import resource_limits
-from torchlite.onnx._import.vision import roi_align
 from torchlite.onnx._import.re2_regex import RE2Pattern
 from torchlite.onnx._import.shape_ops import split
 from torchlite.onnx._import.strings import regex_full_match, tf_idf
+from torchlite.onnx._import.vision import roi_align
 from torchlite.onnx._protobuf import Message
-from torchlite.onnx._export.graph_builder import make_tensor
 
 
 # The recorded values are those of onnxruntime 1.32.
@@ -78,14 +78,22 @@ def test_patterns_match_what_they_say():
             if "$" in text and word.endswith("\n"):
                 continue  # Python's $ also stands before a last line feed
             assert found.matches(word) == (known.fullmatch(word) is not None), (text, word)
-    assert RE2Pattern(r"\pL+").matches("äß") and not RE2Pattern(r"\p{Lu}").matches("a") and RE2Pattern(r"\Qa+\E").matches("a+")
+    assert (
+        RE2Pattern(r"\pL+").matches("äß")
+        and not RE2Pattern(r"\p{Lu}").matches("a")
+        and RE2Pattern(r"\Qa+\E").matches("a+")
+    )
 
 
 def test_classes_of_many_letters():
     letters = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))
-    assert RE2Pattern(f"[{letters}]+").matches(letters[::-1]) and not RE2Pattern(f"[^{letters}]*").matches("a" + letters[7])
+    assert RE2Pattern(f"[{letters}]+").matches(letters[::-1]) and not RE2Pattern(f"[^{letters}]*").matches(
+        "a" + letters[7]
+    )
     assert (
-        RE2Pattern(r"[\d\D]").matches("x") and RE2Pattern("[a-fc-hz]+").matches("ahz") and not RE2Pattern("[a-fh-]").matches("g")
+        RE2Pattern(r"[\d\D]").matches("x")
+        and RE2Pattern("[a-fc-hz]+").matches("ahz")
+        and not RE2Pattern("[a-fh-]").matches("g")
     )
 
 
@@ -112,8 +120,13 @@ def test_limits_are_an_option():
 
 def test_inputs_and_the_file_pay_for_results():
     assert resource_limits.element_budget(0, 0) == resource_limits.MAX_ELEMENTS
-    assert resource_limits.element_budget(100, 0) == resource_limits.MAX_ELEMENTS + 100 * resource_limits.ELEMENTS_PER_FILE_ELEMENT
-    assert resource_limits.element_budget(100, 10) - resource_limits.element_budget(100, 0) == 10 * resource_limits.ELEMENTS_PER_INPUT_ELEMENT + 10 * (10 + 100)
+    assert (
+        resource_limits.element_budget(100, 0)
+        == resource_limits.MAX_ELEMENTS + 100 * resource_limits.ELEMENTS_PER_FILE_ELEMENT
+    )
+    assert resource_limits.element_budget(100, 10) - resource_limits.element_budget(
+        100, 0
+    ) == 10 * resource_limits.ELEMENTS_PER_INPUT_ELEMENT + 10 * (10 + 100)
     data = model([node("Tile", ["x", "r"], ["y"])], [info("x", "n"), info("r", 1, kind=7)], ["y"])
     module = torch.onnx.load(data)
     assert module(torch.ones(1 << 16), torch.tensor([40])).shape == (40 << 16,)

@@ -13,8 +13,8 @@ import torchlite as torch
 from tests.graph_models import MODELS
 from tests.hostile.onnx_files import info, model, node, weight
 from torchlite.onnx import OnnxFileError
-from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._export.graph_builder import make_tensor
+from torchlite.onnx._protobuf import Message, encode, parse
 
 FILES = pathlib.Path(__file__).parent / "files"
 NAMES = sorted(path.stem for path in FILES.glob("*.onnx"))

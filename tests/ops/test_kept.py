@@ -9,8 +9,8 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch.backend import owner_of
 
-from .kept import floats, look, recorded, subsets
-from .table import ROWS, load_rows
+from .op_db import ROWS, load_rows
+from .saved_for_backward import floats, look, recorded, subsets
 
 load_rows()
 

@@ -10,7 +10,7 @@ from torchlite._dispatch import REGISTRY
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.op_record import MAYBE_VIEW, VIEW
 
-from .table import ROWS, leaves, load_rows, to_tensors
+from .op_db import ROWS, leaves, load_rows, to_tensors
 
 VIEWS = {
     "view": lambda x: x.view(2, 12),

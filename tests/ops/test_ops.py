@@ -13,7 +13,7 @@ import torchlite as torch
 from torchlite._dispatch import NONDIFF, POINTWISE, REGISTRY
 from torchlite.autograd import grad, gradcheck, gradgradcheck
 
-from .table import COVERED, GOLDEN, ORDERS, ROWS, leaves, load_rows, reordered, spread_out, to_tensors
+from .op_db import COVERED, GOLDEN, ORDERS, ROWS, leaves, load_rows, reordered, spread_out, to_tensors
 
 load_rows()
 CASES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]

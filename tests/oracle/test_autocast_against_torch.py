@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import torchlite
-from tests.ops.table import load_rows
+from tests.ops.op_db import load_rows
 from tools import record_autocast
 from torchlite._dispatch import REGISTRY
 from torchlite.amp import op_lists

@@ -143,7 +143,7 @@ def no_device(monkeypatch):
     """Neither has a device: PyTorch's build is for the CPU, and ours finds none."""
     if torch.cuda.is_available():
         pytest.skip("PyTorch has a CUDA device")
-    monkeypatch.setattr(torchlite.cuda._device.cuda, "why_not", lambda: "hidden")
+    monkeypatch.setattr(torchlite.cuda._accelerator.cuda, "why_not", lambda: "hidden")
     monkeypatch.setattr(torchlite.opencl._opencl, "why_not", lambda: "hidden")
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 import torchlite
-from tests.export.recorded import leaves
+from tests.export.pytorch_files import leaves
 from tests.graph_models import MODELS
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ import torch
 
 import torchlite
 from tests.programs import seed_program, seeded_runs
-from tests.programs.twin import twin
+from tests.programs.import_variant import twin
 
 pytestmark = pytest.mark.oracle
 

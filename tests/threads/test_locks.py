@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .state import FUNCTIONS, _last, modules
+from .shared_state import FUNCTIONS, _last, modules
 
 LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}
 OF_A_CALL = "lives as long as one call"
@@ -23,8 +23,8 @@ EXCEPTIONS = {
     "torchlite._dynamo.guards:": OF_A_TYPE,
     "torchlite._dynamo.side_effect_monitor:": OF_A_TYPE,
     "torchlite._settings.fork_locks:": "the gate of forks itself",
-    "torchlite.distributed._device_messages:Devices.__init__": OF_A_GROUP,
-    "torchlite.distributed._launch.watching:Watchers.__init__": "of the launcher, which starts programs by exec alone",
+    "torchlite.distributed._device_comm_backend:Devices.__init__": OF_A_GROUP,
+    "torchlite.distributed._launch.process_watcher:Watchers.__init__": "of the launcher, which starts programs by exec alone",
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,

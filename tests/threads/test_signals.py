@@ -150,7 +150,12 @@ def test_grad_modes_nest_at_each_instruction(around, outer, inner):
     from torchlite._dispatch import dispatch_state
 
     def states():
-        return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), len(dispatch_state.NO_GRAD), len(dispatch_state.STALE_VIEW_CHECKS)
+        return (
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+            len(dispatch_state.NO_GRAD),
+            len(dispatch_state.STALE_VIEW_CHECKS),
+        )
 
     def handler():
         with getattr(torch, inner)():

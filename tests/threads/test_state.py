@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from .state import listed
+from .shared_state import listed
 
 # What a line of the table may say; docs/threads.md explains each.
 KINDS = {"cache", "count", "distributed", "import", "lock", "once", "register", "setting", "thread", "trace"}
@@ -37,7 +37,7 @@ def test_the_table_knows_the_kinds_that_the_page_explains():
 def test_the_scanner_finds_each_way_to_change_state():
     import ast
 
-    from .state import _bound, _changed
+    from .shared_state import _bound, _changed
 
     text = """
 import threading

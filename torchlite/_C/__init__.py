@@ -14,9 +14,9 @@ import weakref
 from typing import Any
 
 from .._dispatch import shapes
+from .._dispatch.dispatch_state import MODE, set_grad_mode
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
-from .._dispatch.dispatch_state import MODE, set_grad_mode
 from .._types.layouts import Size
 
 # The names by the module that has them.

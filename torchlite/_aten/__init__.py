@@ -12,11 +12,11 @@ from typing import Any
 
 from .._dispatch.op_functions import function_for, in_place_method
 from .._dispatch.op_record import REGISTRY, VIEW, Op
+from .._library.function_schema import FunctionSchema
 from .._library.library_op import DEFINED, LibraryOp, define_op
 from .._library.op_overload import OpOverload, OpOverloadPacket
-from .._library.function_schema import FunctionSchema
 from .overload_packet import AtenOverload, AtenPacket
-from .recorded_schemas import schema_entries, all_names
+from .recorded_schemas import all_names, schema_entries
 
 __all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "torchlite_overload"]
 
@@ -105,7 +105,9 @@ def _declare_record_function() -> None:
 @functools.cache
 def torchlite_overload(op: Op, writes: bool = False) -> OpOverload:
     """The overload of a record that PyTorch's library has no op for."""
-    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op), TORCHLITE_NAMESPACE)
+    packet = OpOverloadPacket(
+        op.name + "_" * writes, in_place_method(op) if writes else function_for(op), TORCHLITE_NAMESPACE
+    )
     packet._overloads["default"] = OpOverload(packet, "default")
     packet._schema_of = lambda overload: _torchlite_schema(op, packet._qualified_op_name, writes)
     return packet._overloads["default"]

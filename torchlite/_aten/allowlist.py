@@ -83,7 +83,9 @@ def _largest_value(value: Any) -> Any:
 def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, **_: Any) -> None:
     count = self.numel() + (r - 1 if with_replacement else 0)
     if r > 1 << 10 or 0 < r <= count and math.comb(count, r) * r > _COMBINATORIAL_OPS:
-        raise RuntimeError(f"aten::combinations: a program may ask for {_COMBINATORIAL_OPS} elements at most, and not for r={r}")
+        raise RuntimeError(
+            f"aten::combinations: a program may ask for {_COMBINATORIAL_OPS} elements at most, and not for r={r}"
+        )
 
 
 def _count_check_for(overload: OpOverload) -> Any:

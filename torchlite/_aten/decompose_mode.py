@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.op_record import Op
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.op_record import Op
 
 
 class _DecomposeState(threading.local):

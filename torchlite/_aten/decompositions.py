@@ -18,7 +18,7 @@ from .._dispatch import call
 from .._symbolic_shapes import SymInt
 from . import ops
 from .decompose_mode import decompose_next
-from .recorded_schemas import schema_entries, all_names
+from .recorded_schemas import all_names, schema_entries
 
 aten = ops.aten
 
@@ -373,7 +373,9 @@ def _nan_to_num(self: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
 def _sgn(self: Any) -> Any:
     if not self.dtype.is_complex:
         return aten.sign.default(self)
-    return aten.where.self(aten.eq.Scalar(self, 0), _scalar_tensor_like(0, self), aten.div.Tensor(self, aten.abs.default(self)))
+    return aten.where.self(
+        aten.eq.Scalar(self, 0), _scalar_tensor_like(0, self), aten.div.Tensor(self, aten.abs.default(self))
+    )
 
 
 def _sinc(self: Any) -> Any:

@@ -395,7 +395,11 @@ def _fft_r2c(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
 
 
 def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
-    return _record("_fft_c2c_core")(self, tuple(dim), _fft_scale(self, dim, normalization), forward) if dim else self.clone()
+    return (
+        _record("_fft_c2c_core")(self, tuple(dim), _fft_scale(self, dim, normalization), forward)
+        if dim
+        else self.clone()
+    )
 
 
 def _fft_c2r(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:

@@ -25,7 +25,11 @@ REDUCTIONS = ("none", "mean", "sum")
 
 def is_computable(name: str) -> bool:
     """Whether torchlite computes the ops of a name, by whatever way `runner` finds."""
-    if name in ADAPTERS or any(key.partition(".")[0] == name for key in ADAPTERS) or _torchlite_function(name) is not None:
+    if (
+        name in ADAPTERS
+        or any(key.partition(".")[0] == name for key in ADAPTERS)
+        or _torchlite_function(name) is not None
+    ):
         return True
     if name.endswith("_") and not name.endswith("__") and is_computable(name[:-1]):
         return True

@@ -6,12 +6,12 @@ import functools
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.interceptors import torch_dispatch_classes, stack
-from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.arg_parser import NUMBERS_AS_TENSORS
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.interceptors import stack, torch_dispatch_classes
 from .._dispatch.tracing import TRACES, trace_function
-from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._library.function_schema import FunctionSchema
+from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._library.tags import Tag
 from .._settings.cached import cached_property
 from .recorded_schemas import SchemaEntry, schema_entries

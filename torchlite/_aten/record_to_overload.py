@@ -49,14 +49,18 @@ _UNFIT: Any = object()
 @functools.cache
 def library_names(op: Op, whole: bool = False) -> tuple[str, ...]:
     """The names that a record's op has in PyTorch's library, the likeliest first."""
-    public = [_ADAPT_VALUES.get(space, "") + name for space, _, name in (alias.rpartition(".") for alias in op.alias.split())]
+    public = [
+        _ADAPT_VALUES.get(space, "") + name for space, _, name in (alias.rpartition(".") for alias in op.alias.split())
+    ]
     inner = _RECORDS.get(op.name, op.name)
     names = [op.name, *public, inner, op.name.removeprefix("_")] if whole else [inner, *public]
     return tuple(dict.fromkeys(name for name in names if schema_entries(name)))
 
 
 @functools.cache
-def _candidate_overloads(op: Op, name: str, whole: bool) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
+def _candidate_overloads(
+    op: Op, name: str, whole: bool
+) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
     """The overloads of a name, each with the place of the record's parameter for each argument, and the places that
     are left.
     """

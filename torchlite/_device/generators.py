@@ -15,9 +15,9 @@ import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
 from .._dispatch.argument_checks import set_requires_grad
-from .._dispatch.memory_overlap import check_no_internal_overlap
-from .._dispatch.kernel_recorder import call_recorded
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.kernel_recorder import call_recorded
+from .._dispatch.memory_overlap import check_no_internal_overlap
 from .._settings import fork_locks
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device

@@ -1,7 +1,9 @@
 """Records, the registry, promotion, kernel tables and the interceptor stack."""
 
-from .op_functions import F, function_for, namespace_function
+from .backend_registry import backend_of, has_kernel, register_backend, table_of
+from .dispatch_state import GLOBALS, LEAF, MODE
 from .interceptors import Interceptor
+from .op_functions import F, function_for, namespace_function
 from .op_record import (
     ALWAYS_BOOL,
     DEFAULT,
@@ -19,8 +21,6 @@ from .op_record import (
     composite,
     op,
 )
-from .backend_registry import backend_of, has_kernel, register_backend, table_of
-from .dispatch_state import GLOBALS, LEAF, MODE
 
 __all__ = [
     "ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF",

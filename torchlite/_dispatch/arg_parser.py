@@ -19,8 +19,8 @@ from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
 from .._types.package_name import is_torchlite_object
-from .op_record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
 from .dispatch_state import GLOBALS
+from .op_record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
 
 # Ops that take a Python number in a Tensor's place, in every argument.
 NUMBERS_AS_TENSORS = frozenset(
@@ -108,7 +108,9 @@ def type_name(value) -> str:
     cls = type(value)
     if isinstance(value, (dtype, layout, memory_format, device)):
         return f"torch.{cls.__name__}"
-    return cls.__name__ if cls.__module__ == "builtins" or is_torchlite_object(cls) else f"{cls.__module__}.{cls.__name__}"
+    return (
+        cls.__name__ if cls.__module__ == "builtins" or is_torchlite_object(cls) else f"{cls.__module__}.{cls.__name__}"
+    )
 
 
 class Signature:
@@ -400,7 +402,9 @@ def parser_error(op: Op, values) -> TypeError | None:
     if not public or any(p.kind == "varargs" for p in op.params):
         return None
     pairs = list(zip(op.params, values, strict=True))
-    args, kwargs = _strip_defaults(op, tuple(v for p, v in pairs if not p.kwonly), {p.name: v for p, v in pairs if p.kwonly})
+    args, kwargs = _strip_defaults(
+        op, tuple(v for p, v in pairs if not p.kwonly), {p.name: v for p, v in pairs if p.kwonly}
+    )
     _, args = _split_self(public, args)
     try:
         match_signature(public, args, kwargs)

@@ -8,10 +8,10 @@ import math
 from typing import NoReturn
 
 from .._types.dtypes import FLOAT, dtype, from_np, int64
-from .interceptors import showing, stack
-from .dispatch_state import MODE
-from .shapes import wrap_dim
 from .callbacks import CALLBACKS
+from .dispatch_state import MODE
+from .interceptors import showing, stack
+from .shapes import wrap_dim
 
 _INT64_MAX = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
 

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .backend import owner_of
-from .hooks import RemovableHandle
-from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
 from .callbacks import CALLBACKS
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
+from .hooks import RemovableHandle
 
 
 class AutogradMeta:

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 
 from .._settings import fork_locks
-from .._types.devices import REGISTERED, PIP_EXTRAS, PYTORCH_ONLY_TYPES, device, installed_backends
+from .._types.devices import PIP_EXTRAS, PYTORCH_ONLY_TYPES, REGISTERED, device, installed_backends
 from .backend import Backend, KernelTable
 from .fallback import MissingKernel, fallback_kernel
 from .memory_layout import apply_rule_to_ufuncs, apply_stride_rule

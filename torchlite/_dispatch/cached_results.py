@@ -7,8 +7,8 @@ from typing import Any
 from .._types.devices import get_default_device
 from . import call
 from .autograd_graph import autograd_meta_of
-from .op_record import Op
 from .backend_registry import table_of
+from .op_record import Op
 
 
 class CachedResult:

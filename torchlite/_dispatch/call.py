@@ -13,51 +13,58 @@ from .._types.devices import device, get_default_device
 from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import type_promotion
-from .backend import is_view
 from .argument_checks import set_requires_grad
-from .error_translation import translate_error, translate_composite_error, coerce_values, type_error
 from .autograd_graph import (
     AutogradMeta,
     OutputEdge,
     alias_meta,
+    autograd_meta_of,
     base_of,
     bump_version,
-    gradient_edge,
-    is_inference,
-    move_retain_grad,
-    view_kind_of,
-    regenerate_stale_views,
-    make_node,
-    autograd_meta_of,
     flat_view_indices,
+    gradient_edge,
     invalidate_views,
+    is_inference,
+    make_node,
+    move_retain_grad,
     raise_inference_write_error,
     regenerate_grad_fn,
+    regenerate_stale_views,
     root_meta_of,
-    version,
-    view_meta,
     track_stale_views,
+    version,
+    view_kind_of,
+    view_meta,
     without_hooks,
     write_raw,
 )
+from .backend import is_view
+from .backend_registry import table_of
+from .callbacks import CALLBACKS
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, STALE_VIEW_CHECKS, recording
+from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
     InPlaceCall,
-    has_sparse,
-    strip_default_args,
-    torch_dispatch_classes,
     call_interceptor,
     call_torch_function,
     find_torch_function_override,
+    has_sparse,
     stack,
+    strip_default_args,
+    torch_dispatch_classes,
 )
-from .out_variants import check_output_shape, check_operand_dtypes, check_target_dtype, fill_uninitialized, write_outputs, try_out_kernel
 from .memory_overlap import check_in_place, write_expanded
 from .op_record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
-from .backend_registry import table_of
-from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, STALE_VIEW_CHECKS, recording
+from .out_variants import (
+    check_operand_dtypes,
+    check_output_shape,
+    check_target_dtype,
+    fill_uninitialized,
+    try_out_kernel,
+    write_outputs,
+)
 from .shapes import broadcast_shapes
-from .callbacks import CALLBACKS
 
 new = object.__new__
 PYTHON_SCALARS = (int, float, complex)
@@ -183,7 +190,7 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
     if GLOBALS["SPARSE"] and has_sparse(values):
-        found = CALLBACKS.sparse("run")(op, values)
+        found = CALLBACKS.sparse("run_op")(op, values)
         if found is not NotImplemented:
             return found
     if op.is_implicit:
@@ -198,7 +205,7 @@ def execute(op: Op, values: list):
     if op.sparse_grad_param:
         asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
         if values[asked]:
-            return CALLBACKS.sparse("looked_up")(op, [*values[:asked], False, *values[asked + 1 :]])
+            return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
     if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
@@ -554,9 +561,9 @@ def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
             *(_save_output(op, i, out) if i in keeps else None for i, out in enumerate(outs)),
             *(_save_aux_output(node._table, out) if i in keeps else None for i, out in enumerate(hidden, len(outs))),
         )
-        node._counter = tuple((autograd_meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)) + (
-            None,
-        ) * len(hidden)
+        node._counter = tuple(
+            (autograd_meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)
+        ) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.multi_output:
         node._shape = outs[0]._data.shape
         outs[0]._node = node

@@ -9,9 +9,9 @@ import numpy as np
 
 from .._types.dtypes import as_dtype, get_default_dtype
 from .._types.layouts import Size
-from .type_promotion import out_of_range_error
-from .op_record import Op
 from .dispatch_state import GLOBALS
+from .op_record import Op
+from .type_promotion import out_of_range_error
 
 # What PyTorch calls kernels that have another name here.
 _KERNEL_NAMES = {"_lerp_scalar": "lerp_kernel_scalar", "_lerp_tensor": "lerp_kernel_tensor"}
@@ -28,7 +28,12 @@ def translate_composite_error(op: Op, error: Exception, values) -> Exception:
         return error
     from .arg_parser import parser_error
 
-    return parser_error(op, values) or _dimension_error(op, error, values) or _list_element_error(op, error, values) or error
+    return (
+        parser_error(op, values)
+        or _dimension_error(op, error, values)
+        or _list_element_error(op, error, values)
+        or error
+    )
 
 
 def _list_element_error(op: Op, error: Exception, values) -> TypeError | None:
@@ -60,10 +65,12 @@ def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
 
 def translate_error(op: Op, error: Exception, values) -> Exception:
     """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
-    from .meta_backend import shape_fn_error
     from .arg_parser import parser_error
+    from .meta_backend import shape_fn_error
 
-    refused = None if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES else parser_error(op, values)
+    refused = (
+        None if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES else parser_error(op, values)
+    )
     if refused is not None:
         return refused
     better = shape_fn_error(op, values)
@@ -83,7 +90,9 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
     if isinstance(error, struct.error):
         return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
     if isinstance(error, TypeError) and "not 'complex'" in text:  # a complex number where a real one is wanted
-        return out_of_range_error(next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype()))
+        return out_of_range_error(
+            next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
+        )
     if isinstance(error, OverflowError) and text.startswith("Python integer "):
         return out_of_range_error(next(v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])))
     if isinstance(error, IndexError):

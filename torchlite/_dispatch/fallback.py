@@ -43,7 +43,9 @@ class HostFallback:
                 stacklevel=3,
             )
         run = getattr(self.host, self.name)
-        return self._back(run(*map(self._to_host, args), **{name: self._to_host(value) for name, value in kwargs.items()}))
+        return self._back(
+            run(*map(self._to_host, args), **{name: self._to_host(value) for name, value in kwargs.items()})
+        )
 
     def _to_host(self, value: Any) -> Any:
         """An argument with the device's arrays as the host's."""

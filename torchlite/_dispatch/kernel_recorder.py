@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .backend import KernelTable
-from .op_record import REGISTRY
 from .backend_registry import table_of
+from .op_record import REGISTRY
 
 # What is no kernel among a table's attributes, or reads nothing but shapes and dtypes.
 _QUERIES = frozenset(("is_sole_owner", "dtype_of", "offset_between", "as_array", "in_float32", "backward_in_float32"))
@@ -218,4 +218,13 @@ def _fail_on_move(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any
     return move(raw, to)
 
 
-__all__ = ["RECORDERS", "KernelRecorder", "UnrecordableError", "record_as_single_step", "current_recorder", "call_recorded", "record_constant", "table_of"]
+__all__ = [
+    "RECORDERS",
+    "KernelRecorder",
+    "UnrecordableError",
+    "record_as_single_step",
+    "current_recorder",
+    "call_recorded",
+    "record_constant",
+    "table_of",
+]

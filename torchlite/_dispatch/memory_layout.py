@@ -253,7 +253,11 @@ def contiguous(args, out, at) -> Ints:
 def like_first(args, out, at) -> Ints:
     """As the first argument lies, where the result has its shape."""
     first = args[0]
-    return infer_dense_strides(first.shape, strides_of(first)) if first.shape == out.shape else contiguous_strides(out.shape)
+    return (
+        infer_dense_strides(first.shape, strides_of(first))
+        if first.shape == out.shape
+        else contiguous_strides(out.shape)
+    )
 
 
 def _channels_last_if(arrays, out) -> Ints:
@@ -473,7 +477,9 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
     def run(*args, **keywords):
         out = kernel(*args, **keywords)
         if out.__class__ is array:
-            if row_major(out) and (1 not in out.shape or alone and _is_exactly_contiguous(out.shape, out.strides, out.dtype.itemsize)):
+            if row_major(out) and (
+                1 not in out.shape or alone and _is_exactly_contiguous(out.shape, out.strides, out.dtype.itemsize)
+            ):
                 if alone:
                     return out
                 if simple:
@@ -493,7 +499,8 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
             return tuple(
                 [
                     with_strides(table, each, rule.strides(args, each, at))
-                    if each.__class__ is array and not (alone and _is_exactly_contiguous(each.shape, each.strides, each.dtype.itemsize))
+                    if each.__class__ is array
+                    and not (alone and _is_exactly_contiguous(each.shape, each.strides, each.dtype.itemsize))
                     else each
                     for at, each in enumerate(out)
                 ]

@@ -11,8 +11,8 @@ from typing import Any
 
 from .._types.dtypes import bool_, uint8
 from .backend import owner_of
-from .op_record import Op
 from .callbacks import CALLBACKS
+from .op_record import Op
 
 # Ops that write in place, or out=, into tensors whose elements share places.
 ALLOWS_INTERNAL_OVERLAP = frozenset((

@@ -8,7 +8,13 @@ import numpy as np
 
 from .._types.dtypes import bool_, dtype, from_np, uint8
 from .argument_checks import check_in_bounds_for_storage, check_new_size, storage_nbytes_for
-from .memory_layout import channels_last_strides, infer_dense_strides, is_channels_last, is_contiguous, elementwise_output_strides
+from .memory_layout import (
+    channels_last_strides,
+    elementwise_output_strides,
+    infer_dense_strides,
+    is_channels_last,
+    is_contiguous,
+)
 from .op_record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
 from .shapes import broadcast_shapes, contiguous_strides, infer_size
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import tracing
+from .dispatch_state import MODE, set_grad_mode
 from .hooks import saved_tensor_hooks
 from .interceptors import entered, settle, stack
-from .dispatch_state import MODE, set_grad_mode
 
 
 def restores_modes(function: Callable) -> Callable:
@@ -23,13 +23,23 @@ def restores_modes(function: Callable) -> Callable:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         items, trace, forbidden = stack.items, tracing.THREAD.trace, saved_tensor_hooks.forbidden
-        modes = MODE.grad, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.torch_dispatch_disabled, MODE.asked
+        modes = (
+            MODE.grad,
+            MODE.transforms,
+            MODE.forwards,
+            MODE.forward,
+            MODE.plain,
+            MODE.torch_dispatch_disabled,
+            MODE.asked,
+        )
         try:
             return function(*args, **kwargs)
         except BaseException:
             _put_right(items, trace)
             set_grad_mode(modes[0])
-            _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.torch_dispatch_disabled, MODE.asked = modes
+            _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.torch_dispatch_disabled, MODE.asked = (
+                modes
+            )
             saved_tensor_hooks.forbidden = forbidden
             raise
 

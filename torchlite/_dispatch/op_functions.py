@@ -15,12 +15,23 @@ import numpy as np
 from .._settings import fork_locks
 from .._types.dtypes import int64
 from . import call, error_translation
-from .autograd_graph import AutogradMeta, Node, bump_version, gradient_edge, raise_freed_error, autograd_meta_of, edge_shape, mark_unrecorded_view, version, view_meta
-from .interceptors import find_torch_function_override
-from .memory_overlap import has_partial_overlap, has_internal_overlap
-from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
-from .dispatch_state import GLOBALS
+from .autograd_graph import (
+    AutogradMeta,
+    Node,
+    autograd_meta_of,
+    bump_version,
+    edge_shape,
+    gradient_edge,
+    mark_unrecorded_view,
+    raise_freed_error,
+    version,
+    view_meta,
+)
 from .callbacks import CALLBACKS
+from .dispatch_state import GLOBALS
+from .interceptors import find_torch_function_override
+from .memory_overlap import has_internal_overlap, has_partial_overlap
+from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
 

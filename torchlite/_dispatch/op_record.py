@@ -12,8 +12,8 @@ from .._settings.cached import cached_property
 from .._types import dtypes, layouts
 from .._types.package_name import package_name
 from .._types.python_source import literal
-from .saved_variables import SavedVariables
 from .callbacks import CALLBACKS
+from .saved_variables import SavedVariables
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
@@ -216,7 +216,11 @@ class Op:
         """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
         dtype can run again.
         """
-        return self.saves_arrays or bool(self.saved_variables.keeps) or any(kind == "value" for _, kind, _ in self.saved_variables.saves)
+        return (
+            self.saves_arrays
+            or bool(self.saved_variables.keeps)
+            or any(kind == "value" for _, kind, _ in self.saved_variables.saves)
+        )
 
     @cached_property
     def rounds(self) -> bool:

@@ -12,11 +12,11 @@ import numpy as np
 
 from .._types.dtypes import bool_, can_cast, dtype
 from .autograd_graph import bump_version, write_raw
-from .memory_overlap import REFUSES_FULL_OVERLAP, check_out
-from .type_promotion import result_dtype
-from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
-from .dispatch_state import GLOBALS, MODE
 from .callbacks import CALLBACKS
+from .dispatch_state import GLOBALS, MODE
+from .memory_overlap import REFUSES_FULL_OVERLAP, check_out
+from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
+from .type_promotion import result_dtype
 
 # A result of any dtype is written.
 _ANY_DTYPE = frozenset(

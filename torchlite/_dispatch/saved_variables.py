@@ -41,7 +41,9 @@ class SavedVariables:
             for (name, kind), who in users.items()
             if kind != "shape" or name not in self.shapes
         ]
-        self.first_input_saved_for = frozenset(users.get((op.params[0].name, "value"), ())) if op.params else frozenset()
+        self.first_input_saved_for = (
+            frozenset(users.get((op.params[0].name, "value"), ())) if op.params else frozenset()
+        )
         self.has_formulas = bool(op.formulas)
 
     def reads_or_saves_target(self, wanted: set) -> bool:

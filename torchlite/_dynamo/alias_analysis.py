@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .pointwise_fusion import without_layout_wrapper, is_ufunc
-from .side_effects import is_pure
+from .pointwise_fusion import is_ufunc, without_layout_wrapper
 from .program_ir import Layouts, Program, Slot, Step
+from .side_effects import is_pure
 
 
 class AliasAnalysis:

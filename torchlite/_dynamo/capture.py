@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 
 from torchlite._device.generators import THREADS_WITH_COPIES, original_engine
+from torchlite._dispatch.autograd_graph import base_of, root_meta_of, view_kind_of
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
-from torchlite._dispatch.autograd_graph import base_of, view_kind_of, root_meta_of
-from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
 from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
+from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
 from torchlite.optim.lbfgs import LBFGS
-from torchlite.optim.optimizer import HOOKS_OF_STEPS, Optimizer
+from torchlite.optim.optimizer import GLOBAL_STEP_HOOKS, Optimizer
 
+from .array_ids import ArrayIds
 from .captured_backward import ANYTHING as _ANYTHING
 from .captured_backward import GraphBoundary
-from .side_effects import is_pure, only_mutates_args
-from .lazy_scalars import LazyScalar, LazyItemArray, is_returned, to_number
 from .exc import Unsupported
-from .array_ids import ArrayIds
-from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
-from .warning_replay import WarningRecorder
 from .flatten_args import flatten_result
 from .guards import SIMPLE_TYPES, ReachableState, is_known_module
+from .lazy_scalars import LazyItemArray, LazyScalar, is_returned, to_number
+from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
 from .side_effect_monitor import SideEffectMonitor, user_location
+from .side_effects import is_pure, only_mutates_args
+from .warning_replay import WarningRecorder
 
 # What kernels get besides arrays.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
@@ -400,7 +400,9 @@ class Capture(KernelRecorder):
                 return ResultSpec(outside=i)
         if tensor.__class__ is not Tensor and not tensor._signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
-        found = ResultSpec(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._signs)
+        found = ResultSpec(
+            self.slot(tensor._memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._signs
+        )
         if tensor._table is not self.table:  # a constant on the host
             found.table = tensor._table
         found.is_view = base_of(tensor) is not None
@@ -442,7 +444,7 @@ def _calls_closure_once(owner: Any) -> bool:
     """Whether an optimizer's step with a closure is to call that, and then to step."""
     if not isinstance(owner, Optimizer) or isinstance(owner, LBFGS) or not is_known_module(owner.__class__.__module__):
         return False
-    return not (owner._optimizer_step_pre_hooks or owner._optimizer_step_post_hooks or any(HOOKS_OF_STEPS))
+    return not (owner._optimizer_step_pre_hooks or owner._optimizer_step_post_hooks or any(GLOBAL_STEP_HOOKS))
 
 
 def _tensor_attributes(tensor: Any) -> dict:

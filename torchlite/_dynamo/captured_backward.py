@@ -7,18 +7,18 @@ from typing import Any
 
 from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, raise_freed_error, root_meta_of
+from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
 from torchlite._dispatch.hooks import PackedTensor
 from torchlite._dispatch.interceptors import showing
-from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
 from torchlite._tensor import Tensor
-from torchlite.autograd.engine import RawMode, BackwardPass, TensorMode, raise_modified_error, run_backward
+from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, raise_modified_error, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
 
 from .exc import Unsupported
-from .program_ir import Program
+from .flatten_args import callable_name, flatten_result
 from .function_purity import is_pure
-from .flatten_args import flatten_result, callable_name
 from .guards import canonical_module_name
+from .program_ir import Program
 
 _NO_DERIVATIVE = (NotImplementedError, RuntimeError)
 _MAX_PASSES = 32  # results with histories: the pass of each is recorded, which takes some 0.1 s of a T5 with six layers
@@ -87,7 +87,11 @@ class GraphBoundary:
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
         inside = self._inside([gradient_edge(t) for t in made])
-        places = {key: i for i, t in reversed([*enumerate(self.capture.outside)]) if (key := _edge_key(gradient_edge(t))) is not None}
+        places = {
+            key: i
+            for i, t in reversed([*enumerate(self.capture.outside)])
+            if (key := _edge_key(gradient_edge(t))) is not None
+        }
         ends = self._ends(inside, places, leaves)
         numbers = [_leaf_index(leaves, t) for t in made]
         found = CapturedBackward(numbers, [t._data.shape for t in made], ends)
@@ -285,7 +289,9 @@ def _run_pass(one: CapturedPass, given: list) -> list:
     return [None if n is None else next(raws) for n in one.outputs]
 
 
-def make_replay_node(how: CapturedBackward, table: Any, outside: tuple, saved: tuple, results: list) -> CompiledFunctionBackward:
+def make_replay_node(
+    how: CapturedBackward, table: Any, outside: tuple, saved: tuple, results: list
+) -> CompiledFunctionBackward:
     """The node of a replay, hung on the results that have a history."""
     node: Any = object.__new__(CompiledFunctionBackward)
     node._op, node._backward, node._table = _NodeOpRecord, how, table

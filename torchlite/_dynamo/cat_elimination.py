@@ -87,7 +87,9 @@ def _find_view_consumers(step: Step, readers: dict, count: Counter, layouts: Lay
     return []
 
 
-def _write_to_cat_kernel(kernel: Any, step: Step, chains: list, behind: list[Step], layouts: Layouts) -> Callable | None:
+def _write_to_cat_kernel(
+    kernel: Any, step: Step, chains: list, behind: list[Step], layouts: Layouts
+) -> Callable | None:
     """The kernel that writes its results where they are wanted; None where views cannot be undone."""
     shape, kind, _ = layouts[step.out.number]
     turns = [one for one in behind if one.name in _PERMUTATIONS]

@@ -9,30 +9,30 @@ import warnings
 import weakref
 from typing import Any
 
+from torchlite._dispatch.dispatch_state import GLOBALS, MODE
 from torchlite._dispatch.hooks import saved_tensor_hooks
 from torchlite._dispatch.interceptors import stack
 from torchlite._dispatch.kernel_recorder import RECORDERS, UnrecordableError
-from torchlite._dispatch.dispatch_state import GLOBALS, MODE
-from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._settings.backend_flags import FLAGS
+from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._settings.thread_count import get_threads
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
 from torchlite._types.python_source import is_identifier
-from torchlite.amp.autocast_mode import in_force as autocast_in_force
-from torchlite.amp.autocast_mode import only_autocast, without_casts
+from torchlite.amp.autocast_mode import current_state as autocast_in_force
+from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_cache
 from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capture import Capture, is_plain, kernel_table_of
-from .executed_code import ExecutedCode
+from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
-from .python_codegen import ReplayMiss
-from .program_ir import CapturedCall, is_same_program, is_same_step
-from .guarded_replay import TensorSource, compile_tensor_guard, compile_replay
-from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, structure_key, dynamic_dims
+from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
+from .guarded_replay import TensorSource, compile_replay, compile_tensor_guard
 from .guards import ReachableState
+from .program_ir import CapturedCall, is_same_program, is_same_step
+from .python_codegen import ReplayMiss
 
 # The hooks that all modules have.
 GLOBAL_MODULE_HOOKS = tuple(
@@ -129,7 +129,7 @@ class CompiledFunction:
             or config.disable
             or THREAD_STATE.stance == "force_eager"
             or GLOBALS["INTERCEPTORS"]
-            and (saved_tensor_hooks.stack or stack.items and not only_autocast())
+            and (saved_tensor_hooks.stack or stack.items and not is_only_autocast_active())
         ):
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
@@ -155,7 +155,9 @@ class CompiledFunction:
                 return result
         return _NO_RESULT
 
-    def _call_with_dynamic_shape(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _call_with_dynamic_shape(
+        self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
+    ) -> Any:
         """What a call gives that differs from a captured one in sizes or numbers alone."""
         sizes = next((s for s in self.structures.get(self.structure_key(key), ()) if s.has(tensors, modes)), None)
         if sizes is None or any(variant.matches(tensors, modes) for variant in self.variants.get(key, ())):
@@ -295,7 +297,7 @@ class CompiledFunction:
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
-            with without_casts():
+            with without_cast_cache():
                 result, captured = capture.run(self.function, args, kwargs)
         except UnrecordableError:  # another thread records
             return self.function(*args, **kwargs), None
@@ -328,7 +330,12 @@ class CompiledFunction:
             return result
         table: Any = kernel_table_of(outside)
         found = next(
-            (v for v in self.variants[key] if v.guard is variant.guard and _is_same_capture(captured, v.captured, table)), None
+            (
+                v
+                for v in self.variants[key]
+                if v.guard is variant.guard and _is_same_capture(captured, v.captured, table)
+            ),
+            None,
         )
         if found is None and any(_diverge_at_read(captured, v.captured) for v in self.variants[key]):
             if len(self.variants[key]) >= self._limit():

@@ -11,8 +11,8 @@ from torchlite._dispatch.dispatch_state import SEQUENCE
 from torchlite._tensor import Tensor
 from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
-from .exc import BackendCompilerFailed
 from .compiled_function import CompiledFunction
+from .exc import BackendCompilerFailed
 from .flatten_args import flatten_result, replace_tensors
 
 

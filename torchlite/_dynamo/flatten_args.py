@@ -11,9 +11,9 @@ from typing import Any
 from torchlite._dispatch.call import Tensor
 from torchlite._types.layouts import Size
 
-from .lazy_scalars import LazyScalar, to_number
 from .exc import Unsupported
 from .guards import SIMPLE_TYPES, IdentityGuard, elements_of, is_known_module, items_of
+from .lazy_scalars import LazyScalar, to_number
 
 
 class LeafMarker:
@@ -161,7 +161,10 @@ class _ResultFlattener:
         return (lambda made: [build(made) for build in builds]), (list, *[p[1] for p in parts])
 
     def _dict(self, value: dict) -> tuple[Build, Any]:
-        pairs = {to_number(name) if isinstance(name, LazyScalar) else name: self.builder(item) for name, item in value.items()}
+        pairs = {
+            to_number(name) if isinstance(name, LazyScalar) else name: self.builder(item)
+            for name, item in value.items()
+        }
         return (
             lambda made: {name: pair[0](made) for name, pair in pairs.items()},
             (dict, *[(repr(name), pair[1]) for name, pair in pairs.items()]),

@@ -51,7 +51,8 @@ def _is_pure(function: Any, seen: set[int]) -> bool:
         return is_known_module(getattr(function, "__module__", "?"))
     if is_known_module(function.__module__):
         return all(
-            not isinstance(v, (types.FunctionType, types.MethodType)) or _is_pure(v, seen) for v in _closure_cells(function)
+            not isinstance(v, (types.FunctionType, types.MethodType)) or _is_pure(v, seen)
+            for v in _closure_cells(function)
         )
     codes = [function.__code__]
     for code in codes:  # which grows

@@ -8,11 +8,11 @@ from typing import Any
 
 from torchlite._dispatch.op_record import ALWAYS_BOOL, POINTWISE, RANDOM, REGISTRY
 
-from .side_effects import is_pure
-from .fusion_groups import is_broadcastable
 from .alias_analysis import AliasAnalysis
+from .fusion_groups import is_broadcastable
 from .passes import rename_slots
 from .program_ir import Layouts, Program, Slot, Step
+from .side_effects import is_pure
 
 
 def functionalize(

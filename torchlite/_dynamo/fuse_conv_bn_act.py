@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from .side_effects import is_pure
 from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step
+from .side_effects import is_pure
 
 _FUSED_CONV_BN, _NO_CLAMP = "_fused_conv_bn", (-math.inf, math.inf)
 _FUSIBLE_PRODUCERS = frozenset(("convolution", "_batch_norm_eval", _FUSED_CONV_BN))
@@ -50,7 +50,9 @@ def _fuse_batch_norm(before: Step, step: Step, layouts: Layouts, table: Any) -> 
     slots = {*before.uses(), *step.uses(), *step.makes()}
     if any(n not in layouts or layouts[n][1] != kind for n in slots) or not layouts[step.out.number][2]:
         return None
-    return replace(step, name=_FUSED_CONV_BN, kernel=getattr(table, _FUSED_CONV_BN), args=(*before.args, *step.args[1:]))
+    return replace(
+        step, name=_FUSED_CONV_BN, kernel=getattr(table, _FUSED_CONV_BN), args=(*before.args, *step.args[1:])
+    )
 
 
 def _fuse_clamp(before: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
 
-from .side_effects import is_pure
 from .program_ir import Layouts, Program, Slot, Step
+from .side_effects import is_pure
 
 # Kernels whose results' rows follow from the same rows of their first argument; the second says over which dimensions.
 REDUCTIONS = frozenset(("sum", "mean", "amax", "amin", "_softmax", "_log_softmax"))

@@ -7,27 +7,33 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import call
+from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Tensor
-from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.dispatch_state import LEAF
 from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
-from .captured_backward import CapturedPass, make_replay_node
-from .capture import version_counter_groups
-from .pointwise_fusion import fuse_pointwise
-from .side_effects import is_pure
-from .fuse_conv_bn_act import fuse_conv_bn_act
-from .launch_recording import fuse_adjacent_steps, record_launch_sequences
-from .python_codegen import lower_to_python
 from .alias_analysis import reuse_buffers
-from .passes import fold_constants, fuse_matmul_epilogues, simplify_views, eliminate_dead_code, eliminate_common_subexpressions
-from .program_ir import CapturedCall, Program, ResultSpec
-from .saved_derivatives import save_derivatives
+from .capture import version_counter_groups
+from .captured_backward import CapturedPass, make_replay_node
 from .cat_elimination import eliminate_cat
 from .compile_source import define_function
-from .horizontal_fusion import fuse_horizontally
 from .functionalization import functionalize
+from .fuse_conv_bn_act import fuse_conv_bn_act
+from .horizontal_fusion import fuse_horizontally
+from .launch_recording import fuse_adjacent_steps, record_launch_sequences
+from .passes import (
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+    fold_constants,
+    fuse_matmul_epilogues,
+    simplify_views,
+)
+from .pointwise_fusion import fuse_pointwise
+from .program_ir import CapturedCall, Program, ResultSpec
+from .python_codegen import lower_to_python
+from .saved_derivatives import save_derivatives
+from .side_effects import is_pure
 
 
 class TensorSource:
@@ -44,7 +50,11 @@ class TensorSource:
 
 
 def compile_tensor_guard(
-    tensors: list, sources: list[TensorSource], outside: list, captured: CapturedCall, varying: dict[int, dict] | None = None
+    tensors: list,
+    sources: list[TensorSource],
+    outside: list,
+    captured: CapturedCall,
+    varying: dict[int, dict] | None = None,
 ) -> Any:
     """A function of the argument tensors: whether they, and the held ones, are as they were. With `varying` (by places
     in `outside`, the least and largest sizes by dimensions) sizes of arguments may be others.
@@ -195,7 +205,9 @@ def compile_replay(
     if backward is not None and backward.together is not None:
 
         def written(one: CapturedPass) -> Any:
-            return lower_to_python(f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars)
+            return lower_to_python(
+                f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars
+            )
 
         backward.together.run = written(backward.together)
         for one in backward.apart:

@@ -43,8 +43,8 @@ from torchlite.nn.modules.module import Module
 from torchlite.optim.lr_scheduler import LRScheduler
 from torchlite.optim.optimizer import Optimizer
 
-from .exc import NotYet, Unsupported
 from .compile_source import define_function
+from .exc import NotYet, Unsupported
 
 ConstantPair = collections.namedtuple("Pair", "a")
 SIMPLE_TYPES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
@@ -59,7 +59,9 @@ _CONSTANT_CLASSES = (
 _SEQUENCES = (list, deque, set, frozenset)
 _CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
 # Modules of Python's whose objects have nothing but attributes.
-_PLAIN_STDLIB_MODULES = frozenset(("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions"))
+_PLAIN_STDLIB_MODULES = frozenset(
+    ("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions")
+)
 _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
 _ABSENT = object()
@@ -81,7 +83,7 @@ def is_known_module(module: Any) -> bool:
     """Whether a module (by its name) needs no walk."""
     name = canonical_module_name(str(module))
     first = name.partition(".")[0]
-    return (first in _KNOWN_MODULES or first.startswith("torchlite_")) and not name.startswith("torchlite._command")
+    return (first in _KNOWN_MODULES or first.startswith("torchlite_")) and not name.startswith("torchlite._cli")
 
 
 def canonical_module_name(module: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .side_effects import is_pure
 from .program_ir import Layouts, Program, Slot, Step
+from .side_effects import is_pure
 
 # Views, which wait until what comes behind them was computed.
 _VIEW_OPS = frozenset(("reshape", "_view", "view", "permute", "transpose", "unbind", "expand", "unsqueeze", "squeeze"))

@@ -6,14 +6,14 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from torchlite._dispatch.op_record import RANDOM, REGISTRY
 from torchlite._dispatch.kernel_recorder import UnrecordableError
+from torchlite._dispatch.op_record import RANDOM, REGISTRY
 from torchlite._settings import fork_locks
 
-from .side_effects import is_pure
 from .fusion_groups import FusionGroup, form_fusion_groups
-from .python_codegen import last_uses_by_step, lower_to_python
 from .program_ir import Layouts, Program, Slot, Step
+from .python_codegen import last_uses_by_step, lower_to_python
+from .side_effects import is_pure
 
 
 class LaunchSequence:
@@ -59,7 +59,9 @@ class LaunchSequence:
         """The program with what comes before and after a step in parts."""
         program = self.program
         steps = [*_split_into_sequences(program, 0, place, self.table, self.mode), program.steps[place]]
-        return replace(program, steps=steps + _split_into_sequences(program, place + 1, len(program.steps), self.table, self.mode))
+        return replace(
+            program, steps=steps + _split_into_sequences(program, place + 1, len(program.steps), self.table, self.mode)
+        )
 
 
 class _StepRunner:
@@ -110,7 +112,11 @@ def _substitute_arrays(value: Any, arrays: dict) -> Any:
     if cls is tuple or cls is list:
         return cls([_substitute_arrays(item, arrays) for item in value])
     if cls is slice:
-        return slice(_substitute_arrays(value.start, arrays), _substitute_arrays(value.stop, arrays), _substitute_arrays(value.step, arrays))
+        return slice(
+            _substitute_arrays(value.start, arrays),
+            _substitute_arrays(value.stop, arrays),
+            _substitute_arrays(value.step, arrays),
+        )
     return value
 
 

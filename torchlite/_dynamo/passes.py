@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from .side_effects import is_pure
-from .fuse_conv_bn_act import clamp_range_of
 from .alias_analysis import AliasAnalysis
-from .program_ir import Layouts, Program, Slot, Step, substitute_arrays, comparison_key
+from .fuse_conv_bn_act import clamp_range_of
+from .program_ir import Layouts, Program, Slot, Step, comparison_key, substitute_arrays
+from .side_effects import is_pure
 
 
 def eliminate_dead_code(program: Program) -> Program:
@@ -59,7 +59,9 @@ def rename_slots(step: Step, names: dict[int, Slot]) -> Step:
     """A step that reads other slots in the places of some."""
     if not names or not any(n in names for n in step.uses()):
         return step
-    args, kwargs, grads = (_rename_in_value(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads))
+    args, kwargs, grads = (
+        _rename_in_value(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads)
+    )
     return replace(step, args=args, kwargs=dict(kwargs), grads=grads)
 
 
@@ -148,7 +150,9 @@ def _fold_step(step: Step, memory: AliasAnalysis, held: dict[int, Any], table: A
         return None
     values = {n: Slot(n) for n in step.uses()}
     arrays = {slot: held[n] for n, slot in values.items()}
-    found = step.kernel(*substitute_arrays(step.args, arrays), **dict(substitute_arrays(tuple(step.kwargs.items()), arrays)))
+    found = step.kernel(
+        *substitute_arrays(step.args, arrays), **dict(substitute_arrays(tuple(step.kwargs.items()), arrays))
+    )
     found = found if found.__class__ is table.array else table.as_array(found)
     return found if found.size <= _MAX_FOLDED_BYTES else None
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from torchlite._dispatch.dispatch_state import GLOBALS
 
+from .compile_source import define_function
 from .fusion_groups import FusionGroup, form_fusion_groups
 from .program_ir import Layouts, Program, Slot, Step, substitute_arrays
-from .compile_source import define_function
 
 
 def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
@@ -79,7 +79,10 @@ def _compose_group(group: FusionGroup) -> Any:
     def compute(kernels: dict[str, Any], arrays: list) -> list:
         values = {Slot(n): array for n, array in zip(group.given, arrays, strict=True)}
         for place, step in enumerate(group.steps):
-            args, kwargs = substitute_arrays(step.args, values), dict(substitute_arrays(tuple(step.kwargs.items()), values))
+            args, kwargs = (
+                substitute_arrays(step.args, values),
+                dict(substitute_arrays(tuple(step.kwargs.items()), values)),
+            )
             values[step.out] = kernels[step.name](*args, **kwargs)
             del args, kwargs
             for n in {*step.uses(), *step.makes()}:

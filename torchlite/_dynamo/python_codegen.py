@@ -9,8 +9,8 @@ import numpy as np
 
 from torchlite._types.python_source import is_identifier
 
-from .program_ir import Program, Slot, Step, variable_name
 from .compile_source import define_function
+from .program_ir import Program, Slot, Step, variable_name
 
 
 class ReplayMiss(Exception):

@@ -16,20 +16,20 @@ from typing import Any
 
 from torchlite._settings.compiler_state import PROCESS_STATE
 
-from .profile_hook import ProfileHook
 from .guards import KNOWN_LIBRARIES, canonical_module_name
+from .profile_hook import ProfileHook
 
 # Rooms of torchlite whose functions compute, and keep nothing.
 _PURE_MODULES = tuple(f"torchlite.{name}" for name in (
     "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
     "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
-    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward", "func", "_functorch",
+    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
 ))  # fmt: skip
 # Of these rooms what reads elements without a kernel's table, or keeps something.
 _REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (
     "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
-    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._scheduler", "optim.swa_utils",
+    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._lr_scheduler_base", "optim.swa_utils",
     "autograd.profiler", "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck",
     "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
 ))  # fmt: skip
@@ -49,7 +49,9 @@ _PURE_BUILTINS = frozenset(
     for name in "len isinstance issubclass getattr hasattr setattr delattr abs min max sum sorted any all repr "
     "callable iter next divmod pow round ord chr format hash __build_class__".split()
 )
-_PURE_C_MODULES = frozenset(("math", "cmath", "_operator", "_functools", "itertools", "_collections", "_contextvars", "_abc"))
+_PURE_C_MODULES = frozenset(
+    ("math", "cmath", "_operator", "_functools", "itertools", "_collections", "_contextvars", "_abc")
+)
 _PURE_CLASSES = frozenset(
     (list, dict, set, frozenset, str, tuple, bytes, int, float, complex, bool, OrderedDict, defaultdict, deque, slice,
      range, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, types.MappingProxyType,
@@ -81,7 +83,9 @@ class SideEffectMonitor:
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         code, depth = frame.f_code, self.capture.depth
-        if depth and code is not _THREAD_START_CODE:  # of kernels and of what a replay calls as one: what these do, they do again
+        if (
+            depth and code is not _THREAD_START_CODE
+        ):  # of kernels and of what a replay calls as one: what these do, they do again
             return
         if self.constant is not None:
             if event == "return" and frame is self.constant:

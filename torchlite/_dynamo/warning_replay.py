@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import Any
 
-from torchlite._dispatch.tracing import Trace, unwrap_traced, module_view
+from torchlite._dispatch.tracing import Trace, module_view, unwrap_traced
 
 
 class WarningRecorder(Trace):

@@ -52,14 +52,14 @@ class CapturedSubgraph:
         return alike
 
     def _told(self, node: Any, tensor: Any) -> None:
-        from torchlite._subclasses.described import of_tensor
+        from torchlite._subclasses.fake_constructors import fake_tensor_like
 
-        node.meta["val"] = of_tensor(tensor)
+        node.meta["val"] = fake_tensor_like(tensor)
         self.inner.track(tensor, node)
 
     def _from_outside(self, tensor: Any) -> Any:
         """The placeholder of a tensor that the function reads and was not given."""
-        from torchlite._subclasses.described import of_tensor
+        from torchlite._subclasses.fake_constructors import fake_tensor_like
 
         self.parent.node_of(tensor)
         self.outer.append(tensor)
@@ -70,7 +70,7 @@ class CapturedSubgraph:
         else:
             with self.graph.inserting_after(last):
                 node = self.graph.placeholder(f"outer{len(self.outer)}_1")
-        node.meta["val"] = of_tensor(tensor)
+        node.meta["val"] = fake_tensor_like(tensor)
         self.places.append(node)
         return node
 
@@ -102,9 +102,9 @@ class CapturedSubgraph:
                 node.replace_all_uses_with(place)
                 self.graph.erase_node(node)
             else:
-                from torchlite._subclasses.described import of_tensor
+                from torchlite._subclasses.fake_constructors import fake_tensor_like
 
-                place.meta["val"] = of_tensor(tensor)
+                place.meta["val"] = fake_tensor_like(tensor)
             last = place
         results = tuple(self.inner.argument(leaf) for leaf in self.leaves)
         self.graph.output(results[0] if single else results).meta["val"] = None
@@ -169,7 +169,9 @@ def capture_cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, o
             )
     outer = _union_of_outer_tensors(parts)
     modules = [part.module(outer) for part in parts]
-    graphs = [_subgraph_node(found, name, module) for name, module in zip(("true_graph", "false_graph"), modules, strict=True)]
+    graphs = [
+        _subgraph_node(found, name, module) for name, module in zip(("true_graph", "false_graph"), modules, strict=True)
+    ]
     given = tuple(found.argument(v) for v in [*leaves, *outer])
     node = _create_node(found, "cond", (found.argument(pred), *graphs, given))
     with found.paused():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.kernel_recorder import current_recorder, call_recorded
+from .._dispatch.kernel_recorder import call_recorded, current_recorder
 
 
 def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:

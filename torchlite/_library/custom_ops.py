@@ -8,8 +8,8 @@ from typing import Any
 
 from .._types.devices import device
 from . import library_op
-from .library_op import LibraryOp, dispatch_key_of
 from .function_schema import FunctionSchema, infer_schema
+from .library_op import LibraryOp, dispatch_key_of
 from .tags import Tag, as_tags
 
 OPS: dict[str, CustomOpDef] = {}

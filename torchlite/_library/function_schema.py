@@ -297,7 +297,8 @@ class FunctionSchema:
     def call_form(self, values: list) -> tuple[tuple, dict]:
         """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
         plain = [
-            not argument.has_default or not (value is argument.default_value or _is_same_default(value, argument.default_value))
+            not argument.has_default
+            or not (value is argument.default_value or _is_same_default(value, argument.default_value))
             for argument, value in zip(self.arguments, values, strict=True)
         ]
         count = len(self.positional)

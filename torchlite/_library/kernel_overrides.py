@@ -12,10 +12,10 @@ from typing import Any
 from .._aten import ops
 from .._aten.record_to_overload import match_overload
 from .._dispatch import call
-from .._dispatch.interceptors import InPlaceCall, torch_dispatch_classes, enter, entered, leave
+from .._dispatch.interceptors import InPlaceCall, enter, entered, leave, torch_dispatch_classes
 from .._types.devices import get_default_device
-from .torch_dispatch import DispatchMode
 from .library_op import BACKENDS, LibraryOp, dispatch_key_of, tensors_in
+from .torch_dispatch import DispatchMode
 
 # By the overload's name ("aten::add.Tensor"): kernels by key.
 KERNELS: dict[str, dict[str, Callable]] = {}

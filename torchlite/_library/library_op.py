@@ -12,17 +12,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.backend import owner_of
 from .._dispatch.autograd_graph import bump_version, version
-from .._dispatch.interceptors import torch_dispatch_classes, call_library_interceptor, call_torch_function, find_torch_function_override, stack
-from .._dispatch.kernel_recorder import RECORDERS
+from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.interceptors import (
+    call_library_interceptor,
+    call_torch_function,
+    find_torch_function_override,
+    stack,
+    torch_dispatch_classes,
+)
+from .._dispatch.kernel_recorder import RECORDERS
 from .._dispatch.tracing import TRACES, trace_function
 from .._types.devices import device as as_device
 from .._types.devices import get_default_device
 from ..autograd.function import Function
-from .op_overload import OpOverload, OpOverloadPacket
 from .function_schema import FunctionSchema
+from .op_overload import OpOverload, OpOverloadPacket
 from .tags import as_tags
 
 # The added ops: by library and name, the packet with its overloads.

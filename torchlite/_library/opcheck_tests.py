@@ -55,7 +55,9 @@ def _check_autograd_registration(op: LibraryOp, args: Any, kwargs: Any, rtol: An
     autograd = op.is_custom or op.backward is not None or any(k.startswith("Autograd") for k in op.kernels)
     if not wants or autograd or "CompositeImplicitAutograd" in op.kernels:
         return
-    if any(t.requires_grad for t in _flatten_tensors(op(*_tree_map(_copy_tensor, args), **_tree_map(_copy_tensor, kwargs)))):
+    if any(
+        t.requires_grad for t in _flatten_tensors(op(*_tree_map(_copy_tensor, args), **_tree_map(_copy_tensor, kwargs)))
+    ):
         raise OpCheckError(
             "autograd_registration_check: in AutogradMode, found at least one output Tensor that requires grad though "
             "no autograd kernel is registered. Please use torch.library.register_autograd."

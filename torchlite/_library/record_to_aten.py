@@ -127,7 +127,9 @@ def _adaptive_max_pool(dims: int | None, always: bool = False) -> Callable:
 
 
 def _fractional_max_pool(input: Any, random_samples: Any, kernel: Any, output_size: Any) -> Any:
-    return call_overload(getattr(aten, f"fractional_max_pool{len(kernel)}d").default, input, kernel, output_size, random_samples)
+    return call_overload(
+        getattr(aten, f"fractional_max_pool{len(kernel)}d").default, input, kernel, output_size, random_samples
+    )
 
 
 def _max_unpool(dims: int) -> Callable:
@@ -142,7 +144,9 @@ def _max_unpool(dims: int) -> Callable:
             size = list(output_size)[-dims:]
         if dims == 1:
             wide, places = (call_overload(aten.unsqueeze.default, x, -1) for x in (input, indices))
-            return call_overload(aten.squeeze.dim, call_overload(aten.max_unpool2d.default, wide, places, [*size, 1]), -1)
+            return call_overload(
+                aten.squeeze.dim, call_overload(aten.max_unpool2d.default, wide, places, [*size, 1]), -1
+            )
         if dims == 2:
             return call_overload(aten.max_unpool2d.default, input, indices, size)
         return call_overload(aten.max_unpool3d.default, input, indices, size, stride, padding)
@@ -171,7 +175,9 @@ def _resize(input: Any, size: Any, mode: str, align_corners: bool, factors: Any,
 
 def _grid_sample(input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool) -> Any:
     sampler = getattr(aten, f"grid_sampler_{input.ndim - 2}d").default
-    return call_overload(sampler, input, grid, _INTERPOLATION_MODES[mode], _PADDING_MODES[padding_mode], bool(align_corners))
+    return call_overload(
+        sampler, input, grid, _INTERPOLATION_MODES[mode], _PADDING_MODES[padding_mode], bool(align_corners)
+    )
 
 
 def _pad(input: Any, pad: Any, mode: str, value: Any) -> Any:
@@ -232,7 +238,9 @@ def _rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
     dims = [-1 - d for d in range(len(_as_list(normalized_shape, 1)))][::-1]
     squares = call_overload(aten.mean.dim, call_overload(aten.pow.Tensor_Scalar, input, 2), dims, True)
     eps = torch.finfo(input.dtype).eps if eps is None else eps
-    found = call_overload(aten.mul.Tensor, input, call_overload(aten.rsqrt.default, call_overload(aten.add_.Scalar, squares, eps)))
+    found = call_overload(
+        aten.mul.Tensor, input, call_overload(aten.rsqrt.default, call_overload(aten.add_.Scalar, squares, eps))
+    )
     return found if weight is None else call_overload(aten.mul.Tensor, found, weight)
 
 
@@ -283,7 +291,9 @@ def _lstm_gates(gates: Any, cell: Any) -> tuple[Any, Any]:
     into, forget, new, out = call_overload(aten.unsafe_split.Tensor, gates, gates.shape[1] // 4, 1)
     into, forget, out = (call_overload(aten.sigmoid.default, part) for part in (into, forget, out))
     new = call_overload(aten.tanh.default, new)
-    cell = call_overload(aten.add.Tensor, call_overload(aten.mul.Tensor, forget, cell), call_overload(aten.mul.Tensor, into, new))
+    cell = call_overload(
+        aten.add.Tensor, call_overload(aten.mul.Tensor, forget, cell), call_overload(aten.mul.Tensor, into, new)
+    )
     return call_overload(aten.mul.Tensor, out, call_overload(aten.tanh.default, cell)), cell
 
 
@@ -304,7 +314,10 @@ def _gru_layer(input: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, 
         of_hidden = call_overload(aten.unsafe_split.Tensor, torch.nn.functional.linear(hidden, w_hh, b_hh), size, 1)
         reset = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[0], of_input[0]))
         keep = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[1], of_input[1]))
-        new = call_overload(aten.tanh.default, call_overload(aten.add.Tensor, of_input[2], call_overload(aten.mul.Tensor, of_hidden[2], reset)))
+        new = call_overload(
+            aten.tanh.default,
+            call_overload(aten.add.Tensor, of_input[2], call_overload(aten.mul.Tensor, of_hidden[2], reset)),
+        )
         change = call_overload(aten.mul.Tensor, call_overload(aten.sub.Tensor, hidden, new), keep)
         hidden = call_overload(aten.add.Tensor, change, new)
         outputs.append(hidden)
@@ -338,7 +351,9 @@ def _as_tensor(value: Any, other: Any) -> Any:
     like = other.dtype if isinstance(other, call.Tensor) else torch.get_default_dtype()
     kept = like if not isinstance(value, complex) and (like.is_floating_point or not isinstance(value, float)) else None
     device = other.device if isinstance(other, call.Tensor) else None
-    return call_overload(aten.scalar_tensor.default, value, dtype=kept or torch.result_type(other, value), device=device)
+    return call_overload(
+        aten.scalar_tensor.default, value, dtype=kept or torch.result_type(other, value), device=device
+    )
 
 
 def _choose(input: Any, other: Any, condition: Any) -> Any:
@@ -433,7 +448,9 @@ def _reshape(input: Any, shape: Any) -> Any:
     """A view where one can be had, else a view of a copy."""
     sizes = list(shape)
     if any(isinstance(n, UnbackedInt) for n in sizes):  # of a copy, as nothing can be asked of such a number
-        return call_overload(aten.view.default, call_overload(aten.clone.default, input, memory_format=torch.contiguous_format), sizes)
+        return call_overload(
+            aten.view.default, call_overload(aten.clone.default, input, memory_format=torch.contiguous_format), sizes
+        )
     if -1 in sizes:
         rest = -math.prod(sizes)
         if rest <= 0 or input.numel() % rest:
@@ -443,7 +460,11 @@ def _reshape(input: Any, shape: Any) -> Any:
         return NotImplemented
     if _can_view(input, sizes):
         return call_overload(aten.view.default, input, sizes)
-    return call_overload(aten._unsafe_view.default, call_overload(aten.clone.default, input, memory_format=torch.contiguous_format), sizes)
+    return call_overload(
+        aten._unsafe_view.default,
+        call_overload(aten.clone.default, input, memory_format=torch.contiguous_format),
+        sizes,
+    )
 
 
 def _can_view(input: Any, sizes: list) -> bool:

@@ -17,13 +17,13 @@ from .._aten.decompose_mode import is_decomposing, run_composite, should_decompo
 from .._aten.record_to_overload import match_overload
 from .._dispatch import call
 from .._dispatch.autograd_graph import OutputEdge
+from .._dispatch.backend_registry import table_of
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import HAS_WRAPPERS, MODE, REQUIRES_GRAD_DETACHED, recording
 from .._dispatch.hooks import PackedTensor
-from .._dispatch.interceptors import Interceptor, InPlaceCall, torch_dispatch_classes, put_back, show, showing, stack
+from .._dispatch.interceptors import InPlaceCall, Interceptor, put_back, show, showing, stack, torch_dispatch_classes
 from .._dispatch.meta_backend import MetaArray
 from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
-from .._dispatch.backend_registry import table_of
-from .._dispatch.dispatch_state import MODE, REQUIRES_GRAD_DETACHED, HAS_WRAPPERS, recording
-from .._dispatch.callbacks import CALLBACKS
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
 from .._types.layouts import contiguous_format
@@ -227,7 +227,9 @@ def _is_single_library_op(op: Op, values: list) -> bool:
 
 
 # Ops that leave real tensors as they are.
-_COMPLEX_COMPONENTS = frozenset(("conj", "_conj", "conj_physical", "_conj_physical", "real", "positive", "resolve_conj"))
+_COMPLEX_COMPONENTS = frozenset(
+    ("conj", "_conj", "conj_physical", "_conj_physical", "real", "positive", "resolve_conj")
+)
 
 
 @functools.cache
@@ -431,7 +433,12 @@ class DispatchMode(Interceptor):
                 result = lowered(*values)
             if result is not NotImplemented:
                 return _first_result(op, result)
-        if op.is_implicit and op.name not in DECOMPOSED and op.name[-1] != "_" and not _is_single_library_op(op, values):
+        if (
+            op.is_implicit
+            and op.name not in DECOMPOSED
+            and op.name[-1] != "_"
+            and not _is_single_library_op(op, values)
+        ):
             with self._again():
                 return call.without_interceptors(op, function, args, kwargs)
         return run_handler(self._handle, classes, op, values)

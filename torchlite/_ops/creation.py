@@ -13,12 +13,18 @@ import warnings
 import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
-from .._dispatch.argument_checks import check_new_size, storage_nbytes_for, set_requires_grad
-from .._dispatch.memory_layout import channels_last_strides, infer_dense_strides, apply_rule_to_ufuncs, with_strides, strides_from_dim_order
-from .._dispatch.type_promotion import check_int64, cast_scalar
-from .._dispatch.kernel_recorder import record_constant
-from .._dispatch.shapes import tril_size
+from .._dispatch.argument_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.kernel_recorder import record_constant
+from .._dispatch.memory_layout import (
+    apply_rule_to_ufuncs,
+    channels_last_strides,
+    infer_dense_strides,
+    strides_from_dim_order,
+    with_strides,
+)
+from .._dispatch.shapes import tril_size
+from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -135,7 +141,9 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._table
-    made._data = with_strides(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
+    made._data = with_strides(
+        table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides
+    )
     return set_requires_grad(made, requires_grad)
 
 

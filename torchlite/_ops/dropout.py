@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._device.generators import engine_of, dims_by_stride
+from .._device.generators import dims_by_stride, engine_of
 from .._dispatch import RANDOM, REGISTRY, call, composite, memory_layout, op
-from .._dispatch.interceptors import is_inside_vmap, stack
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.interceptors import is_inside_vmap, stack
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu

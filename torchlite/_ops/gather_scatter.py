@@ -211,7 +211,9 @@ def raw_indices(input, indices):
     )
 
 
-@composite("index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=memory_layout.like_first)
+@composite(
+    "index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=memory_layout.like_first
+)
 def index_put(F, input, indices, values, accumulate):
     """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
     tensors, None for a whole dimension.
@@ -458,7 +460,9 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
 op("_repeat_interleave_indices(Tensor repeats)", where="", tags=NONDIFF)
 
 
-@composite("repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=memory_layout.contiguous)
+@composite(
+    "repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=memory_layout.contiguous
+)
 def repeat_interleave(F, input, repeats, dim, output_size):
     """Each element of `input` (each slice along `dim`) `repeats` times, one after the other; of a vector of counts
     alone, each index so many times.

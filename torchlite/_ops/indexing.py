@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 
 from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, memory_layout, op
-from .._dispatch.backend import owner_of
 from .._dispatch.autograd_graph import bump_version
-from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
-from .._dispatch.type_promotion import cast_scalar
-from .._dispatch.op_record import INPLACE
+from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
+from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
+from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
 from .._types.dtypes import bool_, int64
 

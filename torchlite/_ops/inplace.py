@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, memory_layout, op
-from .._dispatch.backend import owner_of
-from .._dispatch.call import check_in_place_autograd
 from .._dispatch.argument_checks import check_new_size
 from .._dispatch.autograd_graph import base_of, bump_version
-from .._dispatch.memory_overlap import check_in_place, check_no_internal_overlap, has_partial_overlap, has_internal_overlap
-from .._dispatch.type_promotion import cast_scalar
-from .._dispatch.shapes import broadcast_shapes, memory_format_strides
+from .._dispatch.backend import owner_of
+from .._dispatch.call import check_in_place_autograd
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.memory_overlap import (
+    check_in_place,
+    check_no_internal_overlap,
+    has_internal_overlap,
+    has_partial_overlap,
+)
+from .._dispatch.shapes import broadcast_shapes, memory_format_strides
+from .._dispatch.type_promotion import cast_scalar
 from .._tensor.nested_sequences import numbers_to_array
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 from ._gradient_helpers import without_derivative
@@ -76,7 +81,9 @@ def copy_(F, input, src, non_blocking):
         call.regenerate_stale_views((src,))
     if src._table is input._table and not input._signs and (not MODE.grad or input._node is src._node is None):
         ours, theirs = input._data, src._data
-        if (ours.base is not None or theirs.base is not None) and (has_internal_overlap(ours) or has_partial_overlap(input._table, ours, theirs)):
+        if (ours.base is not None or theirs.base is not None) and (
+            has_internal_overlap(ours) or has_partial_overlap(input._table, ours, theirs)
+        ):
             check_in_place("_copy", [input, src])
         try:
             input._table._copy_(input._data, src._data)
@@ -196,7 +203,9 @@ def set_(F, input, source, storage_offset, size, stride):
         input._data = source._memory
     else:
         size = tuple(size)
-        strides = memory_format_strides(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
+        strides = (
+            memory_format_strides(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
+        )
         storage = source.untyped_storage() if storage is None else storage
         set_geometry(input, storage, size, strides, storage_offset)
     bump_version(input)

@@ -50,10 +50,17 @@ CALLBACKS.copy_slices = op(
 )
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
 op("_view_of_base(Tensor input, index, dtype)", where="", composite=_seen, vjp={"input": _of_base_vjp})
-op("_with_strides(Tensor input, strides)", where="", composite=memory_layout.with_strides, vjp={"input": lambda F, g: g})
+op(
+    "_with_strides(Tensor input, strides)",
+    where="",
+    composite=memory_layout.with_strides,
+    vjp={"input": lambda F, g: g},
+)
 # The input itself: how the engine ties a tensor to the history of another.
 op("_identity(Tensor input)", where="", vjp={"input": lambda F, g: g})
-_moved = op("_device_copy(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})
+_moved = op(
+    "_device_copy(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)}
+)
 
 
 @composite("_move(Tensor input, where)", where="")

@@ -345,7 +345,9 @@ def linalg_householder_product(F, A, tau):
     return F._householder_product_core(A, tau)
 
 
-@composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=memory_layout.f_contiguous)
+@composite(
+    "ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=memory_layout.f_contiguous
+)
 def ormqr(F, input, tau, other, left, transpose):
     """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
     reflectors packed in `input` and `tau`.
@@ -476,7 +478,10 @@ def _check_lu(name, info):
 
 
 @composite(
-    "linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"), layout=memory_layout.f_contiguous_outputs(0)
+    "linalg_lu_factor(Tensor A, *, pivot=True)",
+    where="linalg",
+    outputs=("LU", "pivots"),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_lu_factor(F, A, pivot):
     """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row
@@ -492,7 +497,9 @@ def linalg_lu_factor(F, A, pivot):
     return named("linalg_lu_factor", (packed, pivots))
 
 
-@composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=memory_layout.contiguous)
+@composite(
+    "linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=memory_layout.contiguous
+)
 def linalg_lu(F, A, pivot):
     """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k)
     and (..., k, n) with k = min(m, n).
@@ -672,7 +679,9 @@ def _check_pivots(matrices: list, n: int) -> None:
 
 
 @composite(
-    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg", layout=memory_layout.f_contiguous
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)",
+    where="linalg",
+    layout=memory_layout.f_contiguous,
 )
 def linalg_ldl_solve(F, LD, pivots, B, hermitian):
     """X with A X = B, from `linalg.ldl_factor(A)`."""

@@ -211,7 +211,9 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     return _vector_norm(F, "linalg.vector_norm", A, ord, dim, keepdim, dtype)
 
 
-@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=memory_layout.contiguous)
+@composite(
+    "norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=memory_layout.contiguous
+)
 def norm(F, input, p, dim, keepdim, out, dtype):
     """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
     `linalg.matrix_norm`.

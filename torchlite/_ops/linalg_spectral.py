@@ -129,7 +129,13 @@ def _eig_rule(input):
     return [(tuple(input.shape[:-1]), kind), (input.shape, kind)]
 
 
-op("_eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eig_vjp}, meta=_eig_rule)
+op(
+    "_eig_core(Tensor input)",
+    where="",
+    outputs=("eigenvalues", "eigenvectors"),
+    vjp={"input": _eig_vjp},
+    meta=_eig_rule,
+)
 op("_eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
 
 
@@ -141,7 +147,10 @@ def _check_eig(name, A):
 
 
 @composite(
-    "linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"), layout=memory_layout.f_contiguous_outputs(1)
+    "linalg_eig(Tensor input)",
+    where="linalg",
+    outputs=("eigenvalues", "eigenvectors"),
+    layout=memory_layout.f_contiguous_outputs(1),
 )
 def linalg_eig(F, A):
     """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices.
@@ -233,7 +242,13 @@ def _svd_rule(input, full_matrices):
     ]
 
 
-op("_svd_core(Tensor input, full_matrices)", where="", outputs=("U", "S", "Vh"), vjp={"input": _svd_vjp}, meta=_svd_rule)
+op(
+    "_svd_core(Tensor input, full_matrices)",
+    where="",
+    outputs=("U", "S", "Vh"),
+    vjp={"input": _svd_vjp},
+    meta=_svd_rule,
+)
 op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
 
 
@@ -280,7 +295,11 @@ def linalg_svdvals(F, A, driver):
     return converged("linalg.svd", F._svdvals_core, A)
 
 
-@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"), layout=memory_layout.f_contiguous_outputs(0))
+@composite(
+    "svd(Tensor input, some=True, compute_uv=True)",
+    outputs=("U", "S", "V"),
+    layout=memory_layout.f_contiguous_outputs(0),
+)
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
     if input.ndim < 2:

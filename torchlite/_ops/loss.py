@@ -380,7 +380,9 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
 
 
 @composite(
-    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional", layout=memory_layout.contiguous
+    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)",
+    where="torch nn.functional",
+    layout=memory_layout.contiguous,
 )
 def cosine_similarity(F, x1, x2, dim, eps):
     """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from operator import index
 
 from torchlite._dispatch import INPLACE, KEEPS_DTYPE, MODE, NONDIFF, VIEW, call, composite, memory_layout, op
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
-from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._types.dtypes import int64
 from torchlite._types.layouts import contiguous_format
 
@@ -744,7 +744,9 @@ def _copy_of(name, schema):
 
     copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
     composite(
-        f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch", layout=None if kept else memory_layout.contiguous
+        f"{name.lstrip('_')}_copy(Tensor input{schema})",
+        where="torch",
+        layout=None if kept else memory_layout.contiguous,
     )(copied)
 
 

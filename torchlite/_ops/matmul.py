@@ -375,7 +375,9 @@ def _check_factor(name, factor, to):
         raise RuntimeError(f"value cannot be converted to type {to.c_name} without overflow")
 
 
-@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=memory_layout.pointwise)
+@composite(
+    "addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=memory_layout.pointwise
+)
 def addr(F, input, vec1, vec2, beta, alpha):
     """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
     for name, x in (("vec1", vec1), ("vec2", vec2)):

@@ -7,10 +7,10 @@ functions do nothing, and say so, where a tensor needs more than its raw array: 
 from typing import Any
 
 from torchlite._dispatch import NONDIFF, op
-from torchlite._dispatch.call import wrap
 from torchlite._dispatch.autograd_graph import AutogradMeta, bump_version
-from torchlite._dispatch.memory_overlap import has_internal_overlap
+from torchlite._dispatch.call import wrap
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE
+from torchlite._dispatch.memory_overlap import has_internal_overlap
 from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32, float64
 

@@ -19,8 +19,8 @@ from torchlite._dispatch import (
     memory_layout,
     op,
 )
-from torchlite._dispatch.type_promotion import check_scalar_range, check_int64, cast_scalar, result_dtype
 from torchlite._dispatch.shapes import broadcast_shapes
+from torchlite._dispatch.type_promotion import cast_scalar, check_int64, check_scalar_range, result_dtype
 from torchlite._types.dtypes import int64
 
 from ._gradient_helpers import without_derivative
@@ -399,7 +399,9 @@ op(
 ).numbers = {"input": True, "other": True}
 
 
-@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=memory_layout.pointwise)
+@composite(
+    "_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=memory_layout.pointwise
+)
 def _where(F, condition, input, other):
     return F._choose(input, other, condition)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .._device.generators import check_in_place_random, new_random_tensor, write_random_values, engine_of, fill_random
+from .._device.generators import check_in_place_random, engine_of, fill_random, new_random_tensor, write_random_values
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, memory_layout, op
-from .._dispatch.argument_checks import any_true, all_true, set_requires_grad
+from .._dispatch.argument_checks import all_true, any_true, set_requires_grad
 from .._dispatch.interceptors import is_inside_vmap
 from .._dispatch.memory_overlap import check_in_place
 from .._dispatch.public_functions import torch
@@ -231,7 +231,9 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
         return _into(out, _paired(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad))
     return _into(
         out,
-        new_random_tensor("_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad),
+        new_random_tensor(
+            "_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad
+        ),
     )
 
 
@@ -268,7 +270,14 @@ def _integer(value):
 def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
     low, high = _check_random_bounds(low, high, dtype)
     return new_random_tensor(
-        "_random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad
+        "_random_integers",
+        size,
+        dtype,
+        low,
+        high - low,
+        device=device,
+        generator=generator,
+        requires_grad=requires_grad,
     )
 
 
@@ -543,7 +552,9 @@ def normal_(F, input, mean, std, generator):
             generator=generator,
         )
         return input.add_(mean) if mean else input
-    return fill_random(REGISTRY["normal_"], input, "_random_normal", mean, std, not input.is_contiguous(), generator=generator)
+    return fill_random(
+        REGISTRY["normal_"], input, "_random_normal", mean, std, not input.is_contiguous(), generator=generator
+    )
 
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}

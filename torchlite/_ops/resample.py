@@ -164,7 +164,9 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
 
 
 @composite(
-    "upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=memory_layout.upsampling
+    "upsample_nearest(Tensor input, size=None, scale_factor=None)",
+    where="nn.functional",
+    layout=memory_layout.upsampling,
 )
 def upsample_nearest(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "nearest"."""
@@ -175,7 +177,9 @@ def upsample_nearest(F, input, size, scale_factor):
 
 
 @composite(
-    "upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=memory_layout.upsampling
+    "upsample_bilinear(Tensor input, size=None, scale_factor=None)",
+    where="nn.functional",
+    layout=memory_layout.upsampling,
 )
 def upsample_bilinear(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""

@@ -671,7 +671,9 @@ def _gradient_along(F, x, dim, spacing, edge_order):
     return F.cat([part for part in (head, inner, tail) if part is not None], dim)
 
 
-@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=memory_layout.contiguous
+)
 def gradient(F, input, spacing, dim, edge_order):
     """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
     `input`.

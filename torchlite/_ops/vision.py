@@ -201,7 +201,11 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
 # -- shuffles --------------------------------------------------------------------------------------
 
 
-@composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional", layout=memory_layout.suggest_memory_format)
+@composite(
+    "pixel_shuffle(Tensor input, upscale_factor)",
+    where="torch nn.functional",
+    layout=memory_layout.suggest_memory_format,
+)
 def pixel_shuffle(F, input, upscale_factor):
     """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
     2016, arXiv:1609.05158).
@@ -228,7 +232,11 @@ def pixel_shuffle(F, input, upscale_factor):
     return apart(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
 
 
-@composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional", layout=memory_layout.suggest_memory_format)
+@composite(
+    "pixel_unshuffle(Tensor input, downscale_factor)",
+    where="torch nn.functional",
+    layout=memory_layout.suggest_memory_format,
+)
 def pixel_unshuffle(F, input, downscale_factor):
     """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
     `downscale_factor`.

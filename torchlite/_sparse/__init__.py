@@ -2,76 +2,86 @@
 (`SLOTS.sparse`); `torch.sparse` and the functions of `torch` stand on them.
 """
 
-from .backward import backward_with
-from .build import (
-    CHECKS,
+from .accessors import (
+    coalesce,
+    compressed_part,
+    indices,
+    is_coalesced,
+    nnz,
+    raw_dim,
+    raw_indices,
+    raw_values,
+    resize_,
+    set_coalesced_,
+    values,
+)
+from .backward_pass import sparse_backward_mode
+from .constructors import (
+    INVARIANT_CHECKS,
     coo_to_csr_indices,
     csr_to_coo_indices,
     empty,
-    rebuilt,
+    rebuild,
     spdiags,
     validate,
     validate_compressed_args,
     validate_coo_args,
 )
-from .checking import over_values
-from .convert import dense_of, distinct, like, moved, sparse_mask, to_compressed, to_dense, to_sparse, values_at
-from .data import SparseData, contents, is_sparse, made, no_kernel
-from .looking_up import looked_up
-from .parts import (
-    coalesce,
-    coalesced_,
-    indices,
-    is_coalesced,
-    nnz,
-    part,
-    raw_dim,
-    raw_indices,
-    raw_values,
-    resize_,
-    values,
+from .gradcheck import as_dense_function
+from .layout_conversion import (
+    densify,
+    sparse_mask,
+    sparse_to,
+    to_compressed,
+    to_dense,
+    to_layout_of,
+    to_sparse,
+    unique_indices,
+    values_at,
 )
-from .printing import text_of
-from .products import smm, sspaddmm
-from .rules import run, run_in_place, write_out
-from .shape import selected
+from .matmul_ops import smm, sspaddmm
+from .op_dispatch import run_in_place, run_op, write_out
+from .printing import sparse_repr
+from .shape_ops import getitem
+from .sparse_grad_ops import lookup_with_sparse_grad
+from .sparse_tensor import SparseData, is_sparse, no_kernel_error, pickle_parts, wrap_sparse
 
 __all__ = [
-    "CHECKS",
+    "INVARIANT_CHECKS",
     "SparseData",
-    "backward_with",
+    "sparse_backward_mode",
     "coalesce",
-    "coalesced_",
-    "contents",
+    "set_coalesced_",
+    "pickle_parts",
     "coo_to_csr_indices",
     "csr_to_coo_indices",
-    "dense_of",
-    "distinct",
+    "densify",
+    "unique_indices",
     "empty",
     "indices",
     "is_coalesced",
     "is_sparse",
-    "like",
-    "looked_up",
-    "made",
-    "moved",
+    "to_layout_of",
+    "lookup_with_sparse_grad",
+    "wrap_sparse",
+    "sparse_to",
     "nnz",
-    "no_kernel",
-    "over_values",
-    "part",
+    "no_kernel_error",
+    "as_dense_function",
+    "compressed_part",
     "raw_dim",
     "raw_indices",
     "raw_values",
-    "rebuilt",
+    "rebuild",
     "resize_",
-    "run",
+    "run_op",
     "run_in_place",
-    "selected",
+    "getitem",
     "smm",
     "sparse_mask",
     "spdiags",
     "sspaddmm",
-    "text_of",
+    "sparse_repr",
     "to_compressed",
     "to_dense",
     "to_sparse",

@@ -8,12 +8,21 @@ from typing import Any
 import torchlite as torch
 
 from ..autograd.function import Function
-from .convert import coalesced, compressed, coo_of, dense_of, found_in, grid, lines, values_at
-from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
-from .history import named, values_of, with_values
+from .differentiable_values import values_of, with_node_name, with_values
+from .layout_conversion import (
+    coalesce_coo,
+    coo_to_compressed,
+    densify,
+    find_sorted,
+    flatten_indices,
+    index_sizes,
+    to_coo,
+    values_at,
+)
+from .sparse_tensor import BLOCK_LAYOUTS, LAYOUT_NAMES, SparseData, is_sparse, no_kernel_error, wrap_sparse
 
 # Ops of one tensor that take zero to zero, so that they are ops of the values.
-OF_VALUES = frozenset((
+ZERO_PRESERVING = frozenset((
     "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
     "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg",
     "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
@@ -29,34 +38,34 @@ def backward_name(name: str) -> str:
     return _BACKWARD.get(name) or "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
 
 
-class _Full(Function):
+class _ToDenseDenseGrad(Function):
     """The dense tensor that a sparse one is, with a dense gradient."""
 
     @staticmethod
     def forward(ctx, tensor):
-        return dense_of(tensor)
+        return densify(tensor)
 
     @staticmethod
     def backward(ctx, g):
-        return dense_of(g) if is_sparse(g) else g
+        return densify(g) if is_sparse(g) else g
 
 
-def of_values(name: str, function, tensor):
+def map_values(name: str, function, tensor):
     """A function of the values of a tensor, whose zeros stay zero."""
     if tensor.layout is torch.sparse_coo and name not in LINEAR:
-        tensor = coalesced(tensor)
+        tensor = coalesce_coo(tensor)
     new = function(values_of(tensor))
     return with_values(tensor._data.over(new), new, backward_name(name))
 
 
-def _both(a, b):
+def _promoted_values(a, b):
     """The values of two tensors in one dtype."""
     left, right = values_of(a), values_of(b)
     to = torch.promote_types(left.dtype, right.dtype)
     return left.to(to), right.to(to)
 
 
-def added(a, b, scale=1):
+def add_scaled(a, b, scale=1):
     """`a + scale * b`, of which one at least is sparse."""
     if not (is_sparse(a) and is_sparse(b)):
         if a.shape != b.shape:
@@ -66,22 +75,22 @@ def added(a, b, scale=1):
                 f"other has size {list(sparse.shape)} (FYI: op2-sparse addition does not currently support "
                 "broadcasting)"
             )
-        one, two = (_Full.apply(x) if is_sparse(x) else x for x in (a, b))
+        one, two = (_ToDenseDenseGrad.apply(x) if is_sparse(x) else x for x in (a, b))
         return torch.sub(one, two) if scale == -1 else torch.add(one, two, alpha=scale)
     if a.shape != b.shape:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}"
         )
-    return named(_Added, "SubBackward0" if scale == -1 else "AddBackward0").apply(a, b, scale)
+    return with_node_name(_AddSparse, "SubBackward0" if scale == -1 else "AddBackward0").apply(a, b, scale)
 
 
-class _Added(Function):
+class _AddSparse(Function):
     """The sum of two sparse tensors; a gradient goes back as it comes."""
 
     @staticmethod
     def forward(ctx, a, b, scale):
         ctx.scale = scale
-        return _sum_of(a, b, scale)
+        return _add_data(a, b, scale)
 
     @staticmethod
     def backward(ctx, g):
@@ -89,31 +98,31 @@ class _Added(Function):
         return g if needs[0] else None, (g if ctx.scale == 1 else torch.mul(g, ctx.scale)) if needs[1] else None, None
 
 
-def _sum_of(a, b, scale):
+def _add_data(a, b, scale):
     """`a + scale * b`, without history."""
     one, two = a._data, b._data
     if one.layout is not two.layout:
-        return _sum_of(coo_of(a), coo_of(b), scale)
-    left, right = _both(a, b)
+        return _add_data(to_coo(a), to_coo(b), scale)
+    left, right = _promoted_values(a, b)
     right = right if scale == 1 else right * scale
-    if one.same_places(two) or one.layout is not torch.sparse_coo and _equal_places(one, two):
-        return made(one.over(left + right))
+    if one.same_places(two) or one.layout is not torch.sparse_coo and _have_equal_indices(one, two):
+        return wrap_sparse(one.over(left + right))
     if one.layout is not torch.sparse_coo:
-        total = coalesced(_sum_of(coo_of(a), coo_of(b), scale))
-        return compressed(total, one.layout, one.blocksize if one.layout in IN_BLOCKS else None)
+        total = coalesce_coo(_add_data(to_coo(a), to_coo(b), scale))
+        return coo_to_compressed(total, one.layout, one.blocksize if one.layout in BLOCK_LAYOUTS else None)
     if one.sparse_dim != two.sparse_dim:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, but "
             f"{one.sparse_dim} != {two.sparse_dim}"
         )
     index = torch.cat([one.parts[0], two.parts[0]], 1)
-    out = made(SparseData(one.layout, one.shape, (index,), torch.cat([left, right])))
-    if one.coalesced and two.coalesced or index.shape[1] > 16 * max(math.prod(grid(one)), 1):
-        return coalesced(out)
+    out = wrap_sparse(SparseData(one.layout, one.shape, (index,), torch.cat([left, right])))
+    if one.coalesced and two.coalesced or index.shape[1] > 16 * max(math.prod(index_sizes(one)), 1):
+        return coalesce_coo(out)
     return out
 
 
-def _equal_places(one: SparseData, two: SparseData) -> bool:
+def _have_equal_indices(one: SparseData, two: SparseData) -> bool:
     return all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one.parts, two.parts, strict=True))
 
 
@@ -126,7 +135,7 @@ def add(input, other, alpha=1):
             other = torch.tensor(other)
     elif not isinstance(input, torch.Tensor):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-    return added(input, other, alpha)
+    return add_scaled(input, other, alpha)
 
 
 def sub(input, other):
@@ -134,26 +143,26 @@ def sub(input, other):
     if is_sparse(input) and input.layout is torch.sparse_coo and not is_sparse(other):
         raise RuntimeError("sub(sparse, dense) is not supported. Use sub(dense, sparse) instead.")
     if not isinstance(input, torch.Tensor):
-        raise no_kernel("rsub.Scalar", other)
+        raise no_kernel_error("rsub.Scalar", other)
     if not isinstance(other, torch.Tensor):
         other = torch.tensor(other)
-    return added(input, other, -1)
+    return add_scaled(input, other, -1)
 
 
-class _Multiple(Function):
+class _LinearMap(Function):
     """A linear function of a sparse tensor's values; a gradient goes back as it comes, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, function, back):
         ctx.back = back
-        return made(tensor._data.over(function(tensor._data.values.detach())))
+        return wrap_sparse(tensor._data.over(function(tensor._data.values.detach())))
 
     @staticmethod
     def backward(ctx, g):
         return ctx.back(g), None, None
 
 
-class _Product(Function):
+class _Mul(Function):
     """A product of which one factor at least is sparse. As in PyTorch a factor's gradient is the other factor times the
     gradient, sparse where one of these is.
     """
@@ -161,23 +170,23 @@ class _Product(Function):
     @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        return _product(a, b)
+        return _mul_data(a, b)
 
     @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         return tuple(
-            _reduced_to(torch.mul(g, other.conj()), own) if needed else None
+            _sum_to_size(torch.mul(g, other.conj()), own) if needed else None
             for own, other, needed in ((a, b, ctx.needs_input_grad[0]), (b, a, ctx.needs_input_grad[1]))
         )
 
 
-_Product._backward_cls.__name__ = "MulBackward0"
+_Mul._backward_cls.__name__ = "MulBackward0"
 
 
-def _reduced_to(g, tensor):
+def _sum_to_size(g, tensor):
     """A gradient in the shape of what it is for, which was broadcast."""
-    return g if g.shape == tensor.shape else dense_of(g).sum_to_size(tensor.shape)
+    return g if g.shape == tensor.shape else densify(g).sum_to_size(tensor.shape)
 
 
 def _is_number(value) -> bool:
@@ -189,28 +198,30 @@ def mul(input, other):
     if not is_sparse(input):
         input, other = other, input
     if not _is_number(other):
-        return _Product.apply(input, other)
+        return _Mul.apply(input, other)
     if getattr(other, "_node", None) is not None:
         new = torch.mul(values_of(input), other)
         return with_values(input._data.over(new), new, "MulBackward0")
     factor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
-    return named(_Multiple, "MulBackward0").apply(
+    return with_node_name(_LinearMap, "MulBackward0").apply(
         input, lambda values: torch.mul(values, other), lambda g: torch.mul(g, factor)
     )
 
 
 def neg(input):
     """`-a`."""
-    return named(_Multiple, "NegBackward0").apply(input, torch.neg, torch.neg)
+    return with_node_name(_LinearMap, "NegBackward0").apply(input, torch.neg, torch.neg)
 
 
-def _product(input, other):
+def _mul_data(input, other):
     """The product of two tensors, without history."""
     if is_sparse(input) and is_sparse(other):
-        return _intersection(input, other)
+        return _mul_intersection(input, other)
     input, other = (input, other) if is_sparse(input) else (other, input)
     input = broadcast(input, torch.broadcast_shapes(tuple(input.shape), tuple(other.shape)))
-    return made(input._data.over(torch.mul(input._data.values, values_at(other.expand(input.shape), input._data))))
+    return wrap_sparse(
+        input._data.over(torch.mul(input._data.values, values_at(other.expand(input.shape), input._data)))
+    )
 
 
 def broadcast(tensor, shape):
@@ -218,7 +229,7 @@ def broadcast(tensor, shape):
     if tuple(shape) == tuple(tensor.shape):
         return tensor
     if tensor.layout is not torch.sparse_coo:
-        raise RuntimeError(f"expand is unsupported for {KINDS[tensor.layout]} tensors")
+        raise RuntimeError(f"expand is unsupported for {LAYOUT_NAMES[tensor.layout]} tensors")
     while tensor.ndim < len(shape):
         tensor = torch.unsqueeze(tensor, 0)
     for dim, (have, want) in enumerate(zip(tensor.shape, shape, strict=True)):
@@ -228,7 +239,7 @@ def broadcast(tensor, shape):
     return tensor
 
 
-def _intersection(a, b):
+def _mul_intersection(a, b):
     """The product of two sparse tensors, where both are specified."""
     alike = [(x._data.sparse_dim, x._data.shape[: x._data.sparse_dim + x._data.batch]) for x in (a, b)]
     if a.ndim != b.ndim or a.layout is b.layout and alike[0] != alike[1] or a.shape != b.shape:
@@ -237,22 +248,24 @@ def _intersection(a, b):
             "of sparse dimensions, and shape of sparse dimensions"
         )
     if a.layout is not b.layout:
-        common = _intersection(coo_of(a), coo_of(b))
-        return common if a.layout is torch.sparse_coo else compressed(common, a.layout, a._data.blocksize)
+        common = _mul_intersection(to_coo(a), to_coo(b))
+        return common if a.layout is torch.sparse_coo else coo_to_compressed(common, a.layout, a._data.blocksize)
     if a.layout is not torch.sparse_coo:
-        if a._data.same_places(b._data) or _equal_places(a._data, b._data):
-            left, right = _both(a, b)
+        if a._data.same_places(b._data) or _have_equal_indices(a._data, b._data):
+            left, right = _promoted_values(a, b)
             return with_values(a._data.over(left * right), left * right, "MulBackward0")
-        return compressed(_intersection(coo_of(a), coo_of(b)), a.layout)
-    a, b = coalesced(a), coalesced(b)
+        return coo_to_compressed(_mul_intersection(to_coo(a), to_coo(b)), a.layout)
+    a, b = coalesce_coo(a), coalesce_coo(b)
     one, two = a._data, b._data
-    left, right = _both(a, b)
+    left, right = _promoted_values(a, b)
     if one.same_places(two):
         new = left * right
         return with_values(one.over(new), new, "MulBackward0")
     index = one.parts[0]
     if two.nnz and one.sparse_dim == two.sparse_dim:
-        found, there = found_in(lines(two.parts[0], grid(two)), lines(index, grid(one)))
+        found, there = find_sorted(
+            flatten_indices(two.parts[0], index_sizes(two)), flatten_indices(index, index_sizes(one))
+        )
         kept = there.nonzero().reshape(-1)
         new = left.index_select(0, kept) * right.index_select(0, found.index_select(0, kept))
         index = index.index_select(1, kept)
@@ -265,11 +278,11 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
     """`a / b` of a sparse tensor and a number."""
     if not is_sparse(input):
         if not isinstance(input, torch.Tensor):
-            raise no_kernel("reciprocal", other)
+            raise no_kernel_error("reciprocal", other)
         raise RuntimeError(
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for "
             "divisor)" if input.layout is other.layout else f"div: expected both tensors to be sparse, but got "
-            f"{KINDS[input.layout]} and {KINDS[other.layout]}"
+            f"{LAYOUT_NAMES[input.layout]} and {LAYOUT_NAMES[other.layout]}"
         )  # fmt: skip
     if not _is_number(other):
         raise RuntimeError(
@@ -278,11 +291,11 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
         )
     if function is None and getattr(other, "_node", None) is None:
         divisor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
-        return named(_Multiple, "DivBackward0").apply(
+        return with_node_name(_LinearMap, "DivBackward0").apply(
             input, lambda values: torch.div(values, other), lambda g: torch.div(g, divisor)
         )
     if function is not None and input.layout is torch.sparse_coo:
-        input = coalesced(input)
+        input = coalesce_coo(input)
     new = (function or torch.div)(values_of(input), other)
     return with_values(input._data.over(new), new, name)
 
@@ -290,9 +303,9 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
 def power(input, exponent):
     """`a ** number`."""
     if not is_sparse(input) or not _is_number(exponent):
-        raise no_kernel("pow.Tensor_Tensor" if isinstance(input, torch.Tensor) else "pow.Scalar", exponent)
+        raise no_kernel_error("pow.Tensor_Tensor" if isinstance(input, torch.Tensor) else "pow.Scalar", exponent)
     if isinstance(exponent, torch.Tensor):
-        raise no_kernel("pow.Tensor_Tensor", input)
+        raise no_kernel_error("pow.Tensor_Tensor", input)
     if exponent == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
-    return of_values("pow", lambda values: torch.pow(values, exponent), input)
+    return map_values("pow", lambda values: torch.pow(values, exponent), input)

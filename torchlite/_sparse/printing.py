@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torchlite as torch
 
-from .._tensor.printing import _grad_name, format_array, add_suffixes
-from .data import BY_ROWS
+from .._tensor.printing import _grad_name, add_suffixes, format_array
+from .sparse_tensor import ROW_COMPRESSED
 
 
-def _part(tensor, indent: int, prefix: str) -> str:
+def _format_part(tensor, indent: int, prefix: str) -> str:
     """One of the tensors that a sparse one is made of."""
     lead = f"{prefix}=tensor("
     if tensor.is_meta:
@@ -18,7 +18,7 @@ def _part(tensor, indent: int, prefix: str) -> str:
     return f"{lead}[], size={tuple(tensor.shape)})"
 
 
-def text_of(tensor) -> str:
+def sparse_repr(tensor) -> str:
     """The text of a sparse tensor: its indices, its values, and what else there is to say."""
     data, default = tensor._data, torch.get_default_dtype()
     indent = len("tensor(")
@@ -35,8 +35,8 @@ def text_of(tensor) -> str:
     if data.layout is torch.sparse_coo:
         names: tuple = ("indices",)
     else:
-        names = ("crow_indices", "col_indices") if data.layout in BY_ROWS else ("ccol_indices", "row_indices")
-    parts = [_part(part, indent, name) for name, part in zip(names, data.parts, strict=True)]
+        names = ("crow_indices", "col_indices") if data.layout in ROW_COMPRESSED else ("ccol_indices", "row_indices")
+    parts = [_format_part(part, indent, name) for name, part in zip(names, data.parts, strict=True)]
     gap = ",\n" + " " * indent
-    text = "tensor(" + gap.join([*parts, _part(data.values, indent, "values")])
+    text = "tensor(" + gap.join([*parts, _format_part(data.values, indent, "values")])
     return add_suffixes(text, suffixes, indent, own_line=data.layout is torch.sparse_coo)

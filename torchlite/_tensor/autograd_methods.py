@@ -10,20 +10,20 @@ from .._dispatch.autograd_graph import (
     LEAF_HOOKS,
     OutputEdge,
     alias_meta,
+    autograd_meta_of,
     base_of,
     gradient_edge,
     is_inference,
     is_stale_view,
-    autograd_meta_of,
-    to_python_node,
     node_hooks,
     regenerate_grad_fn,
+    to_python_node,
     version,
 )
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED
 from .._dispatch.hooks import RemovableHandle
 from .._dispatch.interceptors import call_torch_function, find_torch_function_override
-from .._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED
-from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .properties import PropertyMethods

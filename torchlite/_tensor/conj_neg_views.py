@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import REGISTRY, call
+from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, gradient_edge, is_inference, view_meta
 from .._dispatch.backend import is_view
-from .._dispatch.autograd_graph import alias_meta, gradient_edge, is_inference, autograd_meta_of, view_meta
-from .._dispatch.op_record import MAYBE_VIEW, VIEW
-from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.op_record import MAYBE_VIEW, VIEW
 from .tensor import Tensor
 
 CONJ, NEG = 1, 2
@@ -127,7 +127,11 @@ def conj_neg_tensor(signs: int, table, memory, dtype):
 def resolve_conj_neg(value):
     """A tensor with its signs worked out, at the same place of the graph; anything else as it is."""
     if value.__class__ in (list, tuple):
-        return value.__class__([resolve_conj_neg(v) for v in value]) if any(getattr(v, "_signs", 0) for v in value) else value
+        return (
+            value.__class__([resolve_conj_neg(v) for v in value])
+            if any(getattr(v, "_signs", 0) for v in value)
+            else value
+        )
     if not getattr(value, "_signs", 0):
         return value
     out = call.wrap(value._table, value._data, value.dtype)

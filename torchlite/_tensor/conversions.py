@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .._dispatch import call
 from .._dispatch.autograd_graph import autograd_meta_of, write_raw
-from .._dispatch.dispatch_state import LEAF, recording
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import LEAF, recording
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .._types.devices import device

@@ -9,9 +9,9 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.argument_checks import set_requires_grad
 from .._dispatch.autograd_graph import autograd_meta_of
-from .._dispatch.interceptors import call_function_mode
-from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.interceptors import call_function_mode
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -20,7 +20,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .nested_sequences import to_array, infer_dtype, is_sequence, compute_sizes, warn_list_of_arrays
+from .nested_sequences import compute_sizes, infer_dtype, is_sequence, to_array, warn_list_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -7,8 +7,8 @@ from itertools import repeat
 from typing import Any
 
 from .._dispatch import call, namespace_function
-from .._dispatch.public_functions import torch
 from .._dispatch.arg_parser import match_signature
+from .._dispatch.public_functions import torch
 from .._types.package_name import package_name
 
 _UNARY = """

@@ -96,7 +96,9 @@ def dlpack_device(tensor: Any) -> tuple[int, int]:
         return DLDeviceType.kDLCPU, 0
     if tensor.is_meta:
         raise ValueError("Unknown device type meta for Dlpack")
-    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _dlpack_exporter(tensor).__dlpack_device__()
+    return (
+        (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _dlpack_exporter(tensor).__dlpack_device__()
+    )
 
 
 def from_dlpack(exporter: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call
-from .._dispatch.type_promotion import scalar_dtype, cast_scalar
+from .._dispatch.type_promotion import cast_scalar, scalar_dtype
 from .._types import dtypes
 from .._types.dtypes import from_np, get_default_dtype
 from .._types.package_name import is_torchlite_object

@@ -10,7 +10,7 @@ from .. import fft as torch_fft
 from .. import linalg as torch_linalg
 from .._dispatch.public_functions import torch
 from .._types.dtypes import COMPLEX
-from .numpy_implementations import IMPLEMENTATIONS, Function, flatten, implements, to_real_float, tensors
+from .numpy_implementations import IMPLEMENTATIONS, Function, flatten, implements, tensors, to_real_float
 
 # -- products -----------------------------------------------------------------------------------------
 

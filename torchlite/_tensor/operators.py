@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import REGISTRY, call, function_for
-from .._dispatch.op_functions import in_place_fast_path, binary_operator_for
+from .._dispatch.op_functions import binary_operator_for, in_place_fast_path
 from .._types.dtypes import FLOAT
 from .tensor_slots import TensorSlots
 

@@ -110,7 +110,7 @@ def rebuild_conj_neg(memory: Any, signs: int, requires_grad: bool, state: Any):
 
 def rebuild_sparse(layout: Any, parts: tuple, requires_grad: bool, state: Any):
     """A sparse tensor out of a pickle."""
-    return _finish_rebuild(CALLBACKS.sparse("rebuilt")(layout, parts), requires_grad, call.Tensor, state)
+    return _finish_rebuild(CALLBACKS.sparse("rebuild")(layout, parts), requires_grad, call.Tensor, state)
 
 
 def _finish_rebuild(out: Any, requires_grad: bool, cls, state: Any):
@@ -142,7 +142,7 @@ def reduce_tensor(tensor: Any):
     """
     warn_hooks_not_pickled(tensor)
     if tensor._sparse:
-        return rebuild_sparse, (*CALLBACKS.sparse("contents")(tensor), tensor.requires_grad, state_of(tensor))
+        return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor._signs:
         return rebuild_conj_neg, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from .._dispatch import call
-from .._dispatch.memory_layout import is_channels_last, is_contiguous, dim_order_of, strides_of
-from .._dispatch.shapes import wrap_dim
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.memory_layout import dim_order_of, is_channels_last, is_contiguous, strides_of
+from .._dispatch.shapes import wrap_dim
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .._types.devices import device

@@ -39,4 +39,6 @@ def _removed_function(name: str) -> Any:
     return function
 
 
-eig, lstsq, matrix_rank, symeig, solve = (_removed_function(name) for name in ("eig", "lstsq", "matrix_rank", "symeig", "solve"))
+eig, lstsq, matrix_rank, symeig, solve = (
+    _removed_function(name) for name in ("eig", "lstsq", "matrix_rank", "symeig", "solve")
+)

@@ -66,7 +66,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("is_coalesced")(self)
 
     def _coalesced_(self, coalesced):
-        return CALLBACKS.sparse("coalesced_")(self, coalesced)
+        return CALLBACKS.sparse("set_coalesced_")(self, coalesced)
 
     def indices(self):
         """The indices of a coalesced COO tensor, (sparse_dim, nnz)."""
@@ -87,19 +87,19 @@ class SparseMethods(ConversionMethods):
 
     def crow_indices(self):
         """Where the rows of a CSR or BSR tensor begin among its elements."""
-        return CALLBACKS.sparse("part")(self, "crow_indices")
+        return CALLBACKS.sparse("compressed_part")(self, "crow_indices")
 
     def col_indices(self):
         """The columns of the elements of a CSR or BSR tensor."""
-        return CALLBACKS.sparse("part")(self, "col_indices")
+        return CALLBACKS.sparse("compressed_part")(self, "col_indices")
 
     def ccol_indices(self):
         """Where the columns of a CSC or BSC tensor begin among its elements."""
-        return CALLBACKS.sparse("part")(self, "ccol_indices")
+        return CALLBACKS.sparse("compressed_part")(self, "ccol_indices")
 
     def row_indices(self):
         """The rows of the elements of a CSC or BSC tensor."""
-        return CALLBACKS.sparse("part")(self, "row_indices")
+        return CALLBACKS.sparse("compressed_part")(self, "row_indices")
 
     def sparse_dim(self) -> int:
         """How many dimensions are sparse; 0 of a dense tensor."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.backend import owner_of
 from .._dispatch.argument_checks import check_in_bounds_for_storage, storage_nbytes_for
 from .._dispatch.autograd_graph import root_meta_of
+from .._dispatch.backend import owner_of
 from .._dispatch.copy_on_write import SharedBuffer
 from .._dispatch.shapes import contiguous_strides
 from .._settings import fork_locks

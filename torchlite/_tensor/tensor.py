@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.argument_checks import set_requires_grad
-from .._dispatch.op_functions import in_place_method
-from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
-from .._dispatch.op_record import INPLACE, Op
-from .._dispatch.dispatch_state import GLOBALS, MODE, recording
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
+from .._dispatch.op_functions import in_place_method
+from .._dispatch.op_record import INPLACE, Op
 from .._types import dtypes
 from .._types.layouts import Size, preserve_format
 from .._types.package_name import is_torchlite_object
 from .._types.unsupported import unsupported_function
-from .conversions import ConversionMethods
 from .autograd_methods import AutogradMethods
+from .conversions import ConversionMethods
 from .operators import OperatorMethods
 from .properties import PropertyMethods
 from .python_protocols import PythonProtocols

@@ -475,7 +475,11 @@ def _type(self: UntypedStorage, dtype=None, non_blocking: bool = False):
     """The name of its kind, or itself as that kind."""
     if dtype is None:
         return "torch.storage.UntypedStorage"
-    return self if dtype in (UntypedStorage, "torch.storage.UntypedStorage") else typed_storage_over(self, dtypes.uint8).type(dtype)
+    return (
+        self
+        if dtype in (UntypedStorage, "torch.storage.UntypedStorage")
+        else typed_storage_over(self, dtypes.uint8).type(dtype)
+    )
 
 
 UntypedStorage.type = _type  # type: ignore[attr-defined]

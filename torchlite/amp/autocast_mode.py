@@ -17,19 +17,19 @@ import numpy as np
 from .. import Tensor
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
-from .._dispatch.op_functions import unintercepted_function_for
 from .._dispatch.autograd_graph import base_of, version
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, enter, leave, stack
+from .._dispatch.op_functions import unintercepted_function_for
 from .._types.devices import device
 from .._types.dtypes import bfloat16, dtype, float16, float32, float64
-from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
+from .op_lists import AUTOCAST_OPS, BANNED, FLOAT, LOWER, RESULT, RULES, WIDEST
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
 # Device types of other makers: there may be settings for them, and nothing is ever cast there.
-_ELSEWHERE = {
+_OTHER_DEVICE_DEFAULTS = {
     "hpu": bfloat16, "ipu": float16, "maia": bfloat16, "mps": float16, "mtia": float16, "xla": bfloat16, "xpu": float16,
 }  # fmt: skip
 _BANNED = (
@@ -45,7 +45,7 @@ class _State(threading.local):
     """What is in force in a thread."""
 
     def __init__(self) -> None:
-        self.dtypes = DEFAULTS | _ELSEWHERE
+        self.dtypes = DEFAULTS | _OTHER_DEVICE_DEFAULTS
         self.enabled = dict.fromkeys(self.dtypes, False)
         self.cache_enabled = True
         self.nesting = 0
@@ -91,7 +91,7 @@ class _Autocast(Interceptor):
 
     def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
         """The arguments of an op on the lists, cast; None for an op on no list, whose parts are to be asked."""
-        if op.name not in LISTED:
+        if op.name not in AUTOCAST_OPS:
             return None
         where = _device_type(args)
         rule = None if where is None else RULES[where].get(op.name)
@@ -139,11 +139,11 @@ def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
         return _with_dtype(op, where, args, kwargs)
     to = {LOWER: _state.dtypes[where], FLOAT: float32}.get(rule)
     if rule == WIDEST:
-        to = _widest(where, (*args, *kwargs.values()))
+        to = _widest_dtype(where, (*args, *kwargs.values()))
     if to is None:
         return args, kwargs
-    return [_converted(value, where, to) for value in args], {
-        name: _converted(value, where, to) for name, value in kwargs.items()
+    return [_cast_nested(value, where, to) for value in args], {
+        name: _cast_nested(value, where, to) for name, value in kwargs.items()
     }
 
 
@@ -157,7 +157,7 @@ def _with_dtype(op, where: str, args: tuple, kwargs: dict):
     return args, kwargs if kwargs.get("dtype") is not None else {**kwargs, "dtype": float32}
 
 
-def _widest(where: str, values) -> dtype:
+def _widest_dtype(where: str, values) -> dtype:
     lower = _state.dtypes[where]
     found = lower
     for tensor in _tensors(values):
@@ -168,16 +168,16 @@ def _widest(where: str, values) -> dtype:
     return found
 
 
-def _converted(value, where: str, to: dtype):
+def _cast_nested(value, where: str, to: dtype):
     """A value with its eligible tensors cast."""
     if isinstance(value, Tensor):
-        return value if value.dtype is to or not _eligible(value, where) else _cached(value, where, to)
+        return value if value.dtype is to or not _eligible(value, where) else _cached_cast(value, where, to)
     if value.__class__ in _LISTS:
-        return value.__class__(_converted(item, where, to) for item in value)
+        return value.__class__(_cast_nested(item, where, to) for item in value)
     return value
 
 
-def _cached(tensor, where: str, to: dtype):
+def _cached_cast(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
     the leaf changes.
     """
@@ -212,10 +212,10 @@ def is_autocast_available(device_type: str) -> bool:
     >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
     (True, False)
     """
-    return _checked("_is_autocast_available", device_type) in _state.dtypes
+    return _check_device_type("_is_autocast_available", device_type) in _state.dtypes
 
 
-def _checked(function: str, device_type) -> str:
+def _check_device_type(function: str, device_type) -> str:
     """The device type, if it is the name of one."""
     if not isinstance(device_type, str):
         raise TypeError(
@@ -225,7 +225,7 @@ def _checked(function: str, device_type) -> str:
 
 
 def _known(function: str, device_type) -> str:
-    kind = _checked(function, device_type)
+    kind = _check_device_type(function, device_type)
     if kind not in _state.dtypes:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
     return kind
@@ -271,7 +271,7 @@ def get_autocast_dtype(device_type: str) -> dtype:
     >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("opencl")
     (torch.bfloat16, torch.float16, torch.float16)
     """
-    found = _state.dtypes.get(_checked("get_autocast_dtype", device_type))
+    found = _state.dtypes.get(_check_device_type("get_autocast_dtype", device_type))
     if found is None:
         raise RuntimeError("unsupported scalarType")
     return found
@@ -349,7 +349,7 @@ set_autocast_gpu_dtype = _deprecated(
 # -- regions ---------------------------------------------------------------------
 
 
-class _Region:
+class _AutocastRegion:
     """A block with autocast on or off for a device type."""
 
     def __init__(self, device_type: str, enabled: bool, fast_dtype: Any, cache_enabled: bool) -> None:
@@ -376,7 +376,7 @@ class _Region:
         return False
 
 
-class autocast(_Region):
+class autocast(_AutocastRegion):
     """A region, or as a decorator a function, in which ops run in the dtype that is best for them: products in `dtype`,
     sums and losses in float32.
 
@@ -422,18 +422,18 @@ class autocast(_Region):
         return inside
 
 
-def only_autocast() -> bool:
+def is_only_autocast_active() -> bool:
     """Whether autocast is all that stands on this thread's stack."""
     return stack.items == [_autocast]
 
 
-def in_force() -> tuple:
+def current_state() -> tuple:
     """What decides how ops are cast in this thread."""
     return (*_state.enabled.items(), *_state.dtypes.items(), _state.cache_enabled)
 
 
 @contextlib.contextmanager
-def without_casts() -> Iterator[None]:
+def without_cast_cache() -> Iterator[None]:
     """Within, no cast of before is used, and none that is made is kept for after."""
     kept, _state.cache = _state.cache, {}
     try:
@@ -442,9 +442,9 @@ def without_casts() -> Iterator[None]:
         _state.cache = kept
 
 
-def as_now() -> list[_Region]:
+def restore_current() -> list[_AutocastRegion]:
     """Regions that bring back what is in force now, for a part that runs again later."""
-    return [_Region(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
+    return [_AutocastRegion(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
 def _supported(device_type: str, fast_dtype) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GradScaler", "OptState"]
 
-_FIX = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+_FIX_HINT = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
 
 
 class OptState(Enum):
@@ -34,11 +34,11 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-class _Copies:
+class _MultiDeviceReplicator:
     """A tensor on each device that asks for it."""
 
     def __init__(self, tensor: Tensor) -> None:
@@ -101,7 +101,7 @@ class GradScaler:
             backoff_factor,
             growth_interval,
         )
-        self._per_optimizer_states: dict = defaultdict(_fresh_state)
+        self._per_optimizer_states: dict = defaultdict(_refresh_per_optimizer_state)
 
     # -- the loss
 
@@ -109,12 +109,12 @@ class GradScaler:
         """A tensor, or tensors in lists, tuples or other iterables, times the scale."""
         if not self._enabled:
             return outputs
-        copies: list[_Copies] = []
+        copies: list[_MultiDeviceReplicator] = []
 
         def scaled(value):
             if isinstance(value, Tensor):
                 if not copies:
-                    copies.append(_Copies(self._scale_on(value.device)))
+                    copies.append(_MultiDeviceReplicator(self._scale_on(value.device)))
                 return value * (
                     copies[0].tensor if value.device == copies[0].tensor.device else copies[0].get(value.device)
                 )
@@ -137,9 +137,9 @@ class GradScaler:
     def _made(self, caller: str):
         """The scale and the count of good steps; an error names the method that came too early."""
         if self._scale is None:
-            raise AssertionError(f"Attempted {caller} but _scale is None.  " + _FIX)
+            raise AssertionError(f"Attempted {caller} but _scale is None.  " + _FIX_HINT)
         if self._growth_tracker is None:
-            raise AssertionError(f"Attempted {caller} but _growth_tracker is None.  " + _FIX)
+            raise AssertionError(f"Attempted {caller} but _growth_tracker is None.  " + _FIX_HINT)
         return self._scale, self._growth_tracker
 
     # -- the gradients
@@ -157,7 +157,9 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, scale.reciprocal(), _zero_beside(scale), False)
+        state["found_inf_per_device"] = self._unscale_grads_(
+            optimizer, scale.reciprocal(), _new_found_inf(scale), False
+        )
         state["stage"] = OptState.UNSCALED
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool) -> dict:
@@ -165,7 +167,7 @@ class GradScaler:
         from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
         from .. import float16
 
-        factors, notes = _Copies(inv_scale), _Copies(found_inf)
+        factors, notes = _MultiDeviceReplicator(inv_scale), _MultiDeviceReplicator(found_inf)
         grads: dict = defaultdict(list)
         for group in optimizer.param_groups:
             for param in group["params"]:
@@ -190,7 +192,7 @@ class GradScaler:
     def _check_inf_per_device(self, optimizer) -> dict:
         """Look for infinities without changing a gradient."""
         scale, _ = self._made("_check_inf_per_device")
-        found = self._unscale_grads_(optimizer, _zero_beside(scale) + 1, _zero_beside(scale), True)
+        found = self._unscale_grads_(optimizer, _new_found_inf(scale) + 1, _new_found_inf(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
@@ -213,7 +215,7 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if getattr(optimizer, "_step_supports_amp_scaling", False):
-            result = self._step_of_one_that_scales(optimizer, state, args, kwargs)
+            result = self._step_with_grad_scaler(optimizer, state, args, kwargs)
         else:
             if state["stage"] is OptState.READY:
                 self.unscale_(optimizer)
@@ -224,7 +226,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
-    def _step_of_one_that_scales(self, optimizer, state, args, kwargs):
+    def _step_with_grad_scaler(self, optimizer, state, args, kwargs):
         """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and
         `found_inf`.
         """
@@ -241,7 +243,7 @@ class GradScaler:
             self._check_inf_per_device(optimizer)
         scale = self._scale_on(None)
         notes = [note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values()] or [
-            _zero_beside(scale)
+            _new_found_inf(scale)
         ]
         optimizer.found_inf = sum(notes[1:], notes[0])
         own = getattr(optimizer, "grad_scale", None)
@@ -272,7 +274,7 @@ class GradScaler:
             scale.copy_(new_scale)
         else:
             self._follow(scale, growth_tracker)
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _follow(self, scale, growth_tracker) -> None:
         from .. import _amp_update_scale_ as update
@@ -383,5 +385,5 @@ class GradScaler:
         return state
 
 
-def _zero_beside(scale):
+def _new_found_inf(scale):
     return scale.new_zeros(())

@@ -53,7 +53,7 @@ CPU = {
 }
 
 
-def _if(kind: str, condition: Callable) -> Callable:
+def _when(kind: str, condition: Callable) -> Callable:
     """The rule: `kind` where the condition on the op's arguments holds."""
     return lambda *values: kind if condition(*values) else None
 
@@ -82,16 +82,16 @@ def _as_states_if_packed(input, hx, *rest) -> str:
 
 # Rules that depend on the values of the arguments: those of PyTorch's ops that stand behind one name.
 CPU_BY_ARGUMENTS = {
-    "_avg_pool": _if(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
-    "einsum": _if(LOWER, _is_chain_or_mixed),
+    "_avg_pool": _when(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
+    "einsum": _when(LOWER, _is_chain_or_mixed),
     "gru": _as_states,
-    "inner": _if(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
-    "l1_loss": _if(FLOAT, lambda *values: values[-1] is None),  # without weights
-    "local_response_norm": _if(FLOAT, lambda input, *_: input.ndim > 3),
+    "inner": _when(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
+    "l1_loss": _when(FLOAT, lambda *values: values[-1] is None),  # without weights
+    "local_response_norm": _when(FLOAT, lambda input, *_: input.ndim > 3),
     "lstm": _as_states_if_packed,
-    "max_pool3d": _if(FLOAT, lambda *values: not values[-1]),  # without indices
-    "mse_loss": _if(FLOAT, lambda *values: values[-1] is None),
-    "pad": _if(
+    "max_pool3d": _when(FLOAT, lambda *values: not values[-1]),  # without indices
+    "mse_loss": _when(FLOAT, lambda *values: values[-1] is None),
+    "pad": _when(
         FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6
     ),
 }
@@ -104,4 +104,4 @@ def _rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str
 
 _ON_CUDA = _rules(CUDA, {})
 RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _rules(CPU, CPU_BY_ARGUMENTS)}
-LISTED = frozenset(name for rules in RULES.values() for name in rules)
+AUTOCAST_OPS = frozenset(name for rules in RULES.values() for name in rules)

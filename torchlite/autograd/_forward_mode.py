@@ -13,15 +13,15 @@ import weakref
 from typing import Any
 
 from .._dispatch import MODE, REGISTRY, F, call, function_for
+from .._dispatch.autograd_graph import autograd_meta_of, base_of, gradient_edge, make_node
 from .._dispatch.backend import owner_of
-from .._dispatch.autograd_graph import base_of, gradient_edge, make_node, autograd_meta_of
-from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, InPlaceCall, enter, leave, put_back, show, stack
-from .._dispatch.out_variants import check_output_shape, check_target_dtype
-from .._dispatch.op_record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.dispatch_state import LEAF, recording
+from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor, enter, leave, put_back, show, stack
+from .._dispatch.op_record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
+from .._dispatch.out_variants import check_output_shape, check_target_dtype
 from .._dispatch.shapes import broadcast_shapes
 from .._tensor import Tensor
-from ._tangents import vmap_levels, copy_tangents, assign_tangent, set_tangent, tangent_of, is_writable, zeros_like
+from ._tangents import assign_tangent, copy_tangents, is_writable, set_tangent, tangent_of, vmap_levels, zeros_like
 from .backward_api import grad
 
 # Ops that do to the tangent of their first argument what they do to it, beside views.

@@ -9,7 +9,7 @@ from .._dispatch.autograd_graph import base_of, version
 from .._dispatch.interceptors import put_back, show, stack
 from .._tensor import Tensor
 from ._forward_mode import active_levels
-from ._tangents import vmap_levels, assign_tangent, set_tangent, tangent_of
+from ._tangents import assign_tangent, set_tangent, tangent_of, vmap_levels
 
 _VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._dispatch import call
 from .._dispatch.autograd_graph import Node
-from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, InPlaceCall
+from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import REGISTRY
 from .._tensor import Tensor
 from .profiler_util import FunctionEvent

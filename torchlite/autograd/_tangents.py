@@ -11,7 +11,7 @@ import contextlib
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.autograd_graph import AutogradMeta, base_of, autograd_meta_of
+from .._dispatch.autograd_graph import AutogradMeta, autograd_meta_of, base_of
 from .._dispatch.interceptors import stack
 from .._tensor import Tensor
 

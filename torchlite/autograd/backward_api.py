@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .._dispatch.public_functions import torch
-from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.public_functions import torch
 from .._tensor import Tensor
 from .gradient_edge import GradientEdge
 
@@ -198,7 +198,11 @@ def _with_tangents(source, target) -> Tensor:
     return copy_tangents(source, target)
 
 
-CALLBACKS.visible_tangents, CALLBACKS.drop_tangents, CALLBACKS.map_tangents = _tangents_shown, _drop_tangents, _send_tangents
+CALLBACKS.visible_tangents, CALLBACKS.drop_tangents, CALLBACKS.map_tangents = (
+    _tangents_shown,
+    _drop_tangents,
+    _send_tangents,
+)
 CALLBACKS.copy_tangents = _with_tangents
 CALLBACKS.backward, CALLBACKS.run_node = backward, _run_node
 CALLBACKS.saved_value, CALLBACKS.saved_names = _saved_value, _saved_names

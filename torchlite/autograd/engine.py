@@ -17,25 +17,25 @@ from .._dispatch.autograd_graph import (
     Node,
     OutputEdge,
     accumulate_in_place,
-    gradient_edge,
-    raise_freed_error,
-    make_node,
     autograd_meta_of,
+    gradient_edge,
+    make_node,
     node_hooks,
+    raise_freed_error,
     version,
 )
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.codegen.backward import backward_function
+from .._dispatch.dispatch_state import GLOBALS, HAS_WRAPPERS, LEAF, MODE, NO_GRAD, recording, set_grad_mode
 from .._dispatch.hooks import PackedTensor, saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
 from .._dispatch.memory_layout import to_leaf_strides
 from .._dispatch.op_record import REGISTRY
-from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, NO_GRAD, HAS_WRAPPERS, recording, set_grad_mode
-from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.codegen.backward import backward_function
 from .._settings import fork_locks
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size
-from .hook_runner import CURRENT_PASSES, run_posthooks, run_prehooks, check_hook_result
+from .hook_runner import CURRENT_PASSES, check_hook_result, run_posthooks, run_prehooks
 
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
 MAX_NESTED_DEPTH = 20
@@ -562,7 +562,9 @@ class BackwardPass:
             return what in self.needed if isinstance(what, Node) else what in self.targets
         if self._executed is None:
             nodes = reachable(self.starts())
-            self._executed = {e for one in nodes for e in flatten_edges(one._edges) if isinstance(e, Tensor)}.union(nodes)
+            self._executed = {e for one in nodes for e in flatten_edges(one._edges) if isinstance(e, Tensor)}.union(
+                nodes
+            )
         return what in self._executed
 
     def order(self) -> list:
@@ -678,7 +680,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     batched = GLOBALS["INTERCEPTORS"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
     mode, runs = select_mode(create_graph or batched, tensors), BackwardPass
     if GLOBALS["SPARSE"]:
-        mode, runs = CALLBACKS.sparse("backward_with")(mode)
+        mode, runs = CALLBACKS.sparse("sparse_backward_mode")(mode)
     run = runs(mode, retain_graph, [])
     recorded = MODE.grad
     try:

@@ -8,11 +8,21 @@ import warnings
 from typing import Any
 
 from .._dispatch import call
+from .._dispatch.autograd_graph import (
+    Node,
+    OutputEdge,
+    autograd_meta_of,
+    base_of,
+    bump_version,
+    gradient_edge,
+    raise_freed_error,
+    version,
+    view_meta,
+)
 from .._dispatch.call import check_in_place_autograd, rebase_history
-from .._dispatch.autograd_graph import Node, OutputEdge, base_of, bump_version, gradient_edge, raise_freed_error, autograd_meta_of, version, view_meta
+from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from .._dispatch.hooks import pack_saved_tensor
 from .._dispatch.interceptors import vmap_custom_function
-from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from .._tensor import Tensor
 from .hook_runner import is_expandable_to
 
@@ -99,7 +109,9 @@ class BackwardCFunction(Node, FunctionCtx):
         """What save_for_backward kept. RuntimeError once the graph was freed, or when a tensor was changed since."""
         if self._saved is None:
             raise_freed_error(self)
-        return tuple(_unpack_saved(self, item, expected) for item, expected in zip(self._saved, self._versions, strict=True))
+        return tuple(
+            _unpack_saved(self, item, expected) for item, expected in zip(self._saved, self._versions, strict=True)
+        )
 
     @property
     def saved_variables(self):
@@ -181,7 +193,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
 def _unpack_saved(node, item, expected):
     """A saved tensor as backward sees it, checked to be unchanged."""
-    from .engine import PackedTensor, raise_modified_error, saved_raw, restore_history
+    from .engine import PackedTensor, raise_modified_error, restore_history, saved_raw
 
     if item is None:
         return None

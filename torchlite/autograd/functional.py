@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._dispatch.public_functions import torch
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.public_functions import torch
 from .._tensor import Tensor
 from .backward_api import grad
 from .grad_mode import enable_grad

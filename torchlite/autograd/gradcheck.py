@@ -84,7 +84,7 @@ def _dense(tensor):
 def _of_dense(function, inputs, masked: bool):
     """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
     if any(isinstance(x, Tensor) and x._sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
-        return CALLBACKS.sparse("over_values")(function, inputs, masked)
+        return CALLBACKS.sparse("as_dense_function")(function, inputs, masked)
     return function, inputs
 
 

@@ -9,16 +9,24 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
-from .._dispatch.call import PRE_WRITE_HOOKS
-from .._dispatch.autograd_graph import AccumulateGrad, accumulator, edge_to_pair, bump_version, gradient_edge, to_python_node, root_meta_of
+from .._dispatch.autograd_graph import (
+    AccumulateGrad,
+    accumulator,
+    bump_version,
+    edge_to_pair,
+    gradient_edge,
+    root_meta_of,
+    to_python_node,
+)
 from .._dispatch.autograd_graph import Node as _Node
+from .._dispatch.call import PRE_WRITE_HOOKS
+from .._dispatch.dispatch_state import change_counters
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import count_active
-from .._dispatch.dispatch_state import change_counters
 from .._settings import fork_locks
-from .gradient_edge import GradientEdge
 from .engine import CURRENT_PASSES, flatten_edges, node_of
 from .grad_mode import is_multithreading_enabled
+from .gradient_edge import GradientEdge
 
 
 class Node(abc.ABC):

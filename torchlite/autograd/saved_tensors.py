@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.autograd_graph import OutputEdge, gradient_edge, raise_freed_error, autograd_meta_of
+from .._dispatch.autograd_graph import OutputEdge, autograd_meta_of, gradient_edge, raise_freed_error
 from .._dispatch.hooks import PackedTensor, pack_with
 from .._tensor import Tensor
 from .._types.layouts import Size
@@ -105,7 +105,7 @@ class _SavedOutput:
         return tensor, -1 if op.outputs is None and not op.multi_output else self.index
 
     def value(self):
-        from .engine import saved_output_raw, saved_output_tensor, restore_history
+        from .engine import restore_history, saved_output_raw, saved_output_tensor
 
         found = self.get()
         if found is None:

@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from .._settings.backend_flags import FLAGS
-from ._switch import flag
+from ._flag_properties import flag
 
 __all__ = [
     "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .._settings.backend_flags import FLAGS
-from ._switch import Precision, SwitchModule, allow_mutation, flag, precision
+from ._flag_properties import Precision, SwitchModule, allow_mutation, flag, precision
 
 if TYPE_CHECKING:  # the module is of the class _Cudnn
     enabled: bool

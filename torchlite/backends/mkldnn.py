@@ -6,8 +6,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .._settings.backend_flags import PRECISIONS, FLAGS
-from ._switch import SwitchModule, allow_mutation, flag
+from .._settings.backend_flags import FLAGS, PRECISIONS
+from ._flag_properties import SwitchModule, allow_mutation, flag
 
 if TYPE_CHECKING:  # the module is of the class _Mkldnn
     enabled: bool
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the module is of the class _Mkldnn
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 
-def _found() -> Any:
+def _library_or_reason() -> Any:
     """What the CPU's backend found: a library, or why there is none."""
     from .._dispatch.backend_registry import backend_of
 
@@ -27,7 +27,7 @@ def _found() -> Any:
 
 def is_available() -> bool:
     """Whether oneDNN was found, so that it computes the CPU's convolutions while `enabled` is on."""
-    return _found().library is not None
+    return _library_or_reason().library is not None
 
 
 def is_acl_available() -> bool:
@@ -57,7 +57,7 @@ class verbose:
 
     @staticmethod
     def _set(level: int) -> None:
-        library = _found().library
+        library = _library_or_reason().library
         if level not in (VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION):
             raise RuntimeError(f"mkldnn.verbose: a level from 0 to 2 is expected, but got {level}")
         if library is not None:

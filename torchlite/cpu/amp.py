@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..amp._older import forms
+from ..amp._deprecated_forms import deprecated_forms
 
 __all__ = ["GradScaler", "autocast"]
 
-autocast, GradScaler, _, _ = forms("cpu")
+autocast, GradScaler, _, _ = deprecated_forms("cpu")

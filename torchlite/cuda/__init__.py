@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._device import (
+from ._accelerator import (
     can_device_access_peer,
     cuda,
     get_arch_list,

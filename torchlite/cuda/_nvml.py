@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._device import cuda
+from ._accelerator import cuda
 
 
 def _library() -> Any:
@@ -21,7 +21,7 @@ def _library() -> Any:
     return pynvml
 
 
-def _found(device: Any) -> tuple[Any, Any]:
+def _device_handle(device: Any) -> tuple[Any, Any]:
     """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden
     devices too.
     """
@@ -36,37 +36,37 @@ def utilization(device: Any = None) -> int:
     """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from
     all functions here.
     """
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).gpu
 
 
 def memory_usage(device: Any = None) -> int:
     """Percent of the last moments in which the device's memory was being read or written."""
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).memory
 
 
 def temperature(device: Any = None) -> int:
     """The temperature of the chip in degrees Celsius."""
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetTemperature(handle, library.NVML_TEMPERATURE_GPU)
 
 
 def power_draw(device: Any = None) -> int:
     """The power that is drawn, in milliwatts."""
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetPowerUsage(handle)
 
 
 def clock_rate(device: Any = None) -> int:
     """The clock of the multiprocessors in megahertz."""
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM)
 
 
 def device_memory_used(device: Any = None) -> int:
     """Bytes of the device's memory that all processes together take."""
-    library, handle = _found(device)
+    library, handle = _device_handle(device)
     return library.nvmlDeviceGetMemoryInfo(handle).used
 
 
@@ -75,7 +75,7 @@ def list_gpu_processes(device: Any = None) -> str:
     asked.
     """
     try:
-        library, handle = _found(device)
+        library, handle = _device_handle(device)
     except ModuleNotFoundError:
         return "pynvml module not found, please install nvidia-ml-py"
     except RuntimeError as error:

@@ -14,7 +14,7 @@ from .._device.streams import CAPTURES
 from .._dispatch import backend_registry
 from .._tensor import Tensor
 from .._types.devices import device as device_type
-from ._device import cuda
+from ._accelerator import cuda
 from .streams import Stream, StreamContext
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
@@ -180,7 +180,7 @@ class graph:
             self._context.__exit__()
 
 
-def _flat(value: Any) -> tuple[list, Callable[[list], Any]]:
+def _flatten_tensors(value: Any) -> tuple[list, Callable[[list], Any]]:
     """The tensors in nested tuples, lists and dictionaries, and a function that puts others in their places."""
     parts: list
     build: Callable[[list], Any]
@@ -191,7 +191,7 @@ def _flat(value: Any) -> tuple[list, Callable[[list], Any]]:
         build = (lambda items: type(value)(*items)) if hasattr(value, "_fields") else type(value)
     else:
         return [value], lambda items: items[0]
-    flat = [_flat(part) for part in parts]
+    flat = [_flatten_tensors(part) for part in parts]
     counts = [len(leaves) for leaves, _ in flat]
 
     def rebuilt(items: list) -> Any:
@@ -201,7 +201,7 @@ def _flat(value: Any) -> tuple[list, Callable[[list], Any]]:
     return [leaf for leaves, _ in flat for leaf in leaves], rebuilt
 
 
-class _Graphed:
+class _GraphedCallable:
     """One callable, its two graphs, and the tensors that they read and write: always the same ones."""
 
     def __init__(self, function: Callable, sample: tuple, allow_unused: bool):
@@ -209,7 +209,7 @@ class _Graphed:
         is_module = isinstance(function, nn.Module)
         if is_module:
             _check_module(function)
-        self.arguments = _flat(sample)[0]
+        self.arguments = _flatten_tensors(sample)[0]
         if not all(isinstance(a, Tensor) for a in self.arguments):
             raise AssertionError(
                 "In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed."
@@ -232,13 +232,13 @@ class _Graphed:
         )
 
     def run_once(self) -> None:
-        outputs = _flat(self.function(*self.sample))[0]
+        outputs = _flatten_tensors(self.function(*self.sample))[0]
         self.gradients(outputs, [o.detach().clone() for o in outputs])
 
     def capture_forward(self, pool: Any) -> None:
         with graph(self.forward, pool):
             found = self.function(*self.sample)
-        self.outputs, self.rebuilt = _flat(found)
+        self.outputs, self.rebuilt = _flatten_tensors(found)
 
     def capture_backward(self, pool: Any) -> None:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
@@ -293,14 +293,14 @@ class _Graphed:
                 return me.replay_backward(gradients)
 
         def run(*args: Any) -> Any:
-            given = _flat(args)[0]
+            given = _flatten_tensors(args)[0]
             if len(given) != len(me.arguments):
                 raise RuntimeError(
                     f"the graph was recorded with {len(me.arguments)} tensor arguments, but {len(given)} were given"
                 )
             return me.rebuilt(list(Graphed.apply(*given, *me.parameters)))
 
-        return run if not isinstance(self.function, nn.Module) else _forward_of(self.function, run)
+        return run if not isinstance(self.function, nn.Module) else _make_graphed_forward(self.function, run)
 
 
 def _check_module(module: Any) -> None:
@@ -316,7 +316,7 @@ def _check_module(module: Any) -> None:
         )
 
 
-def _forward_of(module: Any, run: Callable) -> Any:
+def _make_graphed_forward(module: Any, run: Callable) -> Any:
     """The module with graphs for its forward, used while it is in the mode (training or not) in which they were
     recorded.
     """
@@ -352,7 +352,7 @@ def make_graphed_callables(
         )
     several = isinstance(callables, tuple)
     pairs = zip(callables, sample_args, strict=True) if several else [(callables, sample_args)]
-    made = [_Graphed(function, tuple(sample), allow_unused_input) for function, sample in pairs]
+    made = [_GraphedCallable(function, tuple(sample), allow_unused_input) for function, sample in pairs]
     pool = graph_pool_handle() if pool is None else pool
     cuda.synchronize()
     with StreamContext(Stream()):

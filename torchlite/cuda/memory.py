@@ -6,7 +6,7 @@ import collections
 from typing import Any
 
 from .._dispatch.backend import OutOfMemoryError
-from ._device import cuda, runtime_of
+from ._accelerator import cuda, runtime_of
 
 __all__ = [
     "OutOfMemoryError", "empty_cache", "get_per_process_memory_fraction", "max_memory_allocated", "max_memory_cached",
@@ -80,7 +80,7 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
     return _fractions.get(index, 1.0)
 
 
-def _sized(n: float) -> str:
+def _format_bytes(n: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if abs(n) < 10240:
             return f"{n:.0f} {unit}"
@@ -128,7 +128,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         for pool in pools:
             counts = [stats[f"{key}.{pool}.{column}"] for column in _COLUMNS]
             if counts != [None] * 4:
-                shown = ["-" if n is None else _sized(n) if "bytes" in key else str(n) for n in counts]
+                shown = ["-" if n is None else _format_bytes(n) if "bytes" in key else str(n) for n in counts]
                 name = title if pool == "all" else f"  from {pool.replace('_', ' ')}"
                 lines.append(f"| {name:<22}|" + "|".join(f" {text:>10} " for text in shown) + "|")
     return "\n".join([*lines, rule]) + "\n"

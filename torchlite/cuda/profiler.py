@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ._device import runtime_of
+from ._accelerator import runtime_of
 
 __all__ = ["profile", "start", "stop"]
 

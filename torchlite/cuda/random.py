@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._device import cuda
+from ._accelerator import cuda
 
 __all__ = [
     "get_rng_state",

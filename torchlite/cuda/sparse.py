@@ -1,5 +1,5 @@
 """torch.cuda.sparse.FloatTensor and its kind."""
 
-from ..sparse._typed import NAMES, sparse_type
+from ..sparse._legacy_tensor_types import NAMES, sparse_type
 
 globals().update({name: sparse_type(name, "cuda") for name in NAMES})

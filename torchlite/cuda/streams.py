@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from .._device import streams as _streams
-from ._device import cuda
+from ._accelerator import cuda
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
 

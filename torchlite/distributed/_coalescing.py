@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class _Open(threading.local):
+class _OpenManagers(threading.local):
     manager: _CoalescingManager | None = None  # that collects what this thread begins
 
 
-open_here = _Open()
+open_managers = _OpenManagers()
 
 
 class _CoalescingManager:
@@ -32,9 +32,9 @@ class _CoalescingManager:
             work.wait()
 
 
-def collected(work: Any) -> bool:
+def collect_work(work: Any) -> bool:
     """Whether an open manager waits for this work."""
-    manager = open_here.manager
+    manager = open_managers.manager
     if manager is not None:
         manager.append(work)
     return manager is not None
@@ -43,11 +43,11 @@ def collected(work: Any) -> bool:
 @contextlib.contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
     """Collectives inside begin, and are waited for at the end (with `async_ops` by the manager's `wait()`)."""
-    before, manager = open_here.manager, _CoalescingManager()
-    open_here.manager = manager
+    before, manager = open_managers.manager, _CoalescingManager()
+    open_managers.manager = manager
     try:
         yield manager
     finally:
-        open_here.manager = before
+        open_managers.manager = before
     if not async_ops:
         manager.wait()

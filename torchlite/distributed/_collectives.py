@@ -9,10 +9,9 @@ from typing import Any
 
 import torchlite as torch
 
-from ._at_once import at_once
-from ._coalescing import collected
+from ._coalescing import collect_work
 from ._process_group import ProcessGroup
-from ._reducing import (
+from ._reduce_ops import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -25,6 +24,7 @@ from ._reducing import (
     ReduceScatterOptions,
     ScatterOptions,
 )
+from ._sync_fast_path import try_fast_path
 from ._work import Work
 from ._world import (
     _get_default_group,
@@ -66,7 +66,7 @@ def check_dtypes(*tensors: Any) -> None:
         last = tensor.dtype
 
 
-def rank_in(group: ProcessGroup, of_world: int | None, in_group: int | None, of_world_wanted: bool = False) -> int:
+def resolve_rank(group: ProcessGroup, of_world: int | None, in_group: int | None, of_world_wanted: bool = False) -> int:
     """A rank in a group, of one in the world or in the group."""
     if in_group is not None:
         if of_world is not None:
@@ -86,11 +86,11 @@ def supports_complex(reduceOp: ReduceOp) -> bool:
     return reduceOp not in _FIXED
 
 
-def _given(work: Any, async_op: bool) -> Any:
+def _return_work(work: Any, async_op: bool) -> Any:
     """The work for those who wait themselves; others find it done."""
     if work is None:
         return None
-    if collected(work):
+    if collect_work(work):
         return work if async_op else None
     if async_op:
         return work
@@ -115,11 +115,11 @@ def broadcast(
     if _rank_not_in_group(found):
         warn_not_in_group("broadcast")
         return None
-    root = rank_in(found, src, group_src)
+    root = resolve_rank(found, src, group_src)
     check_tensor(tensor, "tensor")
-    if not async_op and at_once(found, "broadcast", root, tensor):
+    if not async_op and try_fast_path(found, "broadcast", root, tensor):
         return None
-    return _given(found.broadcast([tensor], BroadcastOptions(rootRank=root, asyncOp=async_op)), async_op)
+    return _return_work(found.broadcast([tensor], BroadcastOptions(rootRank=root, asyncOp=async_op)), async_op)
 
 
 def all_reduce(
@@ -132,9 +132,9 @@ def all_reduce(
         return None
     _check_complex(op, tensor.dtype)
     found = _group_or_default(group)
-    if not async_op and at_once(found, "all_reduce", op, tensor):
+    if not async_op and try_fast_path(found, "all_reduce", op, tensor):
         return None
-    return _given(found.allreduce([tensor], AllreduceOptions(reduceOp=op, asyncOp=async_op)), async_op)
+    return _return_work(found.allreduce([tensor], AllreduceOptions(reduceOp=op, asyncOp=async_op)), async_op)
 
 
 def all_reduce_coalesced(
@@ -169,10 +169,10 @@ def reduce(
     if _rank_not_in_group(found):
         warn_not_in_group("reduce")
         return None
-    root = rank_in(found, dst, group_dst)
+    root = resolve_rank(found, dst, group_dst)
     check_tensor(tensor, "tensor")
     _check_complex(op, tensor.dtype)
-    return _given(found.reduce([tensor], ReduceOptions(reduceOp=op, rootRank=root, asyncOp=async_op)), async_op)
+    return _return_work(found.reduce([tensor], ReduceOptions(reduceOp=op, rootRank=root, asyncOp=async_op)), async_op)
 
 
 def all_gather(
@@ -186,7 +186,7 @@ def all_gather(
         warn_not_in_group("all_gather")
         return None
     found = _group_or_default(group)
-    return _given(found.allgather([tensor_list], [tensor], AllgatherOptions(asyncOp=async_op)), async_op)
+    return _return_work(found.allgather([tensor_list], [tensor], AllgatherOptions(asyncOp=async_op)), async_op)
 
 
 def all_gather_into_tensor(
@@ -199,9 +199,11 @@ def all_gather_into_tensor(
         warn_not_in_group("all_gather_into_tensor")
         return None
     found = _group_or_default(group)
-    if not async_op and at_once(found, "all_gather", None, output_tensor, input_tensor):
+    if not async_op and try_fast_path(found, "all_gather", None, output_tensor, input_tensor):
         return None
-    return _given(found._allgather_base(output_tensor, input_tensor, AllgatherOptions(asyncOp=async_op)), async_op)
+    return _return_work(
+        found._allgather_base(output_tensor, input_tensor, AllgatherOptions(asyncOp=async_op)), async_op
+    )
 
 
 def _all_gather_base(
@@ -266,11 +268,11 @@ def gather(
     if _rank_not_in_group(found):
         warn_not_in_group("gather")
         return None
-    root = rank_in(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    root = resolve_rank(found, 0 if dst is None and group_dst is None else dst, group_dst)
     mine = found.rank() == root
     _check_list_of(mine, gather_list, "gather_list", "destination")
     options = GatherOptions(rootRank=root, asyncOp=async_op)
-    return _given(found.gather([gather_list] if mine else [], [tensor], options), async_op)
+    return _return_work(found.gather([gather_list] if mine else [], [tensor], options), async_op)
 
 
 def scatter(
@@ -292,11 +294,11 @@ def scatter(
     if _rank_not_in_group(found):
         warn_not_in_group("scatter")
         return None
-    root = rank_in(found, 0 if src is None and group_src is None else src, group_src)
+    root = resolve_rank(found, 0 if src is None and group_src is None else src, group_src)
     mine = found.rank() == root
     _check_list_of(mine, scatter_list, "scatter_list", "source")
     options = ScatterOptions(rootRank=root, asyncOp=async_op)
-    return _given(found.scatter([tensor], [scatter_list] if mine else [], options), async_op)
+    return _return_work(found.scatter([tensor], [scatter_list] if mine else [], options), async_op)
 
 
 def reduce_scatter(
@@ -315,7 +317,7 @@ def reduce_scatter(
         return None
     _check_complex(op, output.dtype)
     options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
-    return _given(_group_or_default(group).reduce_scatter([output], [input_list], options), async_op)
+    return _return_work(_group_or_default(group).reduce_scatter([output], [input_list], options), async_op)
 
 
 def reduce_scatter_tensor(
@@ -333,10 +335,10 @@ def reduce_scatter_tensor(
         return None
     _check_complex(op, input.dtype)
     found = _group_or_default(group)
-    if not async_op and at_once(found, "reduce_scatter", op, output, input):
+    if not async_op and try_fast_path(found, "reduce_scatter", op, output, input):
         return None
     options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
-    return _given(found._reduce_scatter_base(output, input, options), async_op)
+    return _return_work(found._reduce_scatter_base(output, input, options), async_op)
 
 
 def _reduce_scatter_base(
@@ -365,12 +367,14 @@ def all_to_all_single(
     check_tensor(input, "input")
     check_dtypes(output, input)
     found = _group_or_default(group)
-    if not (async_op or output_split_sizes or input_split_sizes) and at_once(found, "all_to_all", None, output, input):
+    if not (async_op or output_split_sizes or input_split_sizes) and try_fast_path(
+        found, "all_to_all", None, output, input
+    ):
         return None
     work = found.alltoall_base(
         output, input, output_split_sizes or [], input_split_sizes or [], AllToAllOptions(asyncOp=async_op)
     )
-    return _given(work, async_op)
+    return _return_work(work, async_op)
 
 
 def all_to_all(
@@ -387,7 +391,9 @@ def all_to_all(
     check_tensors(input_tensor_list, "input_tensor_list")
     check_dtypes(output_tensor_list, input_tensor_list)
     found = _group_or_default(group)
-    return _given(found.alltoall(output_tensor_list, input_tensor_list, AllToAllOptions(asyncOp=async_op)), async_op)
+    return _return_work(
+        found.alltoall(output_tensor_list, input_tensor_list, AllToAllOptions(asyncOp=async_op)), async_op
+    )
 
 
 def barrier(
@@ -403,7 +409,7 @@ def barrier(
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
     options = BarrierOptions(asyncOp=async_op, timeout=timeout, device_ids=device_ids or ())
-    return _given(_group_or_default(group).barrier(options), async_op)
+    return _return_work(_group_or_default(group).barrier(options), async_op)
 
 
 def monitored_barrier(

@@ -18,7 +18,7 @@ _WIDER = {
 }  # fmt: skip
 
 
-def is_wide(dtype: torch.dtype) -> bool:
+def has_native_reduce(dtype: torch.dtype) -> bool:
     """Whether elements are reduced as they are."""
     return dtype not in _WIDER and not _is_small(dtype)
 
@@ -27,9 +27,9 @@ def _is_small(dtype: torch.dtype) -> bool:
     return dtype.is_floating_point and dtype.itemsize == 1
 
 
-def widened(tensor: torch.Tensor) -> torch.Tensor:
+def widen(tensor: torch.Tensor) -> torch.Tensor:
     """The elements with which a reduction computes."""
-    if is_wide(tensor.dtype):
+    if has_native_reduce(tensor.dtype):
         return tensor
     return tensor.detach().to(torch.float32 if _is_small(tensor.dtype) else _WIDER[tensor.dtype])
 
@@ -40,38 +40,38 @@ def _flat(tensor: torch.Tensor) -> Any:
     return (torch.view_as_real(tensor) if tensor.dtype.is_complex else tensor).reshape(-1)
 
 
-def given(tensor: torch.Tensor) -> Any:
+def input_buffer(tensor: torch.Tensor) -> Any:
     """The elements, to be read."""
     return _flat(tensor.detach().resolve_conj().resolve_neg().contiguous())
 
 
-def taking(tensor: torch.Tensor, read: bool = False) -> tuple[Any, Finish]:
+def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[Any, Finish]:
     """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
         return _flat(tensor), lambda: autograd_graph.bump_version(tensor)
     made = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     if read:
         made.copy_(tensor.detach())
-    return _flat(made), lambda: put(tensor, made)
+    return _flat(made), lambda: write_elements(tensor, made)
 
 
-def put(tensor: torch.Tensor, made: torch.Tensor) -> None:
+def write_elements(tensor: torch.Tensor, made: torch.Tensor) -> None:
     """Write elements into a tensor."""
     with torch.no_grad():
         tensor.detach().copy_(made.reshape(tensor.shape))
 
 
-def together(tensors: Sequence[torch.Tensor]) -> Any:
+def concat_input_buffer(tensors: Sequence[torch.Tensor]) -> Any:
     """The elements of tensors of one dtype, one after the other."""
-    return torch.cat([given(tensor) for tensor in tensors])
+    return torch.cat([input_buffer(tensor) for tensor in tensors])
 
 
-def apart(tensors: Sequence[torch.Tensor]) -> tuple[Any, Finish]:
+def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[Any, Finish]:
     """Memory for the new elements of tensors of one dtype, one after the other."""
     made = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype, device=tensors[0].device)
 
     def finish() -> None:
         for tensor, part in zip(tensors, made.split([t.numel() for t in tensors]), strict=True):
-            put(tensor, part)
+            write_elements(tensor, part)
 
     return _flat(made), finish

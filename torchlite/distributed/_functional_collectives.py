@@ -36,7 +36,7 @@ def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _op(name: str) -> Any:
+def _reduce_op(name: str) -> Any:
     found = _OPS.get(name.lower())
     if found is None:
         raise ValueError(f"Unsupported reduce op: {name}")
@@ -83,7 +83,7 @@ class _AllReduce(Function):
     def forward(ctx: Any, tensor: torch.Tensor, op: str, group: Any) -> torch.Tensor:
         ctx.op, ctx.group = op, group
         out = tensor.clone(memory_format=torch.contiguous_format)
-        dist.all_reduce(out, _op(op), group)
+        dist.all_reduce(out, _reduce_op(op), group)
         return out
 
     @staticmethod
@@ -111,7 +111,7 @@ class _ReduceScatter(Function):
     def forward(ctx: Any, tensor: torch.Tensor, op: str, group: Any) -> torch.Tensor:
         ctx.op, ctx.group = op, group
         out = tensor.new_empty([tensor.shape[0] // group.size(), *tensor.shape[1:]])
-        dist.reduce_scatter_tensor(out, tensor.contiguous(), _op(op), group)
+        dist.reduce_scatter_tensor(out, tensor.contiguous(), _reduce_op(op), group)
         return out
 
     @staticmethod

@@ -6,10 +6,10 @@ from typing import Any
 
 import torchlite as torch
 
-from ._at_once import at_once
-from ._coalescing import collected
-from ._collectives import check_tensor, rank_in
+from ._coalescing import collect_work
+from ._collectives import check_tensor, resolve_rank
 from ._process_group import ProcessGroup
+from ._sync_fast_path import try_fast_path
 from ._work import Work
 from ._world import _group_or_default, _rank_not_in_group, get_global_rank, warn_not_in_group
 
@@ -31,11 +31,11 @@ def isend(
     if _rank_not_in_group(found):
         warn_not_in_group("isend")
         return None
-    return found.send([tensor], _receiver(found, tensor, dst, group_dst), tag)
+    return found.send([tensor], _destination_rank(found, tensor, dst, group_dst), tag)
 
 
-def _receiver(group: ProcessGroup, tensor: torch.Tensor, dst: int | None, group_dst: int | None) -> int:
-    to = rank_in(group, dst, group_dst)
+def _destination_rank(group: ProcessGroup, tensor: torch.Tensor, dst: int | None, group_dst: int | None) -> int:
+    to = resolve_rank(group, dst, group_dst)
     check_tensor(tensor, "tensor")
     _check_not_self(group, to, "destination")
     return to
@@ -56,11 +56,11 @@ def irecv(
         return None
     if src is None and group_src is None:
         return found.recv_anysource([tensor], tag)
-    return found.recv([tensor], _sender(found, src, group_src), tag)
+    return found.recv([tensor], _source_rank(found, src, group_src), tag)
 
 
-def _sender(group: ProcessGroup, src: int | None, group_src: int | None) -> int:
-    source = rank_in(group, src, group_src)
+def _source_rank(group: ProcessGroup, src: int | None, group_src: int | None) -> int:
+    source = resolve_rank(group, src, group_src)
     _check_not_self(group, source, "source")
     return source
 
@@ -77,11 +77,11 @@ def send(
     if _rank_not_in_group(found):
         warn_not_in_group("isend")
         return
-    to = _receiver(found, tensor, dst, group_dst)
-    if at_once(found, "send", (to, tag), None, tensor):
+    to = _destination_rank(found, tensor, dst, group_dst)
+    if try_fast_path(found, "send", (to, tag), None, tensor):
         return
     work = found.send([tensor], to, tag)
-    if work is not None and not collected(work):
+    if work is not None and not collect_work(work):
         work.wait()
 
 
@@ -102,12 +102,12 @@ def recv(
         work = found.recv_anysource([tensor], tag)
         work.wait()
         return get_global_rank(found, work._source_rank())
-    source = _sender(found, src, group_src)
-    if not at_once(found, "receive", (source, tag), tensor):
+    source = _source_rank(found, src, group_src)
+    if not try_fast_path(found, "receive", (source, tag), tensor):
         work = found.recv([tensor], source, tag)
-        if not collected(work):
+        if not collect_work(work):
             work.wait()
-    return rank_in(found, src, group_src, of_world_wanted=True)
+    return resolve_rank(found, src, group_src, of_world_wanted=True)
 
 
 class P2POp:
@@ -130,8 +130,8 @@ class P2POp:
         check_tensor(tensor, "tensor")
         self.op, self.tensor, self.tag = op, tensor, tag
         self.group = _group_or_default(group)
-        self.peer = rank_in(self.group, peer, group_peer, of_world_wanted=True)
-        self.group_peer = rank_in(self.group, peer, group_peer)
+        self.peer = resolve_rank(self.group, peer, group_peer, of_world_wanted=True)
+        self.group_peer = resolve_rank(self.group, peer, group_peer)
         _check_not_self(self.group, self.group_peer, "peer")
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
-from ._reducing import default_pg_timeout
+from ._reduce_ops import default_pg_timeout
 from ._work import Work
 
 
@@ -32,7 +32,7 @@ def _device_of(values: Any) -> torch.device | None:
     return None
 
 
-def _delegated(name: str) -> Callable[..., Any]:
+def _delegate(name: str) -> Callable[..., Any]:
     """A method that the backend of its tensors' device has."""
 
     def method(self: ProcessGroup, *args: Any, **kwargs: Any) -> Any:
@@ -201,7 +201,7 @@ for _name in (
     "reduce_scatter_single_coalesced", "alltoall", "alltoall_base", "all_to_all_single", "send", "recv",
     "recv_anysource", "monitored_barrier",
 ):  # fmt: skip
-    setattr(ProcessGroup, _name, _delegated(_name))
+    setattr(ProcessGroup, _name, _delegate(_name))
 
 
 def process_is_launched() -> bool:

@@ -11,18 +11,18 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 
-from ._engines import engine
 from ._stores import FileStore, HashStore, Store, TCPStore
+from ._transports import transport_of
 from ._work import DistStoreError
 
-_HOW = (
+_LAUNCH_HINT = (
     "A world of {size} processes is started by mpiexec, which connects them: python -m torchlite.distributed.run "
     "--nproc-per-node {size} SCRIPT, or mpiexec -n {size} python SCRIPT; processes that were started by hand cannot "
     "join each other."
 )
 
 
-class Place(NamedTuple):
+class RankInfo(NamedTuple):
     """A rank among `size`, and the store that was given."""
 
     rank: int
@@ -30,46 +30,46 @@ class Place(NamedTuple):
     store: Any
 
 
-def find_place(backend: str, init_method: str | None, rank: int, size: int, store: Any, timeout: timedelta) -> Place:
+def find_rank(backend: str, init_method: str | None, rank: int, size: int, store: Any, timeout: timedelta) -> RankInfo:
     """The rank and size that arguments, address or environment say, which must be those of the processes that MPI
     started. RuntimeError with the way to start a world where nothing did.
     """
-    messages = engine("mpi")
+    messages = transport_of("mpi")
     started = messages.started()
     if init_method is not None and store is None:
         url = urlparse(init_method)
         if url.scheme in _handlers:
             store, rank, size = next(_handlers[url.scheme](init_method, rank=rank, world_size=size, timeout=timeout))
         elif url.scheme != "env":
-            rank, size = _of_url(url, init_method, rank, size)
-    _check_place(rank, size)
+            rank, size = _rank_from_url(url, init_method, rank, size)
+    _check_rank(rank, size)
     explicit = size > 0
     if not started:
-        rank, size = _of_environment(rank, size, backend != "mpi")
-        _check_place(rank, size)
+        rank, size = _rank_from_environment(rank, size, backend != "mpi")
+        _check_rank(rank, size)
         if size > 1:
-            _join(messages, rank, size, _meeting(init_method, store), timeout)
-            rank, size = _place(messages, timeout)
-            return Place(rank, size, store)
-        return Place(0, 1, store)
+            _join(messages, rank, size, _meeting_address(init_method, store), timeout)
+            rank, size = _rank_from_transport(messages, timeout)
+            return RankInfo(rank, size, store)
+        return RankInfo(0, 1, store)
     if explicit and size == 1:
-        return Place(0, 1, store)
-    rank, size = _of_environment(rank, size, False)
-    _check_place(rank, size)
+        return RankInfo(0, 1, store)
+    rank, size = _rank_from_environment(rank, size, False)
+    _check_rank(rank, size)
     why = messages.why_not()
     if why:
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
-    place = _place(messages, timeout)
+    place = _rank_from_transport(messages, timeout)
     said = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
     if said != place:
         raise ValueError(
             f"rank {said[0]} of {said[1]} was asked for, but mpiexec started this process as rank {place[0]} of "
             f"{place[1]}"
         )
-    return Place(place[0], place[1], store)
+    return RankInfo(place[0], place[1], store)
 
 
-def _meeting(init_method: str | None, store: Any) -> str:
+def _meeting_address(init_method: str | None, store: Any) -> str:
     """Where the processes of a world say that they meet; "" where that is no place on this machine."""
     import socket
 
@@ -89,7 +89,7 @@ def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta)
     """Make one world of processes that nothing of MPI started. RuntimeError where they meet on another machine."""
     why = messages.why_not() if not meeting else ""
     if not meeting or why:
-        raise RuntimeError(_HOW.format(size=size))
+        raise RuntimeError(_LAUNCH_HINT.format(size=size))
     try:
         messages.join(rank, size, meeting, timeout.total_seconds())
     except TimeoutError as error:
@@ -98,7 +98,7 @@ def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta)
         raise DistNetworkError(f"Timed out after {round(timeout.total_seconds())} seconds: {error}") from None
 
 
-def _place(messages: Any, timeout: timedelta) -> tuple[int, int]:
+def _rank_from_transport(messages: Any, timeout: timedelta) -> tuple[int, int]:
     """The rank and size that MPI says, once all processes have come. DistStoreError where they do not."""
     seconds = timeout.total_seconds()
     try:
@@ -107,7 +107,7 @@ def _place(messages: Any, timeout: timedelta) -> tuple[int, int]:
         raise DistStoreError(f"Timed out after {round(seconds)} seconds waiting for clients. {error}") from None
 
 
-def _check_place(rank: int, size: int) -> None:
+def _check_rank(rank: int, size: int) -> None:
     """ValueError for a rank that a world of this size does not have; negative numbers are not known yet."""
     if size == 0:
         raise ValueError("TCPStore world size cannot be 0")
@@ -115,7 +115,7 @@ def _check_place(rank: int, size: int) -> None:
         raise ValueError(f"rank {rank} is not in a world of {size} {'process' if size == 1 else 'processes'}")
 
 
-def _number(name: str, text: str) -> int:
+def _parse_number(name: str, text: str) -> int:
     """What a variable or a parameter of an address says, which is no negative number."""
     try:
         value = int(text)
@@ -126,31 +126,31 @@ def _number(name: str, text: str) -> int:
     return value
 
 
-def _of_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
+def _rank_from_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
     found = []
     for value, name in ((rank, "RANK"), (size, "WORLD_SIZE")):
         if value < 0 and name in os.environ:
-            value = _number(name, os.environ[name])
+            value = _parse_number(name, os.environ[name])
         if value < 0 and needed:
             raise ValueError(
                 "Error initializing torch.distributed using env:// rendezvous: environment variable "
                 f"{name} expected, but not set"
             )
         found.append(value)
-    if not needed and max(found) < 0 and not engine("mpi").started():
+    if not needed and max(found) < 0 and not transport_of("mpi").started():
         return 0, 1
     return found[0], found[1]
 
 
-def _of_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
+def _rank_from_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
     if url.scheme not in ("tcp", "file"):
         raise RuntimeError(f"No rendezvous handler for {url.scheme}://")
     query = parse_qs(url.query)
-    rank = _number("rank", query["rank"][0]) if "rank" in query else rank
-    size = _number("world_size", query["world_size"][0]) if "world_size" in query else size
+    rank = _parse_number("rank", query["rank"][0]) if "rank" in query else rank
+    size = _parse_number("world_size", query["world_size"][0]) if "world_size" in query else size
     if url.scheme == "tcp" and url.port is None:
         raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
-    if not engine("mpi").started():
+    if not transport_of("mpi").started():
         for value, name in ((rank, "rank"), (size, "world size")):
             if value < 0:
                 raise ValueError(
@@ -159,7 +159,7 @@ def _of_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
     return rank, size
 
 
-def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) -> Any:
+def create_default_store(rank: int, size: int, communicator: Any, timeout: timedelta) -> Any:
     """The store of a world, under an address that rank 0 tells the others: a file where all are on one machine."""
     if size == 1:
         return HashStore()
@@ -170,7 +170,7 @@ def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) ->
 
     from .._settings.temporary_folders import process_folder
 
-    near = engine("mpi").neighbours()[1] == size
+    near = transport_of("mpi").neighbours()[1] == size
     secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:
@@ -216,12 +216,12 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
         return
     timeout = kwargs.get("timeout", timedelta(minutes=5))
     if parsed.scheme == "env":
-        rank, world_size = _of_environment(rank, world_size, True)
-        _check_place(rank, world_size)
+        rank, world_size = _rank_from_environment(rank, world_size, True)
+        _check_rank(rank, world_size)
         host, port = os.environ.get("MASTER_ADDR", "localhost"), int(os.environ.get("MASTER_PORT", "29500"))
     else:
-        rank, world_size = _of_url(parsed, url, rank, world_size)
-        _check_place(rank, world_size)
+        rank, world_size = _rank_from_url(parsed, url, rank, world_size)
+        _check_rank(rank, world_size)
         if parsed.scheme == "file":
             yield FileStore(parsed.path, world_size), rank, world_size
             return

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.fork_locks import reinit_after_fork
 
+from ._file_store_format import MAX_FILE, File, Overtaken, StoreFile
+from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load, pack, unpack
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
-from ._store_file import MAX_FILE, Contents, File, Overtaken
-from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, Refused, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
 if TYPE_CHECKING:
     import socket
 
-    from ._store_server import Server
-    from ._store_wire import Channel
+    from ._tcp_store_protocol import StoreConnection
+    from ._tcp_store_server import TCPStoreServer
 
-_LIMIT = timedelta(seconds=300)
+_DEFAULT_TIMEOUT = timedelta(seconds=300)
 _IDLE = 8  # connections that a TCPStore keeps: one for each thread that calls it at the same time
 _MOMENT = 0.01  # seconds that the last question of a wait has at least
 
@@ -39,7 +39,7 @@ class Store:
     """What stores have in common. Names and values are str or bytes, answers are bytes."""
 
     __module__ = "torch.distributed"
-    _timeout = _LIMIT
+    _timeout = _DEFAULT_TIMEOUT
     _prefix = b""
     _most_keys: int | None = None  # that one command may name
 
@@ -178,10 +178,10 @@ class Store:
         """Ask until there is an answer. DistStoreError after a time, which is that of all questions together."""
         if end is None:
             end = time.monotonic() + limit.total_seconds()
-        for pause in _pauses():
+        for pause in _backoff_pauses():
             try:
                 found = self._do(command, *keys, limit=max(end - time.monotonic(), _MOMENT))
-            except _Late:
+            except _CommandTimeout:
                 raise self._late(keys, limit) from None
             if found:
                 return found
@@ -196,14 +196,14 @@ class Store:
         return DistStoreError(f"wait timeout after {round(limit.total_seconds() * 1000)}ms, keys: {names}")
 
 
-class _Late(DistNetworkError):
+class _CommandTimeout(DistNetworkError):
     """A command took longer than it may."""
 
     __module__ = "torch.distributed"
     __qualname__ = "DistNetworkError"
 
 
-def _pauses() -> Iterator[float]:
+def _backoff_pauses() -> Iterator[float]:
     """Sleeps between two questions, which grow to 20 ms."""
     pause = 5e-4
     while True:
@@ -233,7 +233,7 @@ class HashStore(Store):
         try:
             with self._lock:
                 return getattr(self._table, command)(*parts)
-        except Refused as error:
+        except LimitExceeded as error:
             raise DistStoreError(str(error)) from None
 
 
@@ -261,13 +261,13 @@ class FileStore(Store):
     def _run_once(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
         with self._locked(command, end) as file:
             try:
-                contents = Contents(file)
+                contents = StoreFile(file)
                 table = load(contents.data)
             except ValueError as error:
                 raise DistStoreError(f"the store's file {self._path} is damaged, or no store's: {error}") from None
             try:
                 answer = COMMANDS[command.encode()](table, *parts)
-            except (Refused, ValueError) as error:
+            except (LimitExceeded, ValueError) as error:
                 raise DistStoreError(str(error)) from None
             after = dump(table)
             if after != contents.data:
@@ -299,12 +299,14 @@ class FileStore(Store):
                 if os.getpid() != process:  # a handler forked before the child could know the file: it has its parent's
                     continue
                 try:
-                    for pause in _pauses():
+                    for pause in _backoff_pauses():
                         taken = next(filter(take, (file, *_interrupted(file))), None)
                         if taken is not None:
                             break
                         if time.monotonic() > end:  # a process that stopped may have it for ever
-                            raise _Late(f"{command}: another process holds the lock of the store's file {self._path}")
+                            raise _CommandTimeout(
+                                f"{command}: another process holds the lock of the store's file {self._path}"
+                            )
                         time.sleep(pause)
                     assert taken is not None
                     if os.fstat(taken.fileno()).st_nlink:
@@ -413,7 +415,7 @@ class TCPStore(Store):
         port: int,
         world_size: int | None = None,
         is_master: bool = False,
-        timeout: timedelta = _LIMIT,
+        timeout: timedelta = _DEFAULT_TIMEOUT,
         wait_for_workers: bool = True,
         multi_tenant: bool = False,
         master_listen_fd: int | None = None,
@@ -421,7 +423,7 @@ class TCPStore(Store):
         *,
         _secret: bytes | None = None,
     ) -> None:
-        from ._store_wire import secret_of_environment
+        from ._tcp_store_protocol import secret_of_environment
 
         if not isinstance(timeout, timedelta | float):
             raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
@@ -434,7 +436,9 @@ class TCPStore(Store):
             world_size = None
         self._secret = secret_of_environment() if _secret is None else _secret
         self._timeout, self._host = timeout, host_name
-        self._idle: deque[Channel] = deque(maxlen=_IDLE)  # connections in no call; closed where they are dropped
+        self._idle: deque[StoreConnection] = deque(
+            maxlen=_IDLE
+        )  # connections in no call; closed where they are dropped
         self._process = os.getpid()
         self._server = _serve(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
         if self._server is not None and not multi_tenant:
@@ -447,7 +451,7 @@ class TCPStore(Store):
 
     def _wait_for_workers(self, size: int, is_master: bool, end: float) -> None:
         came = self.add("init/", 1)
-        for pause in _pauses():
+        for pause in _backoff_pauses():
             if came >= size or not is_master:
                 return
             if time.monotonic() > end:
@@ -477,13 +481,13 @@ class TCPStore(Store):
         """Another connection to the same master."""
         return TCPStore(self._host, self._port, None, False, self._timeout, _secret=self._secret)
 
-    def _connected(self, end: float, patient: bool) -> Channel:
+    def _connected(self, end: float, patient: bool) -> StoreConnection:
         """A connection; a patient caller tries until it is late."""
-        from ._store_wire import SECRET, Channel, WrongSecret
+        from ._tcp_store_protocol import SECRET, StoreConnection, WrongSecret
 
-        for pause in _pauses():
+        for pause in _backoff_pauses():
             try:
-                return Channel.connect(self._host, self._port, self._secret, end)
+                return StoreConnection.connect(self._host, self._port, self._secret, end)
             except WrongSecret:
                 raise DistNetworkError(
                     f"The store at ({self._host}, {self._port}) has another secret than {SECRET} of this process says"
@@ -491,7 +495,7 @@ class TCPStore(Store):
             except OSError as error:
                 if time.monotonic() + pause > end:
                     limit = round(self._timeout.total_seconds() * 1000)
-                    raise _Late(
+                    raise _CommandTimeout(
                         f"The client socket has timed out after {limit}ms while trying to connect to ({self._host}, "
                         f"{self._port}): {error}"
                     ) from None
@@ -523,7 +527,7 @@ class TCPStore(Store):
                 channel.confirm(end)  # else the value goes back
         except TimeoutError:
             channel.close()
-            raise _Late(self._words(command, limit)) from None
+            raise _CommandTimeout(self._words(command, limit)) from None
         except OSError as error:
             channel.close()
             self._idle.clear()  # which the master has probably closed, too
@@ -542,16 +546,18 @@ class TCPStore(Store):
         return f"the store at {self._host}:{self._port} did not answer {command} within {round(limit * 1000)}ms"
 
 
-_servers: dict[int, Server] = {}  # of `multi_tenant`, which several stores of a process share
+_servers: dict[int, TCPStoreServer] = {}  # of `multi_tenant`, which several stores of a process share
 
 
-def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> Server:
-    from ._store_server import Server, listen
+def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> TCPStoreServer:
+    from ._tcp_store_server import TCPStoreServer, listen
 
     if shared and port in _servers:
         return _servers[port]
     try:
-        made = Server(listen(host, port) if descriptor is None else [_given(descriptor)], secret)
+        made = TCPStoreServer(
+            listen(host, port) if descriptor is None else [_socket_from_descriptor(descriptor)], secret
+        )
     except OSError as error:
         raise DistNetworkError(
             f"The server socket has failed to listen on any local network address. port: {port}, host: {host}, "
@@ -562,7 +568,7 @@ def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: b
     return made
 
 
-def _given(descriptor: int) -> socket.socket:
+def _socket_from_descriptor(descriptor: int) -> socket.socket:
     import socket
 
     return socket.socket(fileno=descriptor)

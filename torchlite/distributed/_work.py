@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlite.futures import Future
 
-from ._engines import Request
+from ._transports import Request
 
 
 class DistError(RuntimeError):

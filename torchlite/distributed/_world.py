@@ -16,16 +16,16 @@ import torchlite as torch
 from torchlite._settings import rank_state
 from torchlite._settings.fork_locks import reinit_after_fork
 
-from ._alone import Alone
-from ._backends import Backend, BackendConfig
-from ._engines import engine
+from ._backend_config import Backend, BackendConfig
 from ._process_group import ProcessGroup
-from ._reducing import default_pg_timeout
+from ._reduce_ops import default_pg_timeout
+from ._single_process import SingleProcessCommunicator
+from ._transports import transport_of
 from ._work import DistBackendError
 
-_BEGINNING = reinit_after_fork(threading.RLock())  # a world begins
-_OURS = ("gloo", "mpi")
-_OF_DEVICES = ("nccl",)
+_INIT_LOCK = reinit_after_fork(threading.RLock())  # a world begins
+_HOST_BACKENDS = ("gloo", "mpi")
+_DEVICE_BACKENDS = ("nccl",)
 
 
 class _World:
@@ -120,7 +120,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
     return (default if group is None else group).size()
 
 
-def _registered(of: ProcessGroup) -> ProcessGroup:
+def _check_registered(of: ProcessGroup) -> ProcessGroup:
     if of not in _world.backends:
         raise ValueError(f"Group {of} is not registered, please create group with torch.distributed.new_group API")
     return of
@@ -130,7 +130,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """The rank in a group of a rank of the world."""
     if group is _world.default_pg:
         return global_rank
-    ranks = _registered(group)._ranks
+    ranks = _check_registered(group)._ranks
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return ranks.index(global_rank)
@@ -140,7 +140,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """The rank in the world of a rank of a group."""
     if group is _world.default_pg:
         return group_rank
-    ranks = _registered(group)._ranks
+    ranks = _check_registered(group)._ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return ranks[group_rank]
@@ -148,7 +148,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks in the world of a group's members, in the group's order."""
-    return list(_registered(_group_or_default(group))._ranks)
+    return list(_check_registered(_group_or_default(group))._ranks)
 
 
 def get_pg_count() -> int:
@@ -204,7 +204,7 @@ def _check_timeout(timeout: Any) -> None:
 def _one_thread_at_a_time(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def inside(*args: Any, **kwargs: Any) -> None:
-        with _BEGINNING:
+        with _INIT_LOCK:
             function(*args, **kwargs)
 
     return inside
@@ -237,7 +237,7 @@ def init_process_group(
     (tensor([1., 1.]), 'gloo')
     >>> dist.destroy_process_group()
     """
-    from ._rendezvous import agreed_store, find_place
+    from ._rendezvous import create_default_store, find_rank
 
     if _world.default_pg is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -252,22 +252,24 @@ def init_process_group(
     _check_timeout(timeout)
     devices = BackendConfig(name).get_device_backend_map()
     _check_backends(devices)
-    place = find_place(name, init_method, rank, world_size, store, timeout)
-    made = _make(
+    place = find_rank(name, init_method, rank, world_size, store, timeout)
+    made = _make_group(
         "0", list(range(place.size)), place.rank, devices, timeout, "default_pg", place.store, pg_options, True
     )
     if place.store is None:
-        made._store = agreed_store(place.rank, place.size, _between_hosts(made, place.size, timeout), timeout)
+        made._store = create_default_store(
+            place.rank, place.size, _host_communicator(made, place.size, timeout), timeout
+        )
     if device_id is not None:
         made.bound_device_id = torch.device(device_id)
     _world.group_count = 1
     _register(made, name, "")
     _world.default_pg = made
     if place.size > 1:
-        sys.excepthook = _Hook(sys.excepthook, place.rank)
+        sys.excepthook = _ExceptHook(sys.excepthook, place.rank)
 
 
-def _between_hosts(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
+def _host_communicator(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
     """What the processes of a world can tell each other before they have a store; None for a backend of others."""
     found = [getattr(backend, "_communicator", None) for backend in made._parts()]
     hosts = [one for one in found if one is not None and not getattr(one, "of_devices", False)]
@@ -280,18 +282,18 @@ def _between_hosts(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
 
 def _check_backends(devices: dict[str, str]) -> None:
     for name in set(devices.values()):
-        if name.upper() in Backend._plugins or name in _OURS:
+        if name.upper() in Backend._plugins or name in _HOST_BACKENDS:
             continue
-        if name in _OF_DEVICES and not (why := engine(name).why_not()):
+        if name in _DEVICE_BACKENDS and not (why := transport_of(name).why_not()):
             continue
         if name in ("nccl", "ucc", "xccl"):
-            more = f": {why}" if name in _OF_DEVICES else ""
+            more = f": {why}" if name in _DEVICE_BACKENDS else ""
             raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in{more}")
         else:
             raise AssertionError(f"Unknown c10d backend type {name.upper()}")
 
 
-def _make(
+def _make_group(
     name: str,
     ranks: list[int],
     rank: int,
@@ -308,46 +310,50 @@ def _make(
     title = f"group {name} ({desc})"
     for device, backend in devices.items():
         if backend not in made:
-            if backend in _OURS:
-                made[backend] = _messages(backend, ranks, name, timeout, title, everyone)
-            elif backend in _OF_DEVICES:
-                made[backend] = _device_messages(backend, ranks, rank, name, timeout, title)
+            if backend in _HOST_BACKENDS:
+                made[backend] = _make_host_backend(backend, ranks, name, timeout, title, everyone)
+            elif backend in _DEVICE_BACKENDS:
+                made[backend] = _make_device_backend(backend, ranks, rank, name, timeout, title)
             else:
-                made[backend] = _plugged(backend, ranks, rank, name, timeout, store, options)
+                made[backend] = _make_plugin_backend(backend, ranks, rank, name, timeout, store, options)
         parts[device] = made[backend]
     words = {"_desc": desc, "_store": store, "_timeout": timeout, "_backend_name": next(iter(made), "undefined")}
     return ProcessGroup._made(name, ranks, rank, parts, **words)
 
 
-def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool) -> Any:
+def _make_host_backend(
+    backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool
+) -> Any:
     from ._debug_level import DebugLevel, get_debug_level
-    from ._messages import Messages
+    from ._host_comm_backend import HostCommBackend
 
-    kind = Messages
+    kind = HostCommBackend
     if get_debug_level() is DebugLevel.DETAIL and len(ranks) > 1:
-        from ._fingerprints import CheckedMessages as kind
+        from ._collective_fingerprints import CheckedCommBackend as kind
     communicator = _communicator(backend, ranks, name, timeout.total_seconds(), everyone)
     return kind(communicator, backend, timeout, f"{title}, ranks {ranks}")
 
 
-def _device_messages(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, title: str) -> Any:
-    from ._device_messages import DeviceMessages, Devices
+def _make_device_backend(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, title: str) -> Any:
+    from ._device_comm_backend import DeviceCommBackend, DeviceCommunicator
 
     store = lambda: _world.groups[name].get_group_store()
-    made = Devices(engine(backend), rank, len(ranks), name, store)
-    return DeviceMessages(made, backend, timeout, f"{title}, ranks {ranks}")  # type: ignore[arg-type]
+    made = DeviceCommunicator(transport_of(backend), rank, len(ranks), name, store)
+    return DeviceCommBackend(made, backend, timeout, f"{title}, ranks {ranks}")  # type: ignore[arg-type]
 
 
 def _communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:
     if len(ranks) == 1:
-        return Alone()
+        return SingleProcessCommunicator()
     try:
-        return engine(backend).world(limit) if everyone else engine(backend).group(ranks, name, limit)
+        return transport_of(backend).world(limit) if everyone else transport_of(backend).group(ranks, name, limit)
     except TimeoutError as error:
         raise DistBackendError(f"Timed out while making process group {name}: {error}") from None
 
 
-def _plugged(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, store: Any, options: Any) -> Any:
+def _make_plugin_backend(
+    backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, store: Any, options: Any
+) -> Any:
     from ._stores import PrefixStore
 
     plugin = Backend._plugins[backend.upper()]
@@ -368,7 +374,7 @@ def _register(made: ProcessGroup, backend: str, tag: str) -> None:
     _world.tags.setdefault(tag, []).append(made)
 
 
-class _Hook:
+class _ExceptHook:
     """The last word of a process that fails: its traceback with the rank before each line, then the end of all."""
 
     def __init__(self, before: Any, rank: int) -> None:
@@ -386,11 +392,11 @@ class _Hook:
         sys.stderr.flush()
         if kind is KeyboardInterrupt or os.getpid() != self._process:  # a forked child ends alone
             return
-        from ._launch.reporting import report
+        from ._launch.error_file import report
 
         if report(error):
             os._exit(1)  # the launcher ends the others
-        engine("mpi").abort(1)
+        transport_of("mpi").abort(1)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -414,7 +420,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         _world.default_pg = None
         _world.group_count = 0
         rank_state.write_state(rank_state.DESTROYED)
-        if isinstance(sys.excepthook, _Hook):
+        if isinstance(sys.excepthook, _ExceptHook):
             sys.excepthook = sys.excepthook._before
 
 
@@ -470,7 +476,7 @@ def _new_group_with_tag(
         return GroupMember.NON_GROUP_MEMBER
     mine = ranks.index(default.rank())
     desc = "undefined" if group_desc is None else group_desc
-    made = _make(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
+    made = _make_group(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
     made.bound_device_id = default.bound_device_id if device_id is None else device_id
     _register(made, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
     return made
@@ -512,7 +518,7 @@ def new_subgroups(
 
 
 def _neighbours() -> int:
-    return engine("mpi").neighbours()[1] if get_world_size() > 1 else 1
+    return transport_of("mpi").neighbours()[1] if get_world_size() > 1 else 1
 
 
 def new_subgroups_by_enumeration(
@@ -575,7 +581,7 @@ def split_group(
     desc = f"{parent.group_desc}:split:{count}" if group_desc is None else group_desc
     limit = parent._timeout if timeout is None else timeout
     rank = mine.index(parent.rank())
-    made = _make(title, members, rank, devices, limit, desc, parent._store, pg_options)
+    made = _make_group(title, members, rank, devices, limit, desc, parent._store, pg_options)
     _register(made, name, f"ptd:{title}")
     return made
 

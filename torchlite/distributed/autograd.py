@@ -1,13 +1,13 @@
 """Gradients through other processes: none."""
 
-from ._absent import absent, kind
+from ._unavailable_stubs import unavailable_class, unavailable_function
 
 _HERE = "torch.distributed.autograd"
 
 __all__ = ["DistAutogradContext", "backward", "context", "get_gradients", "is_available"]
 
-DistAutogradContext, context = (kind(name, _HERE) for name in ("DistAutogradContext", "context"))
-backward, get_gradients = (absent(name, _HERE) for name in ("backward", "get_gradients"))
+DistAutogradContext, context = (unavailable_class(name, _HERE) for name in ("DistAutogradContext", "context"))
+backward, get_gradients = (unavailable_function(name, _HERE) for name in ("backward", "get_gradients"))
 
 
 def is_available() -> bool:

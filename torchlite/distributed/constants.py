@@ -1,6 +1,6 @@
 """How long groups wait where nothing is said."""
 
-from ._reducing import default_pg_timeout
+from ._reduce_ops import default_pg_timeout
 
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
 

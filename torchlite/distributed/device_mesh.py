@@ -34,7 +34,7 @@ class _Dim(NamedTuple):
     group: ProcessGroup | None  # this rank's line
 
 
-class _Stack:
+class _MeshStack:
     """The meshes that are entered by `with`."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Stack:
         return self.mesh_stack[-1]
 
 
-_mesh_resources = _Stack()
+_mesh_resources = _MeshStack()
 
 
 class DeviceMesh:
@@ -98,7 +98,7 @@ class DeviceMesh:
         if _init_backend:
             backends = backend_override or [None] * self._array.ndim
             self._dims = [
-                dim._replace(group=_line_group(self._array, dim.axes, backend, _described(dim.name, axis)))
+                dim._replace(group=_line_group(self._array, dim.axes, backend, _group_desc(dim.name, axis)))
                 for axis, (dim, backend) in enumerate(zip(self._dims, backends, strict=True))
             ]
 
@@ -385,7 +385,7 @@ def _lines(array: np.ndarray, axes: tuple[int, ...]) -> list[list[int]]:
     return array.transpose([*others, *axes]).reshape(-1, count).tolist()
 
 
-def _described(name: str | None, axis: int) -> str:
+def _group_desc(name: str | None, axis: int) -> str:
     return f"mesh_{name if name is not None else f'dim_{axis}'}"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any, NewType
 
-from ._alone import Alone as Alone
-from ._backends import (
+from ._backend_config import (
     Backend,
     BackendConfig,
     is_backend_available,
@@ -41,12 +40,12 @@ from ._collectives import (
     supports_complex,
 )
 from ._debug_level import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
-from ._debugging import breakpoint, record_comm
+from ._debug_tools import breakpoint, record_comm
 from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
 from ._grad_bucket import GradBucket
-from ._objects import _object_to_tensor as _object_to_tensor
-from ._objects import _tensor_to_object as _tensor_to_object
-from ._objects import (
+from ._object_collectives import _object_to_tensor as _object_to_tensor
+from ._object_collectives import _tensor_to_object as _tensor_to_object
+from ._object_collectives import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
@@ -57,7 +56,7 @@ from ._objects import (
 from ._p2p import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from ._process_group import ProcessGroup
 from ._process_group import process_is_launched as is_torchelastic_launched
-from ._reducing import (
+from ._reduce_ops import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -72,8 +71,9 @@ from ._reducing import (
     default_pg_timeout,
     reduce_op,
 )
-from ._reducing import _make_nccl_premul_sum as _make_nccl_premul_sum
+from ._reduce_ops import _make_nccl_premul_sum as _make_nccl_premul_sum
 from ._rendezvous import register_rendezvous_handler, rendezvous
+from ._single_process import SingleProcessCommunicator as SingleProcessCommunicator
 from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work
 from ._world import (

@@ -21,8 +21,16 @@ from typing import Any
 from torchlite._settings.mpich_shared_memory import clear_shared_memory
 from torchlite._settings.temporary_folders import process_folder
 
-from ._launch.rank import rank_folders, signal_name
-from ._launch.starting import Hosts, Run, describe, find_mpiexec, mpi_command, rank_command, read_hosts
+from ._launch.mpiexec_launcher import (
+    Hosts,
+    LaunchedWorld,
+    describe,
+    find_mpiexec,
+    mpi_command,
+    rank_command,
+    read_hosts,
+)
+from ._launch.rank_wrapper import rank_folders, signal_name
 
 __all__ = ["get_args_parser", "main", "run"]
 
@@ -132,7 +140,7 @@ class _Signals:
 
     def __init__(self) -> None:
         self.number = 0  # of the last signal
-        self._started: Run | None = None
+        self._started: LaunchedWorld | None = None
 
     def __enter__(self) -> _Signals:
         self._before = {number: signal.signal(number, self._came) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -147,10 +155,10 @@ class _Signals:
         if self._started is not None:
             self._started.stop(number)
 
-    def start(self, *arguments: Any) -> Run:
+    def start(self, *arguments: Any) -> LaunchedWorld:
         """A `Run`."""
         self._started = None
-        self._started = started = Run(*arguments)
+        self._started = started = LaunchedWorld(*arguments)
         if self.number and not started.signaled:
             started.stop(self.number)
         return started
@@ -197,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
     return 128 - ended if ended < 0 else ended or 1
 
 
-def _say(started: Run, code: int, left: int) -> None:
+def _say(started: LaunchedWorld, code: int, left: int) -> None:
     words = f"mpiexec ended with exit code {code}" if code >= 0 else f"mpiexec was killed by {signal_name(-code)}"
     if started.failures:
         words = describe(started.failures[0])

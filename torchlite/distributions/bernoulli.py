@@ -6,14 +6,14 @@ import torchlite as torch
 from torchlite.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from ._probabilities import ProbsOrLogits, counted
+from ._probs_or_logits import ProbsOrLogitsMixin, stack_values
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(ProbsOrLogits, ExponentialFamily):
+class Bernoulli(ProbsOrLogitsMixin, ExponentialFamily):
     """1 with probability `probs` (or of log-odds `logits`), else 0.
 
     >>> import torchlite as torch
@@ -58,7 +58,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         values = torch.arange(2, dtype=self._param.dtype, device=self._param.device)
-        return counted(values, self._batch_shape, expand)
+        return stack_values(values, self._batch_shape, expand)
 
     @property
     def _natural_params(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torchlite as torch
 
 from . import constraints
-from ._probabilities import ProbsOrLogits, counted
+from ._probs_or_logits import ProbsOrLogitsMixin, stack_values
 from .distribution import Distribution
 from .utils import broadcast_all
 
@@ -17,7 +17,7 @@ def _clamp_by_zero(x):
     return (x.abs() + x) / 2
 
 
-class Binomial(ProbsOrLogits, Distribution):
+class Binomial(ProbsOrLogitsMixin, Distribution):
     """How many of `total_count` trials of probability `probs` (or log-odds `logits`) succeed.
 
     >>> import torchlite as torch
@@ -89,4 +89,4 @@ class Binomial(ProbsOrLogits, Distribution):
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         count = self._one_count("enumerate_support")
         values = torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
-        return counted(values, self._batch_shape, expand)
+        return stack_values(values, self._batch_shape, expand)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torchlite as torch
 
 from . import constraints
-from ._probabilities import ProbsOrLogits, counted
+from ._probs_or_logits import ProbsOrLogitsMixin, stack_values
 from .distribution import Distribution
 
 __all__ = ["Categorical"]
 
 
-class Categorical(ProbsOrLogits, Distribution):
+class Categorical(ProbsOrLogitsMixin, Distribution):
     """An index with the probabilities in the last dimension of `probs` (weights, which are normalised) or of
     exp(`logits`).
 
@@ -75,4 +75,4 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
-        return counted(values, self._batch_shape, expand)
+        return stack_values(values, self._batch_shape, expand)

@@ -52,7 +52,7 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _both(*kinds):
+def _register_both(*kinds):
     """A decorator: a factory for both tables."""
 
     def taken(factory):
@@ -64,7 +64,7 @@ def _both(*kinds):
     return taken
 
 
-@_both(constraints.real)
+@_register_both(constraints.real)
 def _transform_to_real(constraint):
     return transforms.identity_transform
 
@@ -81,21 +81,21 @@ def _transform_to_independent(constraint):
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
-@_both(constraints.positive, constraints.nonnegative, constraints.greater_than, constraints.greater_than_eq)
+@_register_both(constraints.positive, constraints.nonnegative, constraints.greater_than, constraints.greater_than_eq)
 def _transform_to_greater_than(constraint):
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
     )
 
 
-@_both(constraints.less_than)
+@_register_both(constraints.less_than)
 def _transform_to_less_than(constraint):
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
     )
 
 
-@_both(constraints.interval, constraints.half_open_interval)
+@_register_both(constraints.interval, constraints.half_open_interval)
 def _transform_to_interval(constraint):
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, Number) and low == 0 and isinstance(high, Number) and high == 1:
@@ -124,7 +124,7 @@ def _transform_to_positive_definite(constraint):
     return transforms.PositiveDefiniteTransform()
 
 
-@_both(constraints.corr_cholesky)
+@_register_both(constraints.corr_cholesky)
 def _transform_to_corr_cholesky(constraint):
     return transforms.CorrCholeskyTransform()
 

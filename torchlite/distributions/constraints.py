@@ -65,7 +65,7 @@ class Constraint:
         return self.__class__.__name__[1:] + "()"
 
 
-class _Bounded(Constraint):
+class _BoundedConstraint(Constraint):
     """A constraint by bounds, which its name shows."""
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class _DependentProperty(property, _Dependent):
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-class _Wrapped(Constraint):
+class _ConstraintWrapper(Constraint):
     """A constraint over another one."""
 
     base_constraint: Constraint
@@ -140,7 +140,7 @@ class _Wrapped(Constraint):
         return self.base_constraint.is_discrete
 
 
-class _IndependentConstraint(_Wrapped):
+class _IndependentConstraint(_ConstraintWrapper):
     """Another constraint whose last `reinterpreted_batch_ndims` batch dimensions are of one event: all must hold."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims) -> None:
@@ -173,7 +173,7 @@ class _IndependentConstraint(_Wrapped):
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(_Wrapped):
+class MixtureSameFamilyConstraint(_ConstraintWrapper):
     """The support of a mixture: what all its components support."""
 
     def __init__(self, base_constraint) -> None:
@@ -219,7 +219,7 @@ class _OneHot(Constraint):
         return is_boolean.all(-1) & value.sum(-1).eq(1)
 
 
-class _IntegerInterval(_Bounded):
+class _IntegerInterval(_BoundedConstraint):
     """Integers from `lower_bound` to `upper_bound`, both among them."""
 
     is_discrete = True
@@ -232,7 +232,7 @@ class _IntegerInterval(_Bounded):
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _IntegerLessThan(_Bounded):
+class _IntegerLessThan(_BoundedConstraint):
     """Integers up to `upper_bound`."""
 
     is_discrete = True
@@ -245,7 +245,7 @@ class _IntegerLessThan(_Bounded):
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
-class _IntegerGreaterThan(_Bounded):
+class _IntegerGreaterThan(_BoundedConstraint):
     """Integers from `lower_bound` on."""
 
     is_discrete = True
@@ -265,7 +265,7 @@ class _Real(Constraint):
         return value == value
 
 
-class _GreaterThan(_Bounded):
+class _GreaterThan(_BoundedConstraint):
     """Numbers above `lower_bound`."""
 
     def __init__(self, lower_bound) -> None:
@@ -276,7 +276,7 @@ class _GreaterThan(_Bounded):
         return self.lower_bound < value
 
 
-class _GreaterThanEq(_Bounded):
+class _GreaterThanEq(_BoundedConstraint):
     """Numbers from `lower_bound` on."""
 
     def __init__(self, lower_bound) -> None:
@@ -287,7 +287,7 @@ class _GreaterThanEq(_Bounded):
         return self.lower_bound <= value
 
 
-class _LessThan(_Bounded):
+class _LessThan(_BoundedConstraint):
     """Numbers below `upper_bound`."""
 
     def __init__(self, upper_bound) -> None:
@@ -298,7 +298,7 @@ class _LessThan(_Bounded):
         return value < self.upper_bound
 
 
-class _Interval(_Bounded):
+class _Interval(_BoundedConstraint):
     """Numbers from `lower_bound` to `upper_bound`, both among them."""
 
     def __init__(self, lower_bound, upper_bound) -> None:
@@ -309,7 +309,7 @@ class _Interval(_Bounded):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _HalfOpenInterval(_Bounded):
+class _HalfOpenInterval(_BoundedConstraint):
     """Numbers from `lower_bound` to below `upper_bound`."""
 
     def __init__(self, lower_bound, upper_bound) -> None:
@@ -342,7 +342,7 @@ class _Multinomial(Constraint):
         return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
 
 
-class _Matrices(Constraint):
+class _MatrixConstraint(Constraint):
     event_dim = 2
 
     @staticmethod
@@ -350,14 +350,14 @@ class _Matrices(Constraint):
         return same.reshape(same.shape[:-2] + (-1,)).all(-1)
 
 
-class _LowerTriangular(_Matrices):
+class _LowerTriangular(_MatrixConstraint):
     """Matrices with zeros above the diagonal."""
 
     def check(self, value):
         return self._all_entries(value.tril() == value)
 
 
-class _LowerCholesky(_Matrices):
+class _LowerCholesky(_MatrixConstraint):
     """Lower triangular matrices with a positive diagonal."""
 
     def check(self, value):
@@ -365,7 +365,7 @@ class _LowerCholesky(_Matrices):
         return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
-class _CorrCholesky(_Matrices):
+class _CorrCholesky(_MatrixConstraint):
     """Lower triangular matrices with a positive diagonal and rows of length 1: factors of correlation matrices."""
 
     def check(self, value):
@@ -374,7 +374,7 @@ class _CorrCholesky(_Matrices):
         return _LowerCholesky().check(value) & (lengths - 1.0).abs().le(tolerance).all(dim=-1)
 
 
-class _Square(_Matrices):
+class _Square(_MatrixConstraint):
     """Matrices of as many rows as columns."""
 
     def check(self, value):
@@ -411,7 +411,7 @@ class _PositiveDefinite(_Symmetric):
         return torch.linalg.cholesky_ex(value).info.eq(0)
 
 
-class _Joined(Constraint):
+class _SequenceConstraint(Constraint):
     """Several constraints, each for a part of the value along `dim`."""
 
     cseq: list[Constraint]
@@ -421,7 +421,7 @@ class _Joined(Constraint):
         return any(c.is_discrete for c in self.cseq)
 
 
-class _Cat(_Joined):
+class _Cat(_SequenceConstraint):
     """`cseq[i]` holds for the next `lengths[i]` entries along `dim` (each 1 unless given)."""
 
     def __init__(self, cseq, dim=0, lengths=None) -> None:
@@ -450,7 +450,7 @@ class _Cat(_Joined):
         return torch.cat(checks, self.dim)
 
 
-class _Stack(_Joined):
+class _Stack(_SequenceConstraint):
     """`cseq[i]` holds for what lies at index i along `dim`."""
 
     def __init__(self, cseq, dim=0) -> None:

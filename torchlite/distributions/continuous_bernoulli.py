@@ -8,14 +8,14 @@ import torchlite as torch
 from torchlite.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from ._probabilities import ProbsOrLogits
+from ._probs_or_logits import ProbsOrLogitsMixin
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
+class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
     """A density on [0, 1] that is proportional to p**x (1 - p)**(1 - x), with p = `probs` in (0, 1) or of log-odds
     `logits` (G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli", 2019).
 

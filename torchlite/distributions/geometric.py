@@ -6,14 +6,14 @@ import torchlite as torch
 from torchlite.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from ._probabilities import ProbsOrLogits
+from ._probs_or_logits import ProbsOrLogitsMixin
 from .distribution import Distribution
 from .utils import broadcast_all
 
 __all__ = ["Geometric"]
 
 
-class Geometric(ProbsOrLogits, Distribution):
+class Geometric(ProbsOrLogitsMixin, Distribution):
     """How many trials of probability `probs` (or log-odds `logits`) fail before the first success: (1 - p)**k p.
 
     `Tensor.geometric_` counts the success too.

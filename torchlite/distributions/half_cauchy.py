@@ -6,13 +6,13 @@ import math
 
 import torchlite as torch
 
-from ._folded import Folded
+from ._folded_distribution import FoldedDistribution
 from .cauchy import Cauchy
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(Folded):
+class HalfCauchy(FoldedDistribution):
     """The distribution of |x| for a Cauchy variate x about 0 with `scale`, the half width at half maximum.
 
     >>> import torchlite as torch

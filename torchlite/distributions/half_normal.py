@@ -6,13 +6,13 @@ import math
 
 import torchlite as torch
 
-from ._folded import Folded
+from ._folded_distribution import FoldedDistribution
 from .normal import Normal
 
 __all__ = ["HalfNormal"]
 
 
-class HalfNormal(Folded):
+class HalfNormal(FoldedDistribution):
     """The distribution of |x| for a normal x of mean 0 and standard deviation `scale`.
 
     >>> import torchlite as torch

@@ -278,7 +278,7 @@ def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(p, q):
             "KL-divergence between two Low Rank Multivariate Normals with different event shapes cannot be computed"
         )
     factor_p, diag_p = p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag
-    return _to_lowrank(p, q, p._log_det(), (diag_p, factor_p))
+    return _kl_to_lowrank_normal(p, q, p._log_det(), (diag_p, factor_p))
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
@@ -287,7 +287,7 @@ def _kl_multivariatenormal_lowrankmultivariatenormal(p, q):
         raise ValueError(
             "KL-divergence between two (Low Rank) Multivariate Normals with different event shapes cannot be computed"
         )
-    return _to_lowrank(p, q, 2 * p._half_log_det(), (None, p._unbroadcasted_scale_tril))
+    return _kl_to_lowrank_normal(p, q, 2 * p._half_log_det(), (None, p._unbroadcasted_scale_tril))
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
@@ -297,7 +297,7 @@ def _kl_lowrankmultivariatenormal_multivariatenormal(p, q):
             "KL-divergence between two (Low Rank) Multivariate Normals with different event shapes cannot be computed"
         )
     diagonal = torch.diag_embed(p._unbroadcasted_cov_diag.sqrt())
-    return _to_multivariate(p, q, p._log_det(), (p._unbroadcasted_cov_factor, diagonal))
+    return _kl_to_multivariate_normal(p, q, p._log_det(), (p._unbroadcasted_cov_factor, diagonal))
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
@@ -306,15 +306,15 @@ def _kl_multivariatenormal_multivariatenormal(p, q):
         raise ValueError(
             "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
         )
-    return _to_multivariate(p, q, 2 * p._half_log_det(), (p._unbroadcasted_scale_tril,))
+    return _kl_to_multivariate_normal(p, q, 2 * p._half_log_det(), (p._unbroadcasted_scale_tril,))
 
 
-def _between_normals(p, log_det_p, log_det_q, trace, distance):
+def _kl_normal_terms(p, log_det_p, log_det_q, trace, distance):
     """(tr(Sq^-1 Sp) + (mq - mp)^T Sq^-1 (mq - mp) - n + log det Sq - log det Sp) / 2."""
     return 0.5 * (log_det_q - log_det_p + distance + trace - p.event_shape[0])
 
 
-def _to_lowrank(p, q, log_det_p, covariance):
+def _kl_to_lowrank_normal(p, q, log_det_p, covariance):
     """From a normal with a covariance of a diagonal (or None) and factors: diag + sum of F F^T."""
     factor_q, diag_q, capacitance = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q._capacitance_tril
     log_det_q = _batch_lowrank_logdet(factor_q, diag_q, capacitance)
@@ -325,17 +325,17 @@ def _to_lowrank(p, q, log_det_p, covariance):
     trace = _trace_of_square(factor * diag_q.rsqrt().unsqueeze(-1)) - _trace_of_square(projection.matmul(factor))
     if diagonal is not None:
         trace = trace + (diagonal / diag_q).sum(-1) - _trace_of_square(projection * diagonal.sqrt().unsqueeze(-2))
-    return _between_normals(p, log_det_p, log_det_q, trace, distance)
+    return _kl_normal_terms(p, log_det_p, log_det_q, trace, distance)
 
 
-def _to_multivariate(p, q, log_det_p, factors):
+def _kl_to_multivariate_normal(p, q, log_det_p, factors):
     """From a normal whose covariance is a sum of F F^T over `factors`."""
     factor_q = q._unbroadcasted_scale_tril
     distance = _batch_mahalanobis(factor_q, q.loc - p.loc)
     trace: Any = 0
     for factor in factors:
         trace = trace + _trace_of_square(torch.linalg.solve_triangular(factor_q, factor, upper=False))
-    return _between_normals(p, log_det_p, 2 * q._half_log_det(), trace, distance)
+    return _kl_normal_terms(p, log_det_p, 2 * q._half_log_det(), trace, distance)
 
 
 @register_kl(Normal, Normal)
@@ -417,10 +417,10 @@ def _kl_beta_gamma(p, q):
 
 @register_kl(Beta, Normal)
 def _kl_beta_normal(p, q):
-    return _to_normal(p, q, p.mean, p.variance)
+    return _kl_to_normal(p, q, p.mean, p.variance)
 
 
-def _to_normal(p, q, mean, variance):
+def _kl_to_normal(p, q, mean, variance):
     """-H(p) - E[log q]: a normal's log-density has the first two moments alone."""
     square = q.scale.pow(2)
     away = variance + (mean - q.loc).pow(2)
@@ -440,7 +440,7 @@ def _kl_continuous_bernoulli_exponential(p, q):
 
 @register_kl(ContinuousBernoulli, Normal)
 def _kl_continuous_bernoulli_normal(p, q):
-    return _to_normal(p, q, p.mean, p.variance)
+    return _kl_to_normal(p, q, p.mean, p.variance)
 
 
 @register_kl(ContinuousBernoulli, Uniform)
@@ -490,17 +490,17 @@ def _kl_gamma_gumbel(p, q):
 
 @register_kl(Gamma, Normal)
 def _kl_gamma_normal(p, q):
-    return _to_normal(p, q, p.concentration / p.rate, p.concentration / p.rate.pow(2))
+    return _kl_to_normal(p, q, p.concentration / p.rate, p.concentration / p.rate.pow(2))
 
 
 @register_kl(Gumbel, Normal)
 def _kl_gumbel_normal(p, q):
-    return _to_normal(p, q, p.mean, p.variance)
+    return _kl_to_normal(p, q, p.mean, p.variance)
 
 
 @register_kl(Laplace, Normal)
 def _kl_laplace_normal(p, q):
-    return _to_normal(p, q, p.loc, 2 * p.scale.pow(2))
+    return _kl_to_normal(p, q, p.loc, 2 * p.scale.pow(2))
 
 
 @register_kl(Normal, Gumbel)
@@ -542,7 +542,7 @@ def _kl_pareto_gamma(p, q):
 def _kl_pareto_normal(p, q):
     mean = p.alpha * p.scale / (p.alpha - 1)
     variance = p.alpha * p.scale.pow(2) / ((p.alpha - 1).pow(2) * (p.alpha - 2))
-    return _to_normal(p, q, mean, variance).masked_fill(p.alpha <= 2, torch.inf)
+    return _kl_to_normal(p, q, mean, variance).masked_fill(p.alpha <= 2, torch.inf)
 
 
 @register_kl(Uniform, Beta)
@@ -609,7 +609,7 @@ def _kl_uniform_pareto(p, q):
 # --- where p has mass that q has not --------------------------------------------------------------
 
 
-def _infinite(name):
+def _register_infinite_kl(name):
     return lambda p, q: _infinite_like(getattr(p, name))
 
 
@@ -625,4 +625,4 @@ for _class, _name, _others in (
     (Poisson, "rate", (Bernoulli, Binomial)),
 ):
     for _other in _others:
-        register_kl(_class, _other)(_infinite(_name))
+        register_kl(_class, _other)(_register_infinite_kl(_name))

@@ -6,7 +6,7 @@ import torchlite as torch
 from torchlite.nn.functional import logsigmoid
 
 from . import constraints
-from ._probabilities import ProbsOrLogits
+from ._probs_or_logits import ProbsOrLogitsMixin
 from .distribution import Distribution
 from .gamma import Gamma
 from .utils import broadcast_all, lazy_property
@@ -14,7 +14,7 @@ from .utils import broadcast_all, lazy_property
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(ProbsOrLogits, Distribution):
+class NegativeBinomial(ProbsOrLogitsMixin, Distribution):
     """How many trials of probability `probs` (or log-odds `logits`) succeed before `total_count` of them failed;
     `total_count` may be any positive number.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torchlite as torch
 
 from . import constraints
-from ._probabilities import ProbsOrLogits
+from ._probs_or_logits import ProbsOrLogitsMixin
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
@@ -14,7 +14,7 @@ from .utils import broadcast_all, clamp_probs
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
+class LogitRelaxedBernoulli(ProbsOrLogitsMixin, Distribution):
     """The log-odds of `RelaxedBernoulli`: a logistic variate about the log-odds, over the temperature (C. J. Maddison,
     A. Mnih and Y. W. Teh, "The concrete distribution", 2017, appendix C).
     """

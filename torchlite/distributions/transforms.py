@@ -9,8 +9,14 @@ from numbers import Number
 import torchlite as torch
 from torchlite.nn.functional import pad, softplus
 
-from . import _transform, constraints
-from ._transform import ComposeTransform, IndependentTransform, Transform, _Alike, identity_transform
+from . import _transform_base, constraints
+from ._transform_base import (
+    ComposeTransform,
+    IndependentTransform,
+    Transform,
+    _ParameterFreeTransform,
+    identity_transform,
+)
 from .utils import _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
@@ -37,7 +43,7 @@ __all__ = [
 ]
 
 
-_InverseTransform = _transform._InverseTransform
+_InverseTransform = _transform_base._InverseTransform
 
 
 class ReshapeTransform(Transform):
@@ -90,7 +96,7 @@ class ReshapeTransform(Transform):
         return self._exchanged(shape, self.out_shape, self.in_shape)
 
 
-class ExpTransform(_Alike):
+class ExpTransform(_ParameterFreeTransform):
     """y = exp(x)."""
 
     domain = constraints.real
@@ -154,7 +160,7 @@ def _clipped_sigmoid(x):
     return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(_Alike):
+class SigmoidTransform(_ParameterFreeTransform):
     """y = 1 / (1 + exp(-x))."""
 
     domain = constraints.real
@@ -175,7 +181,7 @@ class SigmoidTransform(_Alike):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(_Alike):
+class SoftplusTransform(_ParameterFreeTransform):
     """y = log(1 + exp(x)); beyond 20 it is x."""
 
     domain = constraints.real
@@ -193,7 +199,7 @@ class SoftplusTransform(_Alike):
         return -softplus(-x)
 
 
-class TanhTransform(_Alike):
+class TanhTransform(_ParameterFreeTransform):
     """y = tanh(x). Give it a cache where y may be nearly 1: its inverse is inexact there."""
 
     domain = constraints.real
@@ -212,7 +218,7 @@ class TanhTransform(_Alike):
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
-class AbsTransform(_Alike):
+class AbsTransform(_ParameterFreeTransform):
     """y = |x|, whose inverse is taken to be the positive one."""
 
     domain = constraints.real
@@ -347,7 +353,7 @@ class CorrCholeskyTransform(Transform):
         return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
-class SoftmaxTransform(_Alike):
+class SoftmaxTransform(_ParameterFreeTransform):
     """y = softmax(x) along the last dimension: not bijective, for it forgets one degree of freedom."""
 
     domain = constraints.real_vector
@@ -368,7 +374,7 @@ class SoftmaxTransform(_Alike):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(_Alike):
+class StickBreakingTransform(_ParameterFreeTransform):
     """n numbers as a point of the simplex with n + 1 entries: each takes a share of the stick that the others left.
 
     The share is the logistic function of x less the logarithm of how many entries are still to come, so that x = 0
@@ -411,7 +417,7 @@ class StickBreakingTransform(_Alike):
         return shape[:-1] + (shape[-1] - 1,)
 
 
-class LowerCholeskyTransform(_Alike):
+class LowerCholeskyTransform(_ParameterFreeTransform):
     """Square matrices as lower triangular ones with a positive diagonal: exp of the diagonal, and what lies below."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -424,7 +430,7 @@ class LowerCholeskyTransform(_Alike):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(_Alike):
+class PositiveDefiniteTransform(_ParameterFreeTransform):
     """Square matrices as positive definite ones: the product L L^T of LowerCholeskyTransform's L."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -438,7 +444,7 @@ class PositiveDefiniteTransform(_Alike):
         return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
 
 
-class _ByParts(Transform):
+class _PiecewiseTransform(Transform):
     """Several transforms, each for a part of the tensor along `dim`."""
 
     transforms: list[Transform]
@@ -448,7 +454,7 @@ class _ByParts(Transform):
         return all(t.bijective for t in self.transforms)
 
 
-class CatTransform(_ByParts):
+class CatTransform(_PiecewiseTransform):
     """`tseq[i]` for the next `lengths[i]` entries (each 1 unless given) along `dim`.
 
     >>> import torchlite as torch
@@ -526,7 +532,7 @@ class CatTransform(_ByParts):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
-class StackTransform(_ByParts):
+class StackTransform(_PiecewiseTransform):
     """`tseq[i]` for what lies at index i along `dim`."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:

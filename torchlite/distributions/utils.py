@@ -137,7 +137,7 @@ def tril_matrix_to_vec(mat, diag=0):
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    return mat[..., _below(n, diag, mat.device)]
+    return mat[..., _tril_mask(n, diag, mat.device)]
 
 
 def vec_to_tril_matrix(vec, diag=0):
@@ -152,7 +152,7 @@ def vec_to_tril_matrix(vec, diag=0):
     """
     length = vec.shape[-1]
     # A triangle with m rows has m (m + 1) / 2 entries, and a matrix m - diag rows.
-    rows = ((1 + 8 * length) ** 0.5 - 1) / 2 - diag if diag <= 0 else _rows_with_band(length, diag)
+    rows = ((1 + 8 * length) ** 0.5 - 1) / 2 - diag if diag <= 0 else _num_tril_rows(length, diag)
     n = round(rows)
     if abs(rows - n) > torch.finfo(torch.float32).eps:
         raise ValueError(
@@ -160,18 +160,18 @@ def vec_to_tril_matrix(vec, diag=0):
             "square D x D matrix."
         )
     out = torch.zeros((*vec.shape[:-1], n, n), dtype=vec.dtype, device=vec.device)
-    out[..., _below(n, diag, vec.device)] = vec
+    out[..., _tril_mask(n, diag, vec.device)] = vec
     return out
 
 
-def _rows_with_band(length, diag):
+def _num_tril_rows(length, diag):
     """How many rows a matrix has with `length` entries on and below a diagonal above the main one: the real solution of
     n**2 - (n - diag) (n - diag - 1) / 2 = length."""
     b = 1 + 2 * diag
     return (-b + (b * b + 4 * (2 * length + diag * (diag + 1))) ** 0.5) / 2
 
 
-def _below(n, diag, device):
+def _tril_mask(n, diag, device):
     """Which entries of an n x n matrix lie on or below a diagonal."""
     index = torch.arange(n, device=device)
     return index < index.reshape(-1, 1) + (diag + 1)

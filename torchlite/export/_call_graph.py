@@ -53,7 +53,9 @@ def _callees_of_function(function: FunctionType) -> Iterator[Any]:
         value = unwrap_traced(space.get(name))
         if isinstance(value, ModuleType):
             if not _is_library(value):
-                yield from (found for name in names & vars(value).keys() if _callees_of_value(found := vars(value).get(name)))
+                yield from (
+                    found for name in names & vars(value).keys() if _callees_of_value(found := vars(value).get(name))
+                )
         elif _callees_of_value(value):
             yield value
     for cell in function.__closure__ or ():
@@ -80,4 +82,9 @@ def _is_library(value: Any) -> bool:
     """Whether a class, function or module is one of Python's, of NumPy's or of torchlite's."""
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     root = str(name).partition(".")[0]
-    return root in sys.stdlib_module_names or root == "numpy" or root.startswith("torchlite") or is_torchlite_object(str(name))
+    return (
+        root in sys.stdlib_module_names
+        or root == "numpy"
+        or root.startswith("torchlite")
+        or is_torchlite_object(str(name))
+    )

@@ -15,7 +15,7 @@ from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._dispatch.tracing import Trace as Seen
 from torchlite._dispatch.tracing import unwrap_traced
-from torchlite._subclasses.described import of_tensor
+from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
 from torchlite._types.python_source import is_identifier
 from torchlite.compiler import exporting
@@ -26,9 +26,9 @@ from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
-from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
+from ._call_graph import reachable_functions, referenced_names
 from ._errors import UserError
-from ._call_graph import referenced_names, reachable_functions
+from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 
 
 class ExportTrace:
@@ -106,7 +106,7 @@ class ExportTrace:
 
     def _attribute(self, kind: gs.InputKind, prefix: str, name: str, tensor: Any, persistent: bool | None) -> None:
         node = self._placeholder(self._name(f"{prefix}_{name}"))
-        node.meta["val"] = of_tensor(tensor)
+        node.meta["val"] = fake_tensor_like(tensor)
         if not self.recorder.knows(tensor):
             self.recorder.track(tensor, node)
         self.input_specs.append(gs.InputSpec(kind, gs.TensorArgument(node.name), name, persistent))
@@ -114,7 +114,7 @@ class ExportTrace:
     def _input(self, leaf: Any, name: str) -> Node:
         node = self._placeholder(self._name(name))
         if isinstance(leaf, torch.Tensor):
-            node.meta["val"] = of_tensor(leaf)
+            node.meta["val"] = fake_tensor_like(leaf)
             self.recorder.track(leaf, node)
             arg: Any = gs.TensorArgument(node.name)
         else:
@@ -138,14 +138,14 @@ class ExportTrace:
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
             node = self._placeholder(self._name(f"c_{name}"))
-        node.meta["val"] = of_tensor(held)
+        node.meta["val"] = fake_tensor_like(held)
         place = next(
             (i for i, s in enumerate(self.input_specs) if s.kind is gs.InputKind.USER_INPUT), len(self.input_specs)
         )
         spec = gs.InputSpec(gs.InputKind.CONSTANT_TENSOR, gs.TensorArgument(node.name), name)
         self.input_specs.insert(place, spec)
         copy = self.graph.call_function(torch.ops.aten.lift_fresh_copy.default, (node,))
-        copy.meta["val"] = of_tensor(held)
+        copy.meta["val"] = fake_tensor_like(held)
         return copy
 
     def _output(self, leaf: Any) -> Any:
@@ -193,7 +193,11 @@ class _TraceInterceptor(Seen):
     def __init__(self, calls: ModuleStackTracker) -> None:
         super().__init__()
         self.calls = calls
-        self.replaced = {id(min): _symbolic_min_max(min, sym_min), id(max): _symbolic_min_max(max, sym_max), id(math.sqrt): _root}
+        self.replaced = {
+            id(min): _symbolic_min_max(min, sym_min),
+            id(max): _symbolic_min_max(max, sym_max),
+            id(math.sqrt): _root,
+        }
         self._functions: set[int] = set()
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:

@@ -14,18 +14,28 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.allowlist import allowed_overload
 from torchlite._higher_order_ops.higher_order_operator import OPERATORS, HigherOrderOperator
-from torchlite._serialization import files
-from torchlite._serialization.budget import Budget, OverBudget
-from torchlite._subclasses.described import described
+from torchlite._serialization import atomic_files
+from torchlite._serialization.resource_budget import Budget, BudgetExceeded
+from torchlite._subclasses.fake_constructors import new_fake_tensor
 from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt, opaque, read
 from torchlite._types.python_source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _treespec_text
 from . import graph_signature as gs
-from ._serde_schema import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA_VERSION, CheckedFunction, FormatError, checked_target, format_error
+from ._pt2_archive import Pt2Reader, check_name, parse_int, parse_json, parse_union, typed_field
+from ._serde_schema import (
+    DTYPES,
+    FUNCTIONS,
+    LAYOUTS,
+    MEMORY_FORMATS,
+    SCHEMA_VERSION,
+    CheckedFunction,
+    FormatError,
+    checked_target,
+    format_error,
+)
 from ._unlift import GUARDS_NAME, SubgraphModule
-from ._pt2_archive import Pt2Reader, check_name, typed_field, parse_json, parse_union, parse_int
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 
@@ -33,15 +43,17 @@ def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedP
     """The program of a file, a path or a binary stream."""
     try:
         if isinstance(f, (str, os.PathLike)):
-            with files.opened(f) as stream:
+            with atomic_files.open_regular(f) as stream:
                 return _read_program(Pt2Reader(stream), extra_files)
-        return _read_program(Pt2Reader(files.checked(f)), extra_files)
-    except OverBudget as error:
+        return _read_program(Pt2Reader(atomic_files.check_regular(f)), extra_files)
+    except BudgetExceeded as error:
         raise format_error("the file", str(error)) from None
     except (RecursionError, MemoryError, OverflowError) as error:
         raise format_error("the file", f"it asks for too much ({type(error).__name__})") from None
     except (KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
-        raise format_error("models/model.json", f"it is no exported program ({type(error).__name__}: {error})") from error
+        raise format_error(
+            "models/model.json", f"it is no exported program ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _read_program(records: Pt2Reader, extra_files: dict[str, Any] | None) -> ExportedProgram:
@@ -65,7 +77,9 @@ def _read_program(records: Pt2Reader, extra_files: dict[str, Any] | None) -> Exp
     sample = f"data/sample_inputs/{name}.pt"
     if records.has(sample) and records.reader.size(sample):
         example = _read_checkpoint(records, sample)
-    return _ProgramDeserializer(records.json(f"models/{name}.json"), records.reader.budget).program(state, constants, example)
+    return _ProgramDeserializer(records.json(f"models/{name}.json"), records.reader.budget).program(
+        state, constants, example
+    )
 
 
 def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
@@ -81,7 +95,9 @@ def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
         for key in found:
             check_name(key, "serialized_state_dict.pt")
     data = records.json("serialized_exported_program.json")
-    return _ProgramDeserializer(data, records.reader.budget).program(state, constants, loaded("serialized_example_inputs.pt"))
+    return _ProgramDeserializer(data, records.reader.budget).program(
+        state, constants, loaded("serialized_example_inputs.pt")
+    )
 
 
 def _read_checkpoint(records: Pt2Reader, name: str) -> Any:
@@ -90,7 +106,7 @@ def _read_checkpoint(records: Pt2Reader, name: str) -> Any:
 
     try:
         return records.checkpoint(name, map_location="cpu")
-    except OverBudget:
+    except BudgetExceeded:
         raise
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
         raise format_error(name, str(error)[:500]) from None
@@ -138,7 +154,9 @@ class _ProgramDeserializer:
             name: typed_field(entry, "field_names", list, name)
             for name, entry in (self.module.get("treespec_namedtuple_fields") or {}).items()
         }
-        calls = [self._entry(e, names) for e in typed_field(self.module, "module_call_graph", list, "module_call_graph")]
+        calls = [
+            self._entry(e, names) for e in typed_field(self.module, "module_call_graph", list, "module_call_graph")
+        ]
         if not calls or calls[0].fqn != "" or calls[0].signature is None:
             raise format_error("module_call_graph", "the call of the whole module is not there")
         for call in calls:
@@ -216,7 +234,9 @@ class _ProgramDeserializer:
         }  # fmt: skip
         for output in signature.output_specs:
             if output.target not in written.get(output.kind, (output.target,)):
-                raise format_error("signature", f"an output is written to {str(output.target)[:100]!r}, which is no input")
+                raise format_error(
+                    "signature", f"an output is written to {str(output.target)[:100]!r}, which is no input"
+                )
 
     def _ranges(self) -> dict[str, Any]:
         from .dynamic_shapes import ValueRanges
@@ -243,8 +263,12 @@ class _ProgramDeserializer:
             ModuleCallSignature(
                 inputs=[argument(a) for a in typed_field(signature, "inputs", list, where)],
                 outputs=[argument(a) for a in typed_field(signature, "outputs", list, where)],
-                in_spec=_treespec_text.parse_treespec(typed_field(signature, "in_spec", str, where), names, self.budget),
-                out_spec=_treespec_text.parse_treespec(typed_field(signature, "out_spec", str, where), names, self.budget),
+                in_spec=_treespec_text.parse_treespec(
+                    typed_field(signature, "in_spec", str, where), names, self.budget
+                ),
+                out_spec=_treespec_text.parse_treespec(
+                    typed_field(signature, "out_spec", str, where), names, self.budget
+                ),
                 forward_arg_names=[_identifier(n, where) for n in signature.get("forward_arg_names") or []] or None,
             ),
         )
@@ -302,7 +326,9 @@ class _ProgramDeserializer:
         }.get(tag, (None, ""))  # fmt: skip
         if kind is None:
             raise format_error(where, f"an input {tag[:50]!r} is unknown")
-        arg = gs.TensorArgument(_identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where))
+        arg = gs.TensorArgument(
+            _identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
+        )
         persistent = typed_field(value, "persistent", bool, where) if kind is kinds.BUFFER else None
         return gs.InputSpec(kind, arg, check_name(value.get(key), where), persistent)
 
@@ -321,7 +347,9 @@ class _ProgramDeserializer:
         if tag not in known:
             raise format_error(where, f"an output {tag[:50]!r} is unknown")
         kind, key = known[tag]
-        arg = gs.TensorArgument(_identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where))
+        arg = gs.TensorArgument(
+            _identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
+        )
         return gs.OutputSpec(kind, arg, None if key is None else check_name(value.get(key), where))
 
     # -- graphs --------------------------------------------------------------------------------
@@ -378,7 +406,7 @@ class _ProgramDeserializer:
         wants = typed_field(meta, "requires_grad", bool, where) and (dtype.is_floating_point or dtype.is_complex)
         index = place.get("index")
         device = torch.device(kind, index) if type(index) is int and 0 <= index < 128 else torch.device(kind)
-        return described(dtype, sizes, strides, device, wants)
+        return new_fake_tensor(dtype, sizes, strides, device, wants)
 
 
 _VMAP_BEGIN = FUNCTIONS["torch._functorch.predispatch._vmap_increment_nesting"]

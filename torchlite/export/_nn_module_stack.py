@@ -74,7 +74,9 @@ class ModuleStackTracker:
         """Every module that the program may call, and the signatures that were asked for."""
         found = {name: ModuleCallEntry(name) for name in self.names}
         for name, ins, outs, in_spec, out_spec in self.noted:
-            signature = ModuleCallSignature([*map(_to_argument_spec, ins)], [*map(_to_argument_spec, outs)], in_spec, out_spec)
+            signature = ModuleCallSignature(
+                [*map(_to_argument_spec, ins)], [*map(_to_argument_spec, outs)], in_spec, out_spec
+            )
             found[name] = ModuleCallEntry(name, signature)
         return list(found.values())
 

@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 import torchlite as torch
-from torchlite._serialization.archive import Reader
-from torchlite._serialization.budget import DEEPEST
+from torchlite._serialization.resource_budget import MAX_DEPTH
+from torchlite._serialization.zip_archive import ArchiveReader
 from torchlite._types.layouts import MAX_DIMS
 from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
@@ -53,7 +53,7 @@ def is_valid_name(name: Any) -> bool:
     if type(name) is not str or len(name) > 4096:
         return False
     parts = name.split(".")
-    return len(parts) <= DEEPEST and all(map(_can_be_attribute, parts))
+    return len(parts) <= MAX_DEPTH and all(map(_can_be_attribute, parts))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -94,7 +94,7 @@ class Pt2Reader:
     """The records of an archive, each checked when it is asked for."""
 
     def __init__(self, stream: Any) -> None:
-        self.reader = Reader(stream)
+        self.reader = ArchiveReader(stream)
         self._storages: dict[str, Any] = {}
         self._made: dict[tuple, Any] = {}
 

@@ -13,15 +13,15 @@ from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._symbolic_shapes import Expr, SymInt, compare
 from torchlite._types.checked_callable import CheckedCallable
 from torchlite.fx import Graph, GraphModule, Node
-from torchlite.fx.experimental._size_expressions import GraphMerger
 from torchlite.fx.experimental._op_recorder import OpRecorder
+from torchlite.fx.experimental._size_expressions import GraphMerger
 from torchlite.fx.experimental._unbacked_symbols import ITEM_OPS, UnbackedSymbols
 
 from . import graph_signature as gs
 from ._capture import _eliminate_unused
-from ._serde_schema import checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
+from ._serde_schema import checked_target
 
 # Batch norm says by its op what it writes.
 _ALWAYS_DECOMPOSED = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.aten.native_batch_norm.default)}
@@ -178,7 +178,9 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
                 elif node.op == "get_attr":
                     env[node] = node
                 elif node.op == "output":
-                    recorder.graph.output(tuple(_read_argument(r, env, recorder) for r in node.args[0])).meta["val"] = None
+                    recorder.graph.output(tuple(_read_argument(r, env, recorder) for r in node.args[0])).meta["val"] = (
+                        None
+                    )
                 else:
                     recorder.module_stack, unbacked.name = node.meta.get("nn_module_stack"), _symbol(node)[0]
                     _run_node(node, env, recorder)

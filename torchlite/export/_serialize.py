@@ -11,8 +11,8 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._higher_order_ops.higher_order_operator import HigherOrderOperator
-from torchlite._serialization.archive import Writer
-from torchlite._serialization.files import replacing
+from torchlite._serialization.atomic_files import replace_file
+from torchlite._serialization.zip_archive import ArchiveWriter
 from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt
 from torchlite.fx import Graph, Node
 from torchlite.nn.parameter import Parameter
@@ -20,8 +20,8 @@ from torchlite.utils import _pytree as pytree
 from torchlite.version import __version__ as version
 
 from . import graph_signature as gs
-from ._serde_schema import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
 from ._pt2_archive import is_valid_name
+from ._serde_schema import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
 
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:
@@ -33,7 +33,7 @@ def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = Non
             raise RuntimeError(f"torch.export.save: {str(name)[:100]!r} cannot be the name of an attribute")
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             _write_archive(program, stream, _archive_stem(path), extra_files or {})
         return
     held = io.BytesIO()
@@ -46,7 +46,7 @@ def _archive_stem(path: str) -> str:
 
 
 def _write_archive(program: Any, stream: Any, top: str, extra_files: dict[str, Any]) -> None:
-    writer = Writer(stream, top)
+    writer = ArchiveWriter(stream, top)
     model = json.dumps(_ProgramSerializer(program).data()).encode()
     weights = {name: program.state_dict[name] for name in program.state_dict}
     tensors = {name: value for name, value in program.constants.items() if isinstance(value, torch.Tensor)}
@@ -71,7 +71,7 @@ def _serialize_example_inputs(program: Any) -> bytes:
     return held.getvalue()
 
 
-def _write_tensors(writer: Writer, tensors: dict[str, Any], folder: str, stem: str, config: str) -> None:
+def _write_tensors(writer: ArchiveWriter, tensors: dict[str, Any], folder: str, stem: str, config: str) -> None:
     """Storages, each once, and the config that says what lies in them."""
     entries: dict[str, Any] = {}
     known: dict[int, str] = {}
@@ -158,7 +158,7 @@ class _ProgramSerializer:
         return {"min_val": None if low == -math.inf else int(low), "max_val": None if high == math.inf else int(high)}
 
     def _named_tuples(self) -> dict[str, Any]:
-        from torchlite.utils import _pytree_text as text
+        from torchlite.utils import _pytree_serialization as text
 
         found = {}
         call = self.program._root()

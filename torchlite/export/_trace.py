@@ -165,7 +165,9 @@ class DynamicSizes:
             table.pop(name, None)
 
 
-def export_program(mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[str, ...] = ()) -> ExportedProgram:
+def export_program(
+    mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[str, ...] = ()
+) -> ExportedProgram:
     """The program of a module for these arguments."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = DynamicSizes(leaves, ds.dims_per_leaf(mod, args, kwargs, shapes))
@@ -198,7 +200,9 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
             continue
         others = varying.others(name)
         sizes = {**varying.hints, name: next(iter(others), varying.hints[name] + 1)}
-        problem = _why_not_same_program(mod, trace, varying, spec, sizes) if others else _specialize_error(varying, name)
+        problem = (
+            _why_not_same_program(mod, trace, varying, spec, sizes) if others else _specialize_error(varying, name)
+        )
         if problem is None:
             continue
         if varying.shown(name) == name:
@@ -228,7 +232,9 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
         )
 
 
-def _equal_sizes(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str, sizes: dict[str, int]) -> list[str]:
+def _equal_sizes(
+    mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str, sizes: dict[str, int]
+) -> list[str]:
     """The sizes that have to be what a size is; none where it has to be constant."""
 
     def works(names: list[str]) -> bool:
@@ -273,7 +279,9 @@ def _resolve_unbacked_symbol(mod: Any, trace: ExportTrace, varying: DynamicSizes
         varying.drop(name)
 
 
-def _why_not_same_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, sizes: dict[str, int]) -> str | None:
+def _why_not_same_program(
+    mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, sizes: dict[str, int]
+) -> str | None:
     """What is wrong with the program at other sizes; None where it is the same."""
     try:
         other = _trace_once(mod, varying, spec, sizes)
@@ -358,9 +366,13 @@ def _constraint_violation(varying: DynamicSizes, guard: Guard, name: str, narrow
     )
 
 
-def _try_trace(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, row: dict[str, int]) -> ExportTrace | None:
+def _try_trace(
+    mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, row: dict[str, int]
+) -> ExportTrace | None:
     """A trace that need not be the same program."""
-    return _trace_once(mod, varying, spec, row) if _why_not_same_program(mod, trace, varying, spec, row) is None else None
+    return (
+        _trace_once(mod, varying, spec, row) if _why_not_same_program(mod, trace, varying, spec, row) is None else None
+    )
 
 
 def _make_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, args: tuple, kwargs: dict) -> ExportedProgram:

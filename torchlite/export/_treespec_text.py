@@ -7,10 +7,10 @@ import functools
 import json
 from typing import Any
 
-from torchlite._serialization.budget import Budget
-from torchlite._serialization.limits import indexed
+from torchlite._serialization.pickle_costs import index_of_keys
+from torchlite._serialization.resource_budget import Budget
 from torchlite._types.python_source import is_identifier
-from torchlite.utils import _pytree_text as text
+from torchlite.utils import _pytree_serialization as text
 
 from ._serde_schema import format_error
 
@@ -39,7 +39,7 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
     if kind is not None and type(kind) is not str:
         raise ValueError("a class is named by text")
     if kind == "collections.namedtuple":  # whose context is its name, and no JSON
-        if context not in text.BY_NAME:
+        if context not in text.NODES_BY_NAME:
             classes[context] = _class_for(context, fields)
     loaded = json.loads(context) if type(context) is str and kind != "collections.namedtuple" else context
     if _needs_import(loaded):
@@ -62,7 +62,7 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
 
 
 def _fields(name: str, classes: dict[str, type]) -> Any:
-    return getattr(classes.get(name) or text.BY_NAME[name], "_fields", ())
+    return getattr(classes.get(name) or text.NODES_BY_NAME[name], "_fields", ())
 
 
 def _check_leaf(context: Any, count: int) -> str | None:
@@ -74,7 +74,7 @@ def _check_keys(context: Any, count: int) -> str | None:
         return "no list of a key for each part"
     if not all(type(key) in (str, int, float, bool) or key is None for key in context):
         return "a list of keys that are none"
-    return None if len(indexed(context)) == count else "a list of keys that are the same"
+    return None if len(index_of_keys(context)) == count else "a list of keys that are the same"
 
 
 def _check_factory(context: Any, count: int) -> str | None:

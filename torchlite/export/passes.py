@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import torchlite as torch
-from torchlite._subclasses.described import of_tensor
+from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite.fx import GraphModule
 from torchlite.utils import _pytree as pytree
 
@@ -75,6 +75,6 @@ def _replace_device(module: Any, value: Any) -> None:
 
 def _fake_on_device(tensor: Any, device: Any) -> Any:
     """A fake tensor on another device."""
-    made = of_tensor(tensor)
+    made = fake_tensor_like(tensor)
     made.fake_device = device
     return made

@@ -295,7 +295,9 @@ class _ModuleTreeBuilder:
                 self.root._ty = str(kind)
                 continue
             inside = calls[-1][1] if calls else ""
-            if _is_submodule_name(name, inside) and name != inside:  # what a module calls that is not its own is part of it
+            if (
+                _is_submodule_name(name, inside) and name != inside
+            ):  # what a module calls that is not its own is part of it
                 calls.append((f"{name}@{number}" if number.isdecimal() and int(number) else name, name, str(kind)))
         return calls
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from ._forward_mode import hessian, jacfwd, jvp, linearize
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._functionalize import debug_unwrap, functionalize
 from ._rearrange import rearrange
 from ._reverse_mode import grad, grad_and_value, jacrev, vjp
-from ._functionalize import debug_unwrap, functionalize
 from ._vmap import vmap
 
 __all__ = [

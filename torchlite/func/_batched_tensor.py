@@ -8,7 +8,7 @@ from .._dispatch import MODE, F
 from .._dispatch.interceptors import showing, stack
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
-from ..autograd._tangents import vmap_levels, assign_tangent, tangent_of
+from ..autograd._tangents import assign_tangent, tangent_of, vmap_levels
 
 _new = object.__new__
 _NO_STORAGE_ERROR = (
@@ -222,7 +222,9 @@ def expose_batch_dim(tensor: Any, level) -> Tensor:
         if tensor._level.number > level.number:
             value = expose_batch_dim(tensor._value, level)
             return make_batched(value, tensor._dim + 1, tensor._level)
-    return expand_at_level(tensor, level) if MODE.forwards else F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+    return (
+        expand_at_level(tensor, level) if MODE.forwards else F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+    )
 
 
 def expand_at_level(tensor: Tensor, level) -> Tensor:

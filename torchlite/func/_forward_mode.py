@@ -12,7 +12,7 @@ from .._tensor import Tensor
 from ..autograd._forward_mode import ForwardLevel, alias, drop_tangent
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._reverse_mode import Argnums, _select_args, _replace_args, _vjp, jacrev, unit_vectors
+from ._reverse_mode import Argnums, _replace_args, _select_args, _vjp, jacrev, unit_vectors
 from ._vmap import vmap
 
 _JVP_SIGNATURE = "jvp(f, primals, tangents)"
@@ -35,7 +35,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 @restores_modes
 def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums | None = None):
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(
+            f"{_JVP_SIGNATURE}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     diff = primals if argnums is None else _select_args(primals, argnums)
     flat, spec = tree_flatten(diff)
     directions, tangents_spec = tree_flatten(tangents)
@@ -98,7 +100,9 @@ def _check_tensors(flat: list, name: str) -> None:
 
 def _check_outputs(outs: list) -> None:
     if not outs:
-        raise RuntimeError(f"{_JVP_SIGNATURE}: Expected f to be a function that has non-empty output (got output = {outs})")
+        raise RuntimeError(
+            f"{_JVP_SIGNATURE}: Expected f to be a function that has non-empty output (got output = {outs})"
+        )
     for item in outs:
         if not isinstance(item, Tensor):
             raise RuntimeError(

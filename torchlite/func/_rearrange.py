@@ -154,7 +154,9 @@ def _expand_group(group: list[str], more: list[str]) -> list[str]:
     return [one for name in group for one in (more if name == ELLIPSIS else [name])]
 
 
-def _bind_sizes(group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]) -> None:
+def _bind_sizes(
+    group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]
+) -> None:
     """Give the names of one dimension their sizes."""
     unknown = [name for name in group if name not in given]
     known = math.prod(given[name] for name in group if name in given)

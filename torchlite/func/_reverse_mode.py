@@ -14,19 +14,19 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import MODE, F
-from .._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, make_node, autograd_meta_of
+from .._dispatch.autograd_graph import Node, OutputEdge, autograd_meta_of, gradient_edge, make_node
+from .._dispatch.dispatch_state import LEAF, SEQUENCE, set_grad_mode
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import showing, stack
 from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.op_record import REGISTRY
-from .._dispatch.dispatch_state import LEAF, SEQUENCE, set_grad_mode
 from .._tensor import Tensor
 from ..autograd._tangents import copy_tangents
 from ..autograd.functional import _construct_standard_basis_for
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._batched_tensor import BatchedTensor, hide_batch_dim, expose_batch_dim
-from ._vmap_interceptor import VmapLevel, active_levels
+from ._batched_tensor import BatchedTensor, expose_batch_dim, hide_batch_dim
 from ._vmap import vmap
+from ._vmap_interceptor import VmapLevel, active_levels
 
 Argnums = int | tuple[int, ...]
 
@@ -113,7 +113,9 @@ class _GradLevel:
         """The gradient of each input, zeros where it was not used."""
         outs = [self.to_physical(t) for t in outputs]
         given = [self.to_physical(g) for g in cotangents]
-        create = MODE.grad and (self.has_outer_history(outs) or any(_to_innermost_level(g).requires_grad for g in given))
+        create = MODE.grad and (
+            self.has_outer_history(outs) or any(_to_innermost_level(g).requires_grad for g in given)
+        )
         pairs = [(o, g) for o, g in zip(outs, given, strict=True) if o.requires_grad]
         found: Any = [None] * len(self.inputs)
         if pairs:
@@ -137,7 +139,9 @@ def _to_innermost_level(tensor):
     return tensor
 
 
-_SAVED_HOOKS_ERROR = "torch.func transforms don't yet support saved tensor hooks. Please open an issue with your use case."
+_SAVED_HOOKS_ERROR = (
+    "torch.func transforms don't yet support saved tensor hooks. Please open an issue with your use case."
+)
 
 
 class inside_transform:

@@ -13,7 +13,7 @@ from typing import Any
 from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from ._batched_tensor import hide_batch_dim, is_batched_at, move_dim, expose_batch_dim
+from ._batched_tensor import expose_batch_dim, hide_batch_dim, is_batched_at, move_dim
 from ._vmap_interceptor import VmapLevel
 
 _RANDOMNESS = ("error", "different", "same")

@@ -171,7 +171,8 @@ def _generate_batched_function(level, cls, args: tuple):
             context.saved_tensors = tuple(saved)
             context.needs_input_grad = ctx.needs_input_grad
             given = [
-                g if g is None or not b else make_batched(g, 0, level) for g, b in zip(grads, shape["batched"], strict=True)
+                g if g is None or not b else make_batched(g, 0, level)
+                for g, b in zip(grads, shape["batched"], strict=True)
             ]
             with level.again():
                 found = (cls.vjp if cls.vjp is not Function.vjp else cls.backward)(context, *given)

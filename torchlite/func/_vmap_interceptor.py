@@ -10,13 +10,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import ReenabledInterceptor, InPlaceCall, enter, entered, leave, showing, stack
-from .._dispatch.out_variants import check_output_shape, check_target_dtype
+from .._dispatch.interceptors import InPlaceCall, ReenabledInterceptor, enter, entered, leave, showing, stack
 from .._dispatch.op_record import RANDOM
+from .._dispatch.out_variants import check_output_shape, check_target_dtype
 from .._dispatch.shapes import broadcast_shapes
 from .._library.library_op import LibraryOp
 from .._tensor import Tensor
-from ._batched_tensor import BatchedTensor, has_batched_tangent, hide_batch_dim, batch_dim_first, is_batched_at, expand_at_level, make_batched
+from ._batched_tensor import (
+    BatchedTensor,
+    batch_dim_first,
+    expand_at_level,
+    has_batched_tangent,
+    hide_batch_dim,
+    is_batched_at,
+    make_batched,
+)
 
 
 class VmapLevel(Interceptor):

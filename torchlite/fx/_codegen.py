@@ -21,7 +21,7 @@ from .._types.python_source import attribute, comment, identifier, one_line, quo
 from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from ._compatibility import compatibility
-from ._naming import Namespace, format_target, torchlite_package, public_name, qualified_name, reserve_name, type_repr
+from ._naming import Namespace, format_target, public_name, qualified_name, reserve_name, torchlite_package, type_repr
 from .node import Node, abbreviation
 from .tensor_type import TensorType
 

@@ -37,7 +37,9 @@ def find_proxy(*values: Any) -> Proxy | None:
     return None
 
 
-def pass_defaults_by_keyword(defaults: dict[str, Any], required: Any, args: Any, kwargs: Any) -> tuple[tuple, dict[str, Any]]:
+def pass_defaults_by_keyword(
+    defaults: dict[str, Any], required: Any, args: Any, kwargs: Any
+) -> tuple[tuple, dict[str, Any]]:
     """Arguments as PyTorch's functions in Python hand them on: what has a default by keyword, and all of these.
 
     defaults: by the parameters' names in order, with `required` where there is none.

@@ -14,9 +14,9 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.op_functions import in_place_method
-from .._dispatch.interceptors import Interceptor, InPlaceCall, strip_default_args
+from .._dispatch.interceptors import InPlaceCall, Interceptor, strip_default_args
 from .._dispatch.mode_restoring import restores_modes
+from .._dispatch.op_functions import in_place_method
 from .._dispatch.op_record import EMPTY
 from .._library.library_op import LibraryOp
 from .._tensor import Tensor
@@ -33,7 +33,7 @@ from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
 from ._lazy_graph_module import _LazyGraphModule, _make_graph_module
 from ._naming import BUILTIN_FUNCTIONAL_NAMES, public_name
-from ._patcher import ProgramTrace, pass_defaults_by_keyword, find_proxy, wrap
+from ._patcher import ProgramTrace, find_proxy, pass_defaults_by_keyword, wrap
 from ._patcher import _maybe_revert_all_patches as _maybe_revert_all_patches
 from ._patcher import _wrapped_fns_to_patch as _wrapped_fns_to_patch
 from ._patcher import _wrapped_methods_to_patch as _wrapped_methods_to_patch
@@ -150,7 +150,9 @@ class _ProxyInterceptor(Interceptor):
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
         function = _public(op, False) or function
-        if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
+        if (public_name(function) or "").startswith(
+            "torch.nn.functional."
+        ) and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
             # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
             # goes on with the Proxies itself, by whose values it decides.
             asks: Any = torch.nn.functional  # (there, for a program may put another function in the place)

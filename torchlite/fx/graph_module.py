@@ -26,7 +26,14 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._codegen import PythonCode, _BoxedCodeGen, _custom_builtins, _PyTreeCodeGen
 from ._compatibility import compatibility
-from ._generated_source import _exec_with_source, _forward_from_src, _method_from_src, import_block, redirect_imports, format_generated_error  # noqa: F401
+from ._generated_source import (  # noqa: F401
+    _exec_with_source,
+    _forward_from_src,
+    _method_from_src,
+    format_generated_error,
+    import_block,
+    redirect_imports,
+)
 from .graph import Graph
 
 __all__ = ["GraphModule", "reduce_graph_module"]

@@ -13,9 +13,9 @@ from typing import Any, Final
 from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ..futures import Future
 from . import annotations as annotations
-from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._runtime import Error
 from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._state import Attribute, TracerWarning
 from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
 

@@ -15,19 +15,23 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
-from .._aten.allowlist import check_split_count, limit_run, allowed_packet
+from .._aten.allowlist import allowed_packet, check_split_count, limit_run
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformer_ops
-from ._dtype_codes import to_code, code_to_dtype, code_to_memory_format, code_to_layout
-from ._runtime import LOOKUP, METHODS, raise_error, iterate
-from ._scalar_ops import SCALARS, safe_hash, to_list, format_value, count_visited
+from ._dtype_codes import code_to_dtype, code_to_layout, code_to_memory_format, to_code
+from ._runtime import LOOKUP, METHODS, iterate, raise_error
+from ._scalar_ops import SCALARS, count_visited, format_value, safe_hash, to_list
 
 TENSORS = (Tensor, torch.nn.Parameter)
-_CODES: dict[str, Callable] = {"ScalarType": code_to_dtype, "Layout": code_to_layout, "MemoryFormat": code_to_memory_format}
+_CODES: dict[str, Callable] = {
+    "ScalarType": code_to_dtype,
+    "Layout": code_to_layout,
+    "MemoryFormat": code_to_memory_format,
+}
 _NUMBERS = (int, float, bool, complex)
 
 
@@ -432,7 +436,9 @@ _OWN: dict[str, Callable] = {
     "tolist": _as_lists,
     "index": _index,
     "is_contiguous": lambda x, memory_format=None: (
-        x.is_contiguous() if memory_format is None else x.is_contiguous(memory_format=code_to_memory_format(memory_format))
+        x.is_contiguous()
+        if memory_format is None
+        else x.is_contiguous(memory_format=code_to_memory_format(memory_format))
     ),
     "get_device": lambda x: x.get_device(),
     "is_signed": lambda x: x.dtype.is_signed,

@@ -14,8 +14,8 @@ import torchlite as torch
 
 from .._dispatch.call import Tensor
 from .._types.devices import device as device_type
-from ._script_modules import ScriptFunction
 from ._nn_sources import FUNCTIONS
+from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition
 from ._state import is_library_class
 

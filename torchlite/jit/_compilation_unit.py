@@ -8,10 +8,10 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
-from . import _builtin_ops, _runtime, _inline_cache, _type_text
+from . import _builtin_ops, _inline_cache, _runtime, _type_text
+from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
 from ._placeholder import PLACEHOLDER
 from ._python_translator import ProgramError, PythonTranslator, dotted_name
-from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
 
 
 class ScriptClass:

@@ -6,9 +6,9 @@ import ast
 import functools
 from typing import Any
 
+from ._constant_propagation import ProgramConstants, assigned_name, count_loads, count_stores
 from ._inlining import walk_statements
 from ._python_translator import ANNOTATED, dotted_name
-from ._constant_propagation import ProgramConstants, assigned_name, count_loads, count_stores
 
 _CONVOLUTIONS = {f"torch.conv{n}d": False for n in (1, 2, 3)} | {f"torch.conv_transpose{n}d": True for n in (1, 2, 3)}
 _MAX_NESTING_DEPTH = 30  # forms in each other, of those that are put together

@@ -11,11 +11,11 @@ from typing import Any
 from .._dispatch.call import Tensor
 from .._types.python_source import is_identifier
 from . import _fold_batch_norm
-from ._inlining import CannotInline, Inliner, resolve_path, path_of, walk_statements
-from ._script_modules import RecursiveScriptModule, ScriptMethod
 from ._compilation_unit import ScriptProgram
+from ._constant_propagation import ConstantPropagation, ProgramConstants, to_literal
+from ._inlining import CannotInline, Inliner, path_of, resolve_path, walk_statements
 from ._save import _CONSTANT, _QUALIFIED_NAME, _ProgramCollector, type_of
-from ._constant_propagation import ProgramConstants, ConstantPropagation, to_literal
+from ._script_modules import RecursiveScriptModule, ScriptMethod
 
 _PARAMETER_LIST = re.compile(r"^(  __(?:parameters|buffers)__ = )\[.*\]$", re.MULTILINE)
 _MUTATING_METHODS = frozenset("append extend insert pop clear remove sort reverse _set_item update setdefault".split())

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._types.devices import device
 from .._types.python_source import compile_function, compile_source, identifier
-from ._builtin_ops import TENSORS, VariadicCallPlan, BuiltinOperator, CallPlan
+from ._builtin_ops import TENSORS, BuiltinOperator, CallPlan, VariadicCallPlan
 from ._dtype_codes import code_to_dtype
 from ._placeholder import PLACEHOLDER, Placeholder
 from ._runtime import SCRIPTED, call_method, method_of
@@ -48,7 +48,9 @@ def make_call_site(name: str, op: Any, items: list[Item], keywords: list[tuple[s
     op: the operator that the place names. method: whether the first argument may be an object with a method of the
     name.
     """
-    number = sum(_placeholder_arguments(item) for item in items) + sum(_placeholder_arguments(item) for _, item in keywords)
+    number = sum(_placeholder_arguments(item) for item in items) + sum(
+        _placeholder_arguments(item) for _, item in keywords
+    )
     known: dict[Any, Callable] = {}
 
     def miss(given: tuple) -> Callable:
@@ -140,7 +142,11 @@ def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item],
     found = op.found(args, kwargs)
     if isinstance(found, VariadicCallPlan):
         items, found = found.gathered(items), found.plan
-    return _compile_plan(found, items, keywords, kwargs) if isinstance(found, CallPlan) else _fill_arguments(found, items, keywords)
+    return (
+        _compile_plan(found, items, keywords, kwargs)
+        if isinstance(found, CallPlan)
+        else _fill_arguments(found, items, keywords)
+    )
 
 
 def _fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
@@ -300,7 +306,11 @@ def _compile_plan(plan: CallPlan, items: list[Item], keywords: list, kwargs: dic
         byname[key] = item, start
         start += _placeholder_arguments(item)
         default = plan.defaults.get(key)
-        if _placeholder_arguments(item) and kwargs[key].__class__ is default.__class__ and default.__class__ in _NUMBERS:
+        if (
+            _placeholder_arguments(item)
+            and kwargs[key].__class__ is default.__class__
+            and default.__class__ in _NUMBERS
+        ):
             return _fill_arguments(plan.call, items, keywords)  # whether it is the default is known when it is called
     for place, item in enumerate(items):
         if place >= plan.count:

@@ -120,7 +120,11 @@ def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
             if not isinstance(part, ast.If):
                 raise CannotInline("a loop returns")
             first, second = part.body, part.orelse
-            if not _always_exits(first) and not _always_exits(second) and len(list(walk_statements(rest))) > _MAX_INLINED_STATEMENTS:
+            if (
+                not _always_exits(first)
+                and not _always_exits(second)
+                and len(list(walk_statements(rest))) > _MAX_INLINED_STATEMENTS
+            ):
                 raise CannotInline("too much stands behind a return")
             first = first if _always_exits(first) else [*first, *copy.deepcopy(rest)]
             second = second if _always_exits(second) else [*second, *rest]

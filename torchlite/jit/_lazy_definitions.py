@@ -10,8 +10,8 @@ import ast
 import re
 from typing import Any
 
-from ._python_translator import ProgramError, parse
 from ._liveness import walk
+from ._python_translator import ProgramError, parse
 
 _BEGIN = re.compile(r"^(?![\s#)\]}]|$)(?:(def|class)\s+(\w+))?", re.MULTILINE)
 _METHOD = re.compile(r"^  def\s+(\w+)", re.MULTILINE)

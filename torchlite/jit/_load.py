@@ -10,14 +10,14 @@ import os
 import pickle
 from typing import Any
 
-from .._serialization.files import checked, opened
-from .._serialization.reading import ArchiveStorages, Reading, check_sparse
+from .._serialization.atomic_files import check_regular, open_regular
+from .._serialization.checkpoint_reader import ArchiveStorages, LoadRequest, check_sparse
 from .._types.devices import device as device_type
-from ._program_archive import ProgramReader
-from ._script_modules import RecursiveScriptModule
 from ._compilation_unit import ScriptProgram
-from ._scalar_ops import VISITS, count_visited
+from ._program_archive import ProgramReader
 from ._program_unpickler import ProgramUnpickler
+from ._scalar_ops import VISITS, count_visited
+from ._script_modules import RecursiveScriptModule
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
 # Of Python, where a pickle or a program within it is made of other parts than those of the format.
@@ -46,9 +46,9 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
             raise ValueError(f"The provided filename {path} does not exist")
         if os.path.isdir(path):
             raise ValueError(f"The provided filename {path} is a directory")
-        file: Any = opened(path)
+        file: Any = open_regular(path)
     else:
-        file = contextlib.nullcontext(checked(f))
+        file = contextlib.nullcontext(check_regular(f))
     with file as stream:
         return load_module(_seekable(stream), where, _extra_files)
 
@@ -75,7 +75,7 @@ def load_module(stream: Any, where: Any = None, extra: Any = None) -> Any:
     if not reader.has("constants.pkl") or not reader.has("data.pkl"):
         what = "constants.pkl" if reader.has("data.pkl") else "data.pkl"
         raise RuntimeError(f"file not found: {reader.top}{what}: the archive is no program of TorchScript")
-    how = Reading(where, pickle, True, _get_restore_location(where), {})
+    how = LoadRequest(where, pickle, True, _get_restore_location(where), {})
     sources = {}
     for name in reader.names():
         if name.startswith("code/") and name.endswith(".py"):

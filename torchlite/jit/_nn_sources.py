@@ -14,7 +14,9 @@ def _repeat_value(value: Any, count: int) -> str:
     return str(list(value) if isinstance(value, (tuple, list)) else [value] * count)
 
 
-def _expression_layer(line: str, parameters: str = _PLAIN, result: str = "Tensor") -> Callable[[Any], tuple[str, str, str]]:
+def _expression_layer(
+    line: str, parameters: str = _PLAIN, result: str = "Tensor"
+) -> Callable[[Any], tuple[str, str, str]]:
     """A layer of one expression, with the layer's settings in braces."""
     return lambda m: (parameters, f"return {line.format(m=m)}", result)
 
@@ -412,7 +414,9 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "Linear": _expression_layer("torch.linear(input, self.weight, self.bias)"),
     "Identity": _expression_layer("input"),
     "Flatten": _flatten,
-    "Bilinear": _expression_layer("torch.bilinear(input1, input2, self.weight, self.bias)", "input1: Tensor, input2: Tensor"),
+    "Bilinear": _expression_layer(
+        "torch.bilinear(input1, input2, self.weight, self.bias)", "input1: Tensor, input2: Tensor"
+    ),
     **{f"Conv{d}d": _convolution(d) for d in (1, 2, 3)},
     **{f"ConvTranspose{d}d": _conv_transpose(d) for d in (1, 2, 3)},
     **{f"BatchNorm{d}d": _batch_norm for d in (1, 2, 3)},
@@ -487,7 +491,9 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "PixelUnshuffle": _expression_layer("torch.pixel_unshuffle(input, {m.downscale_factor})"),
     "ChannelShuffle": _expression_layer("torch.channel_shuffle(input, {m.groups})"),
     "Unflatten": lambda m: (_PLAIN, f"return torch.unflatten(input, {m.dim}, {list(m.unflattened_size)})", "Tensor"),
-    "CosineSimilarity": _expression_layer("torch.cosine_similarity(x1, x2, {m.dim}, {m.eps})", "x1: Tensor, x2: Tensor"),
+    "CosineSimilarity": _expression_layer(
+        "torch.cosine_similarity(x1, x2, {m.dim}, {m.eps})", "x1: Tensor, x2: Tensor"
+    ),
     "MSELoss": _loss("torch.mse_loss(input, target, {r})"),
     "L1Loss": _loss("torch.l1_loss(input, target, {r})"),
     "SmoothL1Loss": _loss("torch.smooth_l1_loss(input, target, {r}, {m.beta})"),

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from typing import Any
 
-from .._serialization.archive import Reader, corrupt
+from .._serialization.zip_archive import ArchiveReader, corrupt_archive_error
 
 # Bytes that the text and the deflated records of a file may be long together: some, and these times its length. Of
 # programs that PyTorch and torchlite write they are twice its length at most. A byte of a text costs some 4 us.
@@ -17,7 +17,7 @@ _FREE, _TIMES = 1 << 18, 4
 _FREE_DEFINITION, _SHARE = 1 << 17, 4
 
 
-class ProgramReader(Reader):
+class ProgramReader(ArchiveReader):
     """Reads the records of a program. RuntimeError names the record that is damaged."""
 
     def __init__(self, stream: Any, mapped: str = ""):
@@ -28,7 +28,7 @@ class ProgramReader(Reader):
     def _spend(self, name: str, size: int) -> None:
         self._room -= size
         if self._room < 0:
-            raise corrupt(f"file {name}", "the record is longer than a file of this length can have")
+            raise corrupt_archive_error(f"file {name}", "the record is longer than a file of this length can have")
 
     def text(self, name: str) -> str:
         """A record of text, deflated or not."""
@@ -36,7 +36,7 @@ class ProgramReader(Reader):
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            raise corrupt(f"file {name}", "it is no text") from None
+            raise corrupt_archive_error(f"file {name}", "it is no text") from None
 
     def inflated(self, name: str, is_text: bool = False) -> bytes:
         """The bytes of a record that may be deflated."""
@@ -46,15 +46,15 @@ class ProgramReader(Reader):
                 self._spend(name, info.file_size)
             return self.bytes(name)
         if info.compress_type != zipfile.ZIP_DEFLATED or info.flag_bits & 1:
-            raise corrupt(f"file {name}", "the record is compressed in an unknown way, or encrypted")
+            raise corrupt_archive_error(f"file {name}", "the record is compressed in an unknown way, or encrypted")
         self._spend(name, info.file_size)
         machine = zlib.decompressobj(-15)
         try:
             out = machine.decompress(self._deflated(name, info), info.file_size + 1)
         except zlib.error as error:
-            raise corrupt(f"file {name}", str(error)) from None
+            raise corrupt_archive_error(f"file {name}", str(error)) from None
         if len(out) != info.file_size or info.CRC and zlib.crc32(out) != info.CRC:
-            raise corrupt(f"file {name}", "its length or checksum is wrong")
+            raise corrupt_archive_error(f"file {name}", "its length or checksum is wrong")
         return out
 
     def _deflated(self, name: str, info: zipfile.ZipInfo) -> bytes:

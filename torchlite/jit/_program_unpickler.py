@@ -7,15 +7,15 @@ import pickle
 from typing import Any
 
 from .._dispatch.call import Tensor
-from .._serialization.budget import Budget
-from .._serialization.limits import STEPS_OF_A_CALL, short
-from .._serialization.restricted import RestrictedUnpickler
+from .._serialization.pickle_costs import CALL_COST, short_repr
+from .._serialization.resource_budget import Budget
+from .._serialization.weights_only_unpickler import RestrictedUnpickler
 from .._tensor import Parameter
 from .._types.devices import device
-from ._python_translator import ProgramError
-from ._script_modules import RecursiveScriptModule
 from ._compilation_unit import ScriptClass
-from ._runtime import ScriptObject, to_parameter, host_entry
+from ._python_translator import ProgramError
+from ._runtime import ScriptObject, host_entry, to_parameter
+from ._script_modules import RecursiveScriptModule
 
 _LISTS = {
     "build_intlist": (int,),
@@ -41,7 +41,7 @@ class _Builder:
             or type(args[0]) is not list
             or not all(isinstance(v, kinds) for v in args[0])
         ):
-            raise pickle.UnpicklingError(f"torch.jit._pickle.{self.name} was called with {short(args)}")
+            raise pickle.UnpicklingError(f"torch.jit._pickle.{self.name} was called with {short_repr(args)}")
         return args[0]
 
 
@@ -131,14 +131,14 @@ class ProgramUnpickler(RestrictedUnpickler):
         if type(args) is tuple:
             listed = len(args[0]) if args and type(args[0]) is list else 0
             fields = getattr(function, "_script_fields", None) or ()
-            self._budget.spend(STEPS_OF_A_CALL + max(len(args), listed, len(fields)))
+            self._budget.spend(CALL_COST + max(len(args), listed, len(fields)))
         if isinstance(function, _Builder) and type(args) is tuple:
             self._stack[-1] = function(args)
             return
         if isinstance(function, enum.EnumMeta):
             value = args[0] if type(args) is tuple and len(args) == 1 else args
             if type(value) not in (int, float, str):
-                raise pickle.UnpicklingError(f"a member of an enumeration is called with {short(args)}")
+                raise pickle.UnpicklingError(f"a member of an enumeration is called with {short_repr(args)}")
             try:
                 self._stack[-1] = function(value)
             except ValueError as error:
@@ -162,7 +162,7 @@ class ProgramUnpickler(RestrictedUnpickler):
         if self._pop() != ():
             raise pickle.UnpicklingError(f"an object of {cls.name} is made with arguments")
         self._pop()
-        self._budget.spend(STEPS_OF_A_CALL * 4)
+        self._budget.spend(CALL_COST * 4)
         if cls.kind == "interface":
             raise pickle.UnpicklingError(f"{cls.name} is an interface, which has no objects")
         self._push(RecursiveScriptModule(cls) if cls.kind == "Module" else ScriptObject(cls))

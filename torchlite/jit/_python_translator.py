@@ -16,8 +16,8 @@ from typing import Any
 
 from .._types.python_source import compile_code
 from .._types.python_source import parse as tree_of
+from ._liveness import insert_deletions, walk
 from ._placeholder import PLACEHOLDER
-from ._liveness import walk, insert_deletions
 
 _MAX_DEPTH = 150  # forms inside each other
 _INT64 = 1 << 63

@@ -73,7 +73,9 @@ def as_runtime_error(error: Exception) -> Exception:
     if isinstance(error, UnboundLocalError):
         return RuntimeError(f"undefined value: {error}")
     if isinstance(error, RecursionError):
-        return RuntimeError(f"{_ERROR_PREFIX}RuntimeError: the program calls itself, or its values lie in each other, too deep")
+        return RuntimeError(
+            f"{_ERROR_PREFIX}RuntimeError: the program calls itself, or its values lie in each other, too deep"
+        )
     return RuntimeError(f"{_ERROR_PREFIX}RuntimeError: {type(error).__name__}: {str(error)[:1000]}")
 
 

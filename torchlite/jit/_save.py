@@ -12,19 +12,19 @@ import sys
 from typing import Any
 
 from .._dispatch.call import Tensor
-from .._serialization.archive import Writer
-from .._serialization.containers import archive_name
-from .._serialization.files import replacing
-from .._serialization.writing import Storages
+from .._serialization.atomic_files import replace_file
+from .._serialization.checkpoint_writer import StorageCollector
+from .._serialization.pytorch_file import archive_name
+from .._serialization.zip_archive import ArchiveWriter
 from .._types import dtypes
 from .._types.devices import device
 from .._types.python_source import parse
 from ..serialization import location_tag
-from ._dtype_codes import to_code
-from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._compilation_unit import ScriptProgram
+from ._dtype_codes import to_code
 from ._runtime import ScriptObject
 from ._scalar_ops import count_visited
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 
 VERSION = 10  # of the operators' meaning in what is written
 _QUALIFIED_NAME = re.compile(r"__torch__(?:\.\w+)+")
@@ -43,7 +43,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     records = _archive_records(m, _extra_files)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             _write(stream, archive_name(path), records)
         return
     f.write(_archive_bytes(records))
@@ -61,7 +61,7 @@ def _archive_bytes(records: list) -> bytes:
 
 
 def _write(stream: Any, top: str, records: list) -> None:
-    writer = Writer(stream, top)
+    writer = ArchiveWriter(stream, top)
     for name, data in records:
         writer.record(name, data)
     writer.finish(VERSION)
@@ -278,7 +278,9 @@ class _Pickler:
         self._programs = programs
         self._memo: dict[int, int] = {}
         self._keep: list[Any] = []
-        self.storages = Storages(lambda value: location_tag(value) if not isinstance(value, Tensor) else _device_for_file(value))
+        self.storages = StorageCollector(
+            lambda value: location_tag(value) if not isinstance(value, Tensor) else _device_for_file(value)
+        )
 
     def finished(self, value: Any, kind: str | None) -> bytes:
         """The pickle of a value."""
@@ -342,7 +344,9 @@ class _Pickler:
         elif isinstance(value, tuple):
             self._tuple(value, inner if inner and len(inner) == len(value) else [None] * len(value))
         else:
-            self._dict(value, inner if len(inner) == 2 else [_common_type(list(value)), _common_type(list(value.values()))])
+            self._dict(
+                value, inner if len(inner) == 2 else [_common_type(list(value)), _common_type(list(value.values()))]
+            )
 
     def _list(self, value: list, kind: str) -> None:
         out, built = self._out, _BUILD.get(kind)

@@ -174,7 +174,9 @@ def _format_value(value: Any) -> str:
     kind = value.__class__
     if kind is float:
         return (
-            f"{int(value)}." if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else _format_tensor(value)
+            f"{int(value)}."
+            if math.isfinite(value) and value == int(value) and abs(value) < 1e15
+            else _format_tensor(value)
         )
     if kind is str:
         return value

@@ -26,13 +26,13 @@ from .._types.layouts import layout, memory_format
 from .._types.python_source import literal, parse
 from ._call_compiler import DEFERRED, CallCompiler
 from ._dtype_codes import to_code
-from ._type_check import TypeChecker
 from ._python_translator import PLAIN
 from ._save import type_of
-from ._source_resolution import UnresolvedType, FunctionSource, type_value
+from ._source_resolution import FunctionSource, UnresolvedType, type_value
+from ._source_writer import NotSupportedError, SourceWriter, UnsupportedNodeError
 from ._state import is_library_class
 from ._trace_to_script import path_of
-from ._source_writer import NotSupportedError, UnsupportedNodeError, SourceWriter
+from ._type_check import TypeChecker
 
 _CLOSED_OVER_ERROR = (
     "python value of type '{}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please "

@@ -325,7 +325,9 @@ class RecursiveScriptModule(ScriptModule):
         where = _parse_to(args, kwargs)[0]
         out = super().to(*args, **kwargs)
         if where is not None:
-            for program in {id(m._script.program): m._script.program for m in self.modules() if _is_scripted(m)}.values():
+            for program in {
+                id(m._script.program): m._script.program for m in self.modules() if _is_scripted(m)
+            }.values():
                 if program is not None:
                     program.move(where)
         return out
@@ -341,7 +343,9 @@ class RecursiveScriptModule(ScriptModule):
         moved = {id(old): (old, now[name]) for name, old in before if old is not None and now[name] is not old}
         if moved:
             known: dict[int, Any] = {}
-            self.__dict__["_attributes"] = {name: _replace_moved(v, moved, known) for name, v in self._attributes.items()}
+            self.__dict__["_attributes"] = {
+                name: _replace_moved(v, moved, known) for name, v in self._attributes.items()
+            }
         return self
 
     def __deepcopy__(self, memo: dict) -> Any:

@@ -16,10 +16,10 @@ from typing import Any
 
 from .._aten.allowlist import COUNT_ARGUMENTS, allowed_packet
 from .._dispatch.call import Tensor
-from ._liveness import walk
-from ._runtime import GLOBALS, SCRIPTED, DeferredFunction, ClassConstructor, call_method, augmented_assign
-from ._scalar_ops import SCALARS, count_visited
 from ._inline_cache import _substitute_placeholders as filled
+from ._liveness import walk
+from ._runtime import GLOBALS, SCRIPTED, ClassConstructor, DeferredFunction, augmented_assign, call_method
+from ._scalar_ops import SCALARS, count_visited
 
 # Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes some 4 us.
 _FREE_STEPS, _STEPS_PER_BYTE = 1 << 16, 1
@@ -104,7 +104,10 @@ class Budget:
         elif function is augmented_assign:
             makes = self._operator(args[0], given[1:])
         else:
-            own = function.__class__ in (DeferredFunction, ClassConstructor) or getattr(function, "__globals__", None) is self.globals
+            own = (
+                function.__class__ in (DeferredFunction, ClassConstructor)
+                or getattr(function, "__globals__", None) is self.globals
+            )
             makes = not own and function not in _FREE
             if makes:
                 self._plain(given)
@@ -218,7 +221,9 @@ def _cost_class(name: str) -> str | None:
         if space == "prim":
             return "linear" if name in _LINEAR else None
         if space != "aten":
-            return None if space == "torchlite" or allowed_packet(space, name) is None else "linear"  # an op of the user
+            return (
+                None if space == "torchlite" or allowed_packet(space, name) is None else "linear"
+            )  # an op of the user
     if name in _SIZED:
         return "view" if name == "expand" else "sized"
     if name in _RANGES:

@@ -15,11 +15,11 @@ import torchlite as torch
 
 from .._dispatch import call
 from .._dispatch.call import Tensor
-from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, InPlaceCall
+from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
-from .._library.torch_dispatch import library_call_for
 from .._library.library_op import LibraryOp
+from .._library.torch_dispatch import library_call_for
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
@@ -526,7 +526,8 @@ def _pool(dims: int) -> Any:
         if v.get("return_indices"):
             return None
         listed = [
-            _repeat_value(v[n], dims) if v.get(n) is not None else [] for n in ("kernel_size", "stride", "padding", "dilation")
+            _repeat_value(v[n], dims) if v.get(n) is not None else []
+            for n in ("kernel_size", "stride", "padding", "dilation")
         ]
         listed[1] = listed[1] or listed[0]
         texts = ", ".join(self.text(x) for x in listed)
@@ -600,7 +601,9 @@ def _interpolate(self: TraceRecorder, v: dict) -> str | None:
     near = mode.startswith("nearest")
     size, factor = v.get("size"), v.get("scale_factor")
     sizes = "None" if size is None else self.text(_repeat_value(size, dims))
-    factors = "None" if factor is None or size is not None else self.text([float(f) for f in _repeat_value(factor, dims)])
+    factors = (
+        "None" if factor is None or size is not None else self.text([float(f) for f in _repeat_value(factor, dims)])
+    )
     corners = "" if near else f"{bool(v.get('align_corners'))}, "
     name = "_upsample_nearest_exact" if mode == "nearest-exact" else f"upsample_{names[mode]}"
     return f"torch.{name}{dims}d({self.name(v['input'])}, {sizes}, {corners}{factors})"

@@ -14,12 +14,12 @@ from .._device.generators import copy_default_generators, use_copied_generators
 from .._dispatch.call import Tensor
 from .._dispatch.mode_restoring import restores_modes
 from .._types.python_source import attribute, is_identifier, quote
-from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._compilation_unit import ScriptProgram, ScriptClass
-from ._trace_recorder import TracedMethods, TraceRecorder, TracedSize
-from ._save import type_of
-from ._state import STATE, TracerWarning
+from ._compilation_unit import ScriptClass, ScriptProgram
 from ._program_unpickler import set_attribute
+from ._save import type_of
+from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
+from ._state import STATE, TracerWarning
+from ._trace_recorder import TracedMethods, TracedSize, TraceRecorder
 
 _numbers = itertools.count()
 
@@ -221,7 +221,9 @@ def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
             yield from _walk(child, (*names, name), done)
 
 
-def _object(module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule) -> Any:
+def _object(
+    module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule
+) -> Any:
     """The module of a program that has another's parameters, buffers and submodules."""
     if id(module) in made:
         return made[id(module)]
@@ -367,7 +369,9 @@ def _type_of_value(value: Any) -> str:
         return f"List[{_type_of_value(value[0]) if value else 'Tensor'}]"
     if isinstance(value, dict):
         return (
-            f"Dict[{_type_of_value(next(iter(value)))}, {_type_of_value(next(iter(value.values())))}]" if value else "Dict[str, Tensor]"
+            f"Dict[{_type_of_value(next(iter(value)))}, {_type_of_value(next(iter(value.values())))}]"
+            if value
+            else "Dict[str, Tensor]"
         )
     return type_of(value)
 
@@ -418,7 +422,9 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck
         results, start = [], copy_default_generators()
         for program in (run, made):
             with torch.no_grad(), use_copied_generators(start):
-                results.append(program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()}))
+                results.append(
+                    program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()})
+                )
         wanted, found = results
         for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):
             try:

@@ -43,7 +43,14 @@ _PLAIN: dict[str, Type] = {
     "complex": ComplexType(), "Any": AnyType(),
 }  # fmt: skip
 _HOLDERS: dict[str, Any] = {"List": ListType, "Optional": OptionalType, "Dict": DictType}
-_TYPE_OF_PYTHON_CLASS = {int: _INT, float: _FLOAT, bool: _BOOL, str: _STR, complex: _PLAIN["complex"], type(None): _NONE}
+_TYPE_OF_PYTHON_CLASS = {
+    int: _INT,
+    float: _FLOAT,
+    bool: _BOOL,
+    str: _STR,
+    complex: _PLAIN["complex"],
+    type(None): _NONE,
+}
 _NUMBERS = (IntType, FloatType, ComplexType, BoolType, TensorType)
 _ATTRIBUTES = {"shape": ListType(_INT), "ndim": _INT, "requires_grad": _BOOL, "T": _TENSOR, "is_cuda": _BOOL}
 _CASTS = {"int": _INT, "float": _FLOAT, "bool": _BOOL, "str": _STR, "len": _INT, "isinstance": _BOOL}

@@ -26,11 +26,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-_REFUSED = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor")
+_UNSUPPORTED = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _REFUSED:
+    if name in _UNSUPPORTED:
         return unsupported_function(f"torch.masked.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
@@ -58,7 +58,7 @@ def _dims(input, dim):
     return tuple(dims) if input.ndim else ()
 
 
-def _filled(input, mask, value):
+def _fill_masked(input, mask, value):
     """`input` with `value` where it is masked out."""
     if mask is None:
         return input
@@ -74,7 +74,7 @@ def _cast(input, dtype, integers_to=None):
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
-def _apart(result, input):
+def _without_alias(result, input):
     """A result in memory of its own."""
     return F.clone(result) if result is input else result
 
@@ -96,8 +96,8 @@ def sum(
     """The sum over `dim` of the elements that count."""
     x = _cast(input, dtype, int64)
     dims = _dims(x, dim)
-    x = _filled(x, mask, 0)
-    return F.sum(x, dims, bool(keepdim)) if dims else _apart(x, input)
+    x = _fill_masked(x, mask, 0)
+    return F.sum(x, dims, bool(keepdim)) if dims else _without_alias(x, input)
 
 
 def prod(
@@ -109,17 +109,17 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product over `dim` of the elements that count."""
-    x = _filled(_cast(input, dtype, int64), mask, 1)
+    x = _fill_masked(_cast(input, dtype, int64), mask, 1)
     for d in sorted(_dims(x, dim), reverse=True):
         x = F.prod(x, d, bool(keepdim))
-    return _apart(x, input)
+    return _without_alias(x, input)
 
 
 def _extreme(name, input, dim, keepdim, dtype, mask):
     x = _cast(input, dtype)
     dims = _dims(x, dim)
-    x = _filled(x, mask, _limits(x.dtype)[name == "amin"])
-    return getattr(F, name)(x, dims, bool(keepdim)) if dims else _apart(x, input)
+    x = _fill_masked(x, mask, _limits(x.dtype)[name == "amin"])
+    return getattr(F, name)(x, dims, bool(keepdim)) if dims else _without_alias(x, input)
 
 
 def amax(
@@ -146,8 +146,8 @@ def amin(
     return _extreme("amin", input, dim, keepdim, dtype, mask)
 
 
-def _arg(name, input, dim, keepdim, dtype, mask):
-    found = getattr(F, name)(_filled(input, mask, _limits(input.dtype)[name == "argmin"]), dim, bool(keepdim))
+def _arg_extreme(name, input, dim, keepdim, dtype, mask):
+    found = getattr(F, name)(_fill_masked(input, mask, _limits(input.dtype)[name == "argmin"]), dim, bool(keepdim))
     return found.to(dtype or input.dtype)
 
 
@@ -160,7 +160,7 @@ def argmax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
-    return _arg("argmax", input, dim, keepdim, dtype, mask)
+    return _arg_extreme("argmax", input, dim, keepdim, dtype, mask)
 
 
 def argmin(
@@ -172,7 +172,7 @@ def argmin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
-    return _arg("argmin", input, dim, keepdim, dtype, mask)
+    return _arg_extreme("argmin", input, dim, keepdim, dtype, mask)
 
 
 def mean(
@@ -206,7 +206,7 @@ def median(
         return F.median(x, dim, keepdim)[0]
     if any_true(F.isnan(x)):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return F.nanmedian(_filled(x, mask, math.nan), dim, keepdim)[0]
+    return F.nanmedian(_fill_masked(x, mask, math.nan), dim, keepdim)[0]
 
 
 def norm(
@@ -222,7 +222,7 @@ def norm(
     ord = 2.0 if ord is None else float(ord)
     x = _cast(input, dtype)
     dims = _dims(x, dim)
-    return F.linalg_vector_norm(_filled(x, mask, 0 if ord >= 0 else math.inf), ord, dims, bool(keepdim))
+    return F.linalg_vector_norm(_fill_masked(x, mask, 0 if ord >= 0 else math.inf), ord, dims, bool(keepdim))
 
 
 def var(
@@ -244,7 +244,7 @@ def var(
     x = _cast(input, dtype, get_default_dtype())
     dims = _dims(x, dim)
     centre = sum(x, dims, keepdim=True, mask=mask) / _count(x, dims, True, mask)
-    gap = _filled(x - centre, mask, 0)
+    gap = _fill_masked(x - centre, mask, 0)
     square = F.real(gap * F.conj(gap)) if gap.dtype.is_complex else gap * gap
     free = _count(x, dims, bool(keepdim), mask).to(square.dtype) - correction
     total = F.sum(square, dims, bool(keepdim)) if dims else square
@@ -278,7 +278,7 @@ def logsumexp(
     """log(sum(exp(input))) over `dim` of the elements that count."""
     x = _cast(input, dtype, float32)
     dims = _dims(x, dim)
-    x = _filled(x, mask, -math.inf)
+    x = _fill_masked(x, mask, -math.inf)
     return _cast(F.logsumexp(x, dims or (-1,), bool(keepdim)) if dims or not x.ndim else x, dtype or input.dtype)
 
 
@@ -287,32 +287,32 @@ def logaddexp(
 ) -> Tensor:
     """log(exp(input) + exp(other)), an element that is masked out counting as nothing."""
     a, b = _cast(input, dtype), _cast(other, dtype)
-    return F.logaddexp(_filled(a, input_mask, -math.inf), _filled(b, other_mask, -math.inf))
+    return F.logaddexp(_fill_masked(a, input_mask, -math.inf), _fill_masked(b, other_mask, -math.inf))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running sum along `dim` of the elements that count."""
-    return F.cumsum(_filled(_cast(input, dtype), mask, 0), dim, dtype=dtype or input.dtype)
+    return F.cumsum(_fill_masked(_cast(input, dtype), mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running product along `dim` of the elements that count."""
-    return F.cumprod(_filled(_cast(input, dtype), mask, 1), dim, dtype=dtype or input.dtype)
+    return F.cumprod(_fill_masked(_cast(input, dtype), mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """Softmax along `dim` over the elements that count; zero elsewhere."""
-    return F.softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
+    return F.softmax(_fill_masked(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of `softmax`."""
-    return F.log_softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
+    return F.log_softmax(_fill_masked(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """Softmax of the negative input along `dim` over the elements that count; zero elsewhere."""
-    return F.softmax(-_filled(_cast(input, dtype, get_default_dtype()), mask, math.inf), dim)
+    return F.softmax(-_fill_masked(_cast(input, dtype, get_default_dtype()), mask, math.inf), dim)
 
 
 def normalize(
@@ -321,4 +321,4 @@ def normalize(
     """The elements that count divided by their norm along `dim` (at least `eps`); zero elsewhere."""
     x = _cast(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
-    return _filled(x, mask, 0) / F.maximum(size, F.full_like(size, eps))
+    return _fill_masked(x, mask, 0) / F.maximum(size, F.full_like(size, eps))

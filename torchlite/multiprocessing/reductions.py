@@ -22,7 +22,9 @@ from torchlite.nn import Parameter
 from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}
-_known: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()  # arrays by their memory
+_shared_storages: weakref.WeakValueDictionary[tuple[int, int], Any] = (
+    weakref.WeakValueDictionary()
+)  # arrays by their memory
 _lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
@@ -48,14 +50,14 @@ def get_all_sharing_strategies() -> set[str]:
 
 def _storage_of(memory: Any) -> Any:
     """The storage on shared memory, which is known from now on."""
-    _known[mapping_of(memory).identity] = memory
+    _shared_storages[mapping_of(memory).identity] = memory
     return storage_on(memory)
 
 
 def _known_memory(descriptor: int) -> Any:
     """The array on the memory behind a descriptor; None where there is none in this process."""
     about = os.fstat(descriptor)
-    return _known.get((about.st_dev, about.st_ino))
+    return _shared_storages.get((about.st_dev, about.st_ino))
 
 
 def rebuild_storage_empty() -> Any:
@@ -110,7 +112,7 @@ def reduce_storage(storage: Any) -> Any:
         memory = owner_of(storage.share_memory_()._tensor._data)
         mapping = mapping_of(memory)
         if mapping.identity is not None:
-            _known[mapping.identity] = memory
+            _shared_storages[mapping.identity] = memory
         if mapping.filename is None:
             if get_spawning_popen() is None:  # the receiver fetches it through a socket
                 use_for_multiprocessing()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from torchlite._settings.temporary_folders import use_for_multiprocessing, process_folder
+from torchlite._settings.temporary_folders import process_folder, use_for_multiprocessing
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 

@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-_LATER = {
+_LAZY_MODULES = {
     "DataParallel": "parallel",
     "attention": "attention",
     "common_types": "common_types",
@@ -73,10 +73,10 @@ else:
 
     def __getattr__(name):
         # Rarely used, so loaded when first asked for.
-        if name not in _LATER:
+        if name not in _LAZY_MODULES:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         import importlib
 
-        module = importlib.import_module(f".{_LATER[name]}", __name__)
-        found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
+        module = importlib.import_module(f".{_LAZY_MODULES[name]}", __name__)
+        found = globals()[name] = module if name == _LAZY_MODULES[name] else getattr(module, name)
         return found

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # Names of this namespace whose ops are declared for `torch` only.
-_OF_TORCH = {
+_TORCH_FUNCTIONS = {
     "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices",
     "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
@@ -41,14 +41,14 @@ else:
     def __getattr__(name):
         if name in NAMESPACES["nn.functional"]:
             found = namespace_function("nn.functional", name)
-        elif name in _OF_TORCH:
+        elif name in _TORCH_FUNCTIONS:
             found = getattr(torch, name)
         elif name == "grad":
             found = torch.nn.grad
         elif name in ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType"):
             found = unsupported_function(f"torch.nn.functional.{name}")
         elif name == "grouped_mm":
-            from ._grouped import grouped_mm as found
+            from ._grouped_mm import grouped_mm as found
         elif name in (
             "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
         ):  # fmt: skip
@@ -63,7 +63,7 @@ else:
 
 def __dir__() -> list[str]:
     in_place = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu rrelu selu threshold".split()}
-    return sorted({*globals(), *NAMESPACES["nn.functional"], *_OF_TORCH, *in_place})
+    return sorted({*globals(), *NAMESPACES["nn.functional"], *_TORCH_FUNCTIONS, *in_place})
 
 
 @functools.cache
@@ -253,7 +253,7 @@ def batch_norm(
     ):
         return found
     if training:
-        _check_several(input.shape)
+        _verify_batch_size(input.shape)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
@@ -261,7 +261,7 @@ def batch_norm(
     return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _check_several(shape):
+def _verify_batch_size(shape):
     if len(shape) > 1 and math.prod(shape) == shape[1] and shape[1]:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})"
@@ -325,7 +325,7 @@ def group_norm(
 # --- embedding ------------------------------------------------------------------------------------
 
 
-def _wrapped_padding(padding_idx, rows):
+def _normalize_padding_idx(padding_idx, rows):
     if padding_idx is None:
         return -1
     if not -rows <= padding_idx < rows:
@@ -372,7 +372,7 @@ def embedding(
         raise RuntimeError("'weight' must be 2-D")
     check_indices(input, "embedding")
     if padding_idx is not None:
-        padding_idx = _wrapped_padding(padding_idx, weight.shape[0])
+        padding_idx = _normalize_padding_idx(padding_idx, weight.shape[0])
     if max_norm is not None:
         with torch.no_grad():
             torch.embedding_renorm_(weight, input, max_norm, norm_type)
@@ -432,7 +432,7 @@ def embedding_bag(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
             f"same shape as the input ({input.shape})"
         )
-    input, offsets, per_sample_weights = _bags(input, offsets, per_sample_weights)
+    input, offsets, per_sample_weights = _normalize_bags(input, offsets, per_sample_weights)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and (scale_grad_by_freq or sparse):
@@ -454,7 +454,7 @@ def embedding_bag(
     )[0]
 
 
-def _bags(input, offsets, per_sample_weights):
+def _normalize_bags(input, offsets, per_sample_weights):
     """1-d indices, offsets and weights, from rows or from what was given."""
     if input.ndim == 2:
         if offsets is not None:
@@ -520,7 +520,7 @@ def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_
         )
 
 
-def _project(query, key, value, weight, bias):
+def _in_projection_packed(query, key, value, weight, bias):
     """Queries, keys and values from one packed weight, in as few products as the inputs allow."""
     size = query.shape[-1]
     if key is value:
@@ -534,7 +534,7 @@ def _project(query, key, value, weight, bias):
     return F.linear(query, w_q, b_q), F.linear(key, w_k, b_k), F.linear(value, w_v, b_v)
 
 
-def _project_separately(query, key, value, weights, bias):
+def _in_projection(query, key, value, weights, bias):
     biases = (None, None, None) if bias is None else bias.chunk(3)
     for name, weight in zip("qkv", weights, strict=True):
         if weight is None:
@@ -542,14 +542,14 @@ def _project_separately(query, key, value, weights, bias):
     return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
 
 
-def _padded(mask):
+def _pad_mask(mask):
     """A mask with a column for one more key, which all may see."""
     if mask is None:
         return None
     return torch.cat([mask, torch.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)
 
 
-def _lies_batch_first(x):
+def _is_batch_first_view(x):
     """Whether (length, batch, features) is a view of (batch, length, features) in row-major order: worked on in that
     order nothing needs to be copied. The result is in the other order all the same: the dropout behind it draws in the
     order of its memory.
@@ -557,7 +557,7 @@ def _lies_batch_first(x):
     return x.ndim == 3 and not x.is_contiguous() and x.transpose(0, 1).is_contiguous()
 
 
-def _turned(query, key, value):
+def _transpose_batch(query, key, value):
     """Transposes of the first two dimensions; what is one object stays one."""
     turned = query.transpose(0, 1)
     turned_key = turned if key is query else key.transpose(0, 1)
@@ -663,17 +663,17 @@ def multi_head_attention_forward(
     if head_dim * num_heads != features:
         raise AssertionError(f"embed_dim {features} not divisible by num_heads {num_heads}")
     plain = not need_weights and bias_k is None and not add_zero_attn and static_k is None and static_v is None
-    batch_first = plain and all(_lies_batch_first(x) for x in (query, key, value))
+    batch_first = plain and all(_is_batch_first_view(x) for x in (query, key, value))
     if batch_first:
-        query, key, value = _turned(query, key, value)
+        query, key, value = _transpose_batch(query, key, value)
     if not use_separate_proj_weight:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias)
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
     else:
-        q, k, v = _project_separately(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+        q, k, v = _in_projection(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     if attn_mask is not None:
         if attn_mask.ndim == 2:
             if attn_mask.shape != (target, source):
@@ -688,7 +688,7 @@ def multi_head_attention_forward(
             )
     if bias_k is not None and bias_v is not None:
         k, v = torch.cat([k, bias_k.repeat(1, batch, 1)]), torch.cat([v, bias_v.repeat(1, batch, 1)])
-        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+        attn_mask, key_padding_mask = _pad_mask(attn_mask), _pad_mask(key_padding_mask)
     heads = batch * num_heads
     if batch_first:
         q, k, v = (x.reshape(batch, -1, num_heads, head_dim).transpose(1, 2) for x in (q, k, v))
@@ -699,7 +699,7 @@ def multi_head_attention_forward(
     if add_zero_attn:
         nothing = torch.zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
         k, v = torch.cat([k, nothing], 1), torch.cat([v, nothing], 1)
-        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+        attn_mask, key_padding_mask = _pad_mask(attn_mask), _pad_mask(key_padding_mask)
     source = k.shape[-2]
     if key_padding_mask is not None:
         for place, want in enumerate((batch, source)):

@@ -20,11 +20,11 @@ def _gradient(wanted, convolve, input, weight, grad_output, stride, padding, dil
     return torch.autograd.grad(out, x if wanted == "input" else w, grad_output)[0]
 
 
-def _of_input(convolve, input_size, weight, grad_output, *options):
+def _input_gradient(convolve, input_size, weight, grad_output, *options):
     return _gradient("input", convolve, grad_output.new_zeros(input_size), weight, grad_output, *options)
 
 
-def _of_weight(convolve, input, weight_size, grad_output, *options):
+def _weight_gradient(convolve, input, weight_size, grad_output, *options):
     return _gradient("weight", convolve, input, grad_output.new_zeros(weight_size), grad_output, *options)
 
 
@@ -38,7 +38,7 @@ def conv1d_input(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv1d's input."""
-    return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
@@ -51,7 +51,7 @@ def conv1d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv1d's weight."""
-    return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
@@ -64,7 +64,7 @@ def conv2d_input(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv2d's input."""
-    return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
@@ -77,7 +77,7 @@ def conv2d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv2d's weight."""
-    return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
@@ -90,7 +90,7 @@ def conv3d_input(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv3d's input."""
-    return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
@@ -103,4 +103,4 @@ def conv3d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv3d's weight."""
-    return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

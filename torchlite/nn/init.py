@@ -103,15 +103,15 @@ def trunc_normal_(
         peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
         chance = torch.empty_like(tensor)
         tensor.uniform_(a, b, generator=generator)
-        rejected = _rejected(tensor, mean, std, peak, chance, generator)
+        rejected = _is_rejected(tensor, mean, std, peak, chance, generator)
         while rejected.any():
             candidates = torch.empty_like(tensor).uniform_(a, b, generator=generator)
             tensor.copy_(torch.where(rejected, candidates, tensor))
-            rejected = rejected & _rejected(candidates, mean, std, peak, chance, generator)
+            rejected = rejected & _is_rejected(candidates, mean, std, peak, chance, generator)
         return tensor
 
 
-def _rejected(candidates, mean, std, peak, chance, generator):
+def _is_rejected(candidates, mean, std, peak, chance, generator):
     """Where uniform candidates lie above the normal density, drawn against its `peak` (both in logarithms)."""
     height = candidates.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
     return chance.uniform_(generator=generator).log_().gt(height)
@@ -266,7 +266,7 @@ _no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_,
 _no_grad_fill_, _no_grad_zero_ = constant_, zeros_
 
 
-def _deprecated(function):
+def _make_deprecate(function):
     new = function.__name__
     old = new[:-1]
 
@@ -279,14 +279,14 @@ def _deprecated(function):
     return wrapper
 
 
-uniform = _deprecated(uniform_)
-normal = _deprecated(normal_)
-constant = _deprecated(constant_)
-eye = _deprecated(eye_)
-dirac = _deprecated(dirac_)
-xavier_uniform = _deprecated(xavier_uniform_)
-xavier_normal = _deprecated(xavier_normal_)
-kaiming_uniform = _deprecated(kaiming_uniform_)
-kaiming_normal = _deprecated(kaiming_normal_)
-orthogonal = _deprecated(orthogonal_)
-sparse = _deprecated(sparse_)
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)

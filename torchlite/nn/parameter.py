@@ -58,12 +58,12 @@ class Buffer(Tensor, metaclass=_BufferType):
         return buffer
 
 
-_HINT = (
+_LAZY_HINT = (
     " This error happens when you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{}` "
     "objects. When using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
     "torch functions"
 )
-_ALLOWED = {
+_ALLOWED_METHODS = {
     "detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data",
     "is_floating_point", "is_complex",
 }  # fmt: skip
@@ -122,11 +122,11 @@ class UninitializedTensorMixin:
         return memo[id(self)]
 
 
-def _refused(name):
+def _unsupported_method(name):
     def method(self, *args, **kwargs):
         raise ValueError(
             f"Attempted to use an uninitialized parameter in <method '{name}' of 'torch._C.TensorBase' objects>."
-            + _HINT.format(type(self).__name__)
+            + _LAZY_HINT.format(type(self).__name__)
         )
 
     method.__name__ = name
@@ -139,7 +139,7 @@ for _name in (
     "is_pinned", "is_shared", "item", "ndimension", "nelement", "numel", "numpy", "requires_grad_", "retain_grad",
     "storage", "storage_offset", "stride", "tolist", "type", "untyped_storage",
 ):  # fmt: skip
-    setattr(UninitializedTensorMixin, _name, _refused(_name))
+    setattr(UninitializedTensorMixin, _name, _unsupported_method(_name))
 del _name
 
 
@@ -147,14 +147,14 @@ def _rebuild(cls, requires_grad, device, dtype):
     return cls(requires_grad=requires_grad, device=device, dtype=dtype)
 
 
-def _refuse(cls, func, args, kwargs):
+def _refuse_function(cls, func, args, kwargs):
     """`__torch_function__` of the two classes: nothing can be computed with them but copies in another dtype or on
     another device.
     """
     name = getattr(func, "__name__", str(func))
-    if name not in _ALLOWED:
+    if name not in _ALLOWED_METHODS:
         kind = cls.__name__
-        raise ValueError(f"Attempted to use an uninitialized parameter in {func}." + _HINT.format(kind))
+        raise ValueError(f"Attempted to use an uninitialized parameter in {func}." + _LAZY_HINT.format(kind))
     from torchlite.overrides import disabled
 
     with disabled():
@@ -183,7 +183,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _refuse(cls, func, args, kwargs)
+        return _refuse_function(cls, func, args, kwargs)
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
@@ -201,7 +201,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _refuse(cls, func, args, kwargs)
+        return _refuse_function(cls, func, args, kwargs)
 
 
 def is_lazy(param: Any) -> Any:

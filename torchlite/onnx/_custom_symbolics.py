@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._export.graph_builder import OnnxGraphBuilder, WriterValue, make_tensor
 from ._export.program_to_model import as_array
-from ._export.graph_builder import WriterValue, OnnxGraphBuilder, make_tensor
 
 SYMBOLICS: dict[tuple[str, int], Callable] = {}
 _SUFFIXES: dict[str, Callable] = {"i": int, "f": float, "s": str, "t": lambda value: make_tensor("", *as_array(value))}

@@ -11,10 +11,10 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from ._enums import OperatorExportTypes, TrainingMode
-from ._onnx_program import ONNXProgram
 from ._custom_symbolics import SYMBOLICS, to_export_rule
+from ._enums import OperatorExportTypes, TrainingMode
 from ._export.program_to_model import ExportedGraph, ExportOptions, translate
+from ._onnx_program import ONNXProgram
 from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
 
 FIRST, LAST, DEFAULT = 11, 25, 20

@@ -18,14 +18,14 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
 from . import _import
-from ._torch_equivalents import CHECKED_RESULT, KnownResult, known_result_after, torch_equivalent, known_result_of
-from ._loaded_module import CountingCode, LoadedModule
-from ._import import control_flow, input_checks, sequences, casts
-from ._import.resource_limits import more_with
+from ._element_types import NAMES, NARROW
+from ._import import casts, control_flow, input_checks, sequences
 from ._import.op_registry import Op
+from ._import.resource_limits import more_with
+from ._loaded_module import CountingCode, LoadedModule
 from ._protobuf import Message
 from ._tensor_data import TensorData
-from ._element_types import NAMES, NARROW
+from ._torch_equivalents import CHECKED_RESULT, KnownResult, known_result_after, known_result_of, torch_equivalent
 from .errors import OnnxFileError
 
 _HOST_SIZE = 64  # elements up to which integers are held by the host

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._serialization.files import checked, opened
+from .._serialization.atomic_files import check_regular, open_regular
 from . import _import
-from ._graph_to_fx import SPECIAL, ModelBuilder, GraphBuilder, input_node, missing_op_error, opset_versions
-from ._import.op_registry import Op
+from ._element_types import NAMES, NARROW
+from ._graph_to_fx import SPECIAL, GraphBuilder, ModelBuilder, input_node, missing_op_error, opset_versions
 from ._import.casts import on_device_of, to_plain
+from ._import.op_registry import Op
 from ._protobuf import Message, parse
 from ._tensor_data import TensorData
-from ._element_types import NAMES, NARROW
 from .errors import OnnxFileError
 
 
@@ -22,10 +22,10 @@ def read_model(f: Any) -> tuple[Message, int, str | None]:
     if isinstance(f, (bytes, bytearray, memoryview)):
         return parse(f), memoryview(f).nbytes, None
     if isinstance(f, (str, os.PathLike)):
-        with opened(f) as stream:
+        with open_regular(f) as stream:
             data = stream.read()
         return parse(data), len(data), os.path.dirname(os.path.abspath(os.fspath(f)))
-    data = checked(f).read()
+    data = check_regular(f).read()
     if not isinstance(data, (bytes, bytearray)):
         raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
     return parse(data), len(data), _folder_of(f)

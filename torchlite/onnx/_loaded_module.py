@@ -15,13 +15,15 @@ from torchlite.nn import Module
 from torchlite.nn import functional as F
 
 from ._import.elementwise import CHECKED, DIRECT, PLAIN
-from ._import.resource_limits import RUN, RunLimits, element_budget, count_elements, value_counter
+from ._import.resource_limits import RUN, RunLimits, count_elements, element_budget, value_counter
 from .errors import OnnxFileError
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
 # Functions whose results have memory of their own, and among them those that give as many bytes as they take.
-_FRESH_RESULT_FUNCTIONS = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
+_FRESH_RESULT_FUNCTIONS = frozenset(
+    (*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear)
+)
 _SAME_SIZE_FUNCTIONS = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
-from torchlite._serialization.files import replacing
+from torchlite._serialization.atomic_files import replace_file
 from torchlite.utils import _pytree as pytree
 
 from ._protobuf import Message, encode
@@ -83,14 +83,14 @@ class ONNXProgram:
         path = os.fspath(destination)
         if external_data or _size(model) > _LARGEST:
             model = _with_external_data(model, path)
-        with replacing(path, plain=True) as stream:
+        with replace_file(path, plain=True) as stream:
             for piece in encode(model):
                 stream.write(piece)
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
         """Put other tensors in the place of the model's, by their names."""
-        from ._export.program_to_model import as_array
         from ._export.graph_builder import make_tensor
+        from ._export.program_to_model import as_array
 
         new = []
         for old in self._model.graph.initializer:
@@ -169,7 +169,7 @@ def _with_external_data(model: Message, path: str) -> Message:
     """The model with its larger tensors in a file beside it, which is written."""
     name = f"{os.path.basename(path)}.data"
     kept, offset = [], 0
-    with replacing(os.path.join(os.path.dirname(path), name), plain=True) as stream:
+    with replace_file(os.path.join(os.path.dirname(path), name), plain=True) as stream:
         for tensor in model.graph.initializer:
             length = memoryview(tensor.raw_data).nbytes
             if length <= _SMALL:

@@ -61,7 +61,10 @@ class Message:
         return f"<{self._kind}: {', '.join(self._set)}>"
 
     def __reduce__(self) -> Any:
-        return _restore_message, (self._kind, {n: bytes(v) if isinstance(v, memoryview) else v for n, v in self._set.items()})
+        return _restore_message, (
+            self._kind,
+            {n: bytes(v) if isinstance(v, memoryview) else v for n, v in self._set.items()},
+        )
 
 
 def _restore_message(kind: str, fields: dict[str, Any]) -> Message:
@@ -125,7 +128,9 @@ def _append(found: dict[str, Any], name: str, value: Any) -> None:
     kept.extend(value.tolist() if isinstance(value, np.ndarray) else (value,))
 
 
-def _field_extent(view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int) -> tuple[int, int]:
+def _field_extent(
+    view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int
+) -> tuple[int, int]:
     """Where a field's content begins and ends."""
     if wire == 0:
         return at, _varint(view, at, end, where)[1]

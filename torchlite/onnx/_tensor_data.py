@@ -11,10 +11,10 @@ import numpy as np
 
 import torchlite as torch
 
-from .._serialization.files import opened
+from .._serialization.atomic_files import open_regular
 from .._types.layouts import MAX_DIMS
-from ._protobuf import Message
 from ._element_types import NAMES, NARROW, unpack
+from ._protobuf import Message
 from .errors import OnnxFileError
 
 _EXTERNAL = 1  # of data_location
@@ -103,7 +103,7 @@ class TensorData:
         offset, length = (_count(about, key, default, where) for key, default in (("offset", 0), ("length", size)))
         if length != size:
             raise OnnxFileError(f"{where}: {length} bytes of {name!r} are named, and it has {size}")
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             end = os.fstat(stream.fileno()).st_size
             if offset + length > end:
                 raise OnnxFileError(f"{where}: bytes {offset} to {offset + length} of {name!r}, which has {end}")

@@ -63,7 +63,9 @@ class KnownResult(NamedTuple):
 NOTHING, CHECKED_RESULT = KnownResult(), KnownResult(MAX_GROWTH)
 
 
-def known_result_of(name: str, values: list, args: list, kwargs: dict[str, Any], known: dict[Any, KnownResult]) -> KnownResult:
+def known_result_of(
+    name: str, values: list, args: list, kwargs: dict[str, Any], known: dict[Any, KnownResult]
+) -> KnownResult:
     """What is known of a node's result where torch's own function makes it."""
     data = args[:1] if name in ("Conv", "Gemm", "MatMul") else args
     growth = max((known.get(a, NOTHING).growth for a in data if a.__class__.__name__ == "Node"), default=MAX_GROWTH)

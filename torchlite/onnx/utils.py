@@ -9,8 +9,8 @@ from typing import Any
 from . import is_in_onnx_export as is_in_onnx_export
 from . import register_custom_op_symbolic as register_custom_op_symbolic
 from . import unregister_custom_op_symbolic as unregister_custom_op_symbolic
-from ._export_api import export as export
 from ._enums import TrainingMode
+from ._export_api import export as export
 
 __all__ = ["export", "is_in_onnx_export", "register_custom_op_symbolic", "select_model_mode_for_export",
            "unregister_custom_op_symbolic"]  # fmt: skip

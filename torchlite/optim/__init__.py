@@ -7,18 +7,18 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-_WHERE = {
+_MODULE_OF = {
     "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
     "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam", "Optimizer": "optimizer",
     "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop", "SGD": "sgd", "SparseAdam": "sparse_adam",
-    "swap_in_optimizer_params_and_state": "_swapping",
+    "swap_in_optimizer_params_and_state": "_swap_params_and_state",
 }  # fmt: skip
 _MODULES = {
     "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam",
     "rmsprop", "rprop", "sgd", "sparse_adam", "swa_utils",
 }  # fmt: skip
 
-__all__ = [*_WHERE, "lr_scheduler", "swa_utils"]
+__all__ = [*_MODULE_OF, "lr_scheduler", "swa_utils"]
 
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from . import swa_utils as swa_utils
     from ._adafactor import Adafactor as Adafactor
     from ._muon import Muon as Muon
-    from ._swapping import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
+    from ._swap_params_and_state import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
     from .adadelta import Adadelta as Adadelta
     from .adagrad import Adagrad as Adagrad
     from .adam import Adam as Adam
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        if name in _WHERE:
-            found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+        if name in _MODULE_OF:
+            found = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
             return found
         if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-class _Listed(types.ModuleType):
+class _LazyModule(types.ModuleType):
     """A module whose `vars` hold every public name: those that were not asked for yet are loaded then."""
 
     @property
@@ -62,7 +62,7 @@ class _Listed(types.ModuleType):
         return globals()
 
 
-sys.modules[__name__].__class__ = _Listed
+sys.modules[__name__].__class__ = _LazyModule
 
 
 def __dir__() -> list[str]:

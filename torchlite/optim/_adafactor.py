@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _number, _scalar, _step_one_by_one, _stepped
+from .optimizer import Optimizer, _get_value, _increment_step, _run_single_tensor, _scalar_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,13 +68,13 @@ class Adafactor(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return _step_one_by_one(self, closure, _init_state, _update, refuses_complex=True)
+        return _run_single_tensor(self, closure, _init_state, _update, refuses_complex=True)
 
 
 def _init_state(group, state, param, grad):
     if param.is_complex():
         raise RuntimeError("Adafactor does not support complex parameters")
-    state["step"] = _scalar()
+    state["step"] = _scalar_tensor()
     if grad.dim() > 1:
         state["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
         state["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
@@ -83,7 +83,7 @@ def _init_state(group, state, param, grad):
 
 
 def _update(group, param, grad, state):
-    step, lr, (eps1, eps2) = _stepped(state["step"]), _number(group["lr"]), group["eps"]
+    step, lr, (eps1, eps2) = _increment_step(state["step"]), _get_value(group["lr"]), group["eps"]
     if eps1 is None:
         eps1 = torch.finfo(param.dtype).eps
     weight = step ** group["beta2_decay"]

@@ -7,7 +7,7 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from ._scheduler import LRScheduler, _copy, _for_each_group, _set, _warn_outside_step
+from ._lr_scheduler_base import LRScheduler, _copy, _format_param, _update_param_group_val, _warn_outside_step
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class CyclicLR(LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
-        base_lrs = _for_each_group(optimizer, base_lr, "base_lr")
+        base_lrs = _format_param(optimizer, base_lr, "base_lr")
         if last_epoch == -1:
             for value, group in zip(base_lrs, optimizer.param_groups, strict=True):
-                _set(group, "lr", value)
-        self.max_lrs = _for_each_group(optimizer, max_lr, "max_lr")
+                _update_param_group_val(group, "lr", value)
+        self.max_lrs = _format_param(optimizer, max_lr, "max_lr")
         up = float(step_size_up)
         self.total_size = up + (float(step_size_down) if step_size_down is not None else up)
         self.step_ratio = up / self.total_size
@@ -88,8 +88,8 @@ class CyclicLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             _find_momentum(self)
-            self.base_momentums = _for_each_group(optimizer, base_momentum, "base_momentum")
-            self.max_momentums = _for_each_group(optimizer, max_momentum, "max_momentum")
+            self.base_momentums = _format_param(optimizer, base_momentum, "base_momentum")
+            self.max_momentums = _format_param(optimizer, max_momentum, "max_momentum")
             if last_epoch == -1:
                 for largest, smallest, group in zip(
                     self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
@@ -196,7 +196,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         finally:
             self._get_lr_called_within_step = False
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
-            _set(group, "lr", value)
+            _update_param_group_val(group, "lr", value)
         self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
 
 
@@ -208,7 +208,7 @@ def _linear(start, end, share):
     return (end - start) * share + start
 
 
-def _phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
+def _make_phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
     """A part of the cycle: until when, and between which options of a group the rate and the momentum go."""
     return {
         "end_step": end_step,
@@ -248,25 +248,25 @@ class OneCycleLR(LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
-        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         rising = float(pct_start * self.total_steps) - 1
-        up = _phase(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        up = _make_phase(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         last = self.total_steps - 1
         if three_phase:
             middle = float(2 * pct_start * self.total_steps) - 2
             self._schedule_phases = [
                 up,
-                _phase(middle, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                _phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+                _make_phase(middle, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                _make_phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
             ]
         else:
-            self._schedule_phases = [up, _phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+            self._schedule_phases = [up, _make_phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
         self._anneal_func_type = anneal_strategy
-        largest = _for_each_group(optimizer, max_lr, "max_lr")
+        largest = _format_param(optimizer, max_lr, "max_lr")
         if last_epoch == -1:
             for place, group in enumerate(optimizer.param_groups):
                 group["initial_lr"] = largest[place] / div_factor
@@ -275,8 +275,8 @@ class OneCycleLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             _find_momentum(self)
-            high = _for_each_group(optimizer, max_momentum, "max_momentum")
-            low = _for_each_group(optimizer, base_momentum, "base_momentum")
+            high = _format_param(optimizer, max_momentum, "max_momentum")
+            low = _format_param(optimizer, base_momentum, "base_momentum")
             if last_epoch == -1:
                 for at_most, at_least, group in zip(high, low, optimizer.param_groups, strict=True):
                     _set_momentum(self, group, at_most)
@@ -308,7 +308,7 @@ class OneCycleLR(LRScheduler):
         return values
 
 
-def _total(total_steps, epochs, steps_per_epoch):
+def _total_steps(total_steps, epochs, steps_per_epoch):
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
     for name, value in (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _each, _loss, _number
+from .optimizer import Optimizer, _evaluate_closure, _get_value, _params_with_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Muon"]
 
 
-def _orthogonalised(gradient, coefficients, steps, eps):
+def _zeropower_via_newtonschulz(gradient, coefficients, steps, eps):
     """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values
     towards 1, in bfloat16.
     """
@@ -28,20 +28,22 @@ def _orthogonalised(gradient, coefficients, steps, eps):
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
     a, b, c = coefficients
     tall = gradient.size(0) > gradient.size(1)
-    x = _rounded(gradient.T if tall else gradient)
-    x = _rounded(x / _rounded(_rounded(x.norm()).clamp(min=eps)))
+    x = _round_to_bfloat16(gradient.T if tall else gradient)
+    x = _round_to_bfloat16(x / _round_to_bfloat16(_round_to_bfloat16(x.norm()).clamp(min=eps)))
     for _ in range(steps):
-        gram = _rounded(x @ x.T)
-        x = _rounded(torch.addmm(x, _rounded(torch.addmm(gram, gram, gram, beta=b, alpha=c)), x, beta=a))
+        gram = _round_to_bfloat16(x @ x.T)
+        x = _round_to_bfloat16(
+            torch.addmm(x, _round_to_bfloat16(torch.addmm(gram, gram, gram, beta=b, alpha=c)), x, beta=a)
+        )
     return x.T if tall else x
 
 
-def _rounded(x):
+def _round_to_bfloat16(x):
     """float32 with the precision of bfloat16: products are summed in float32 and rounded once, as matrix units do."""
     return x.to(torch.bfloat16).to(torch.float32)
 
 
-def _adjusted(lr, how, shape):
+def _adjust_lr(lr, how, shape):
     rows, columns = shape[:2]
     if how is None or how == "original":
         return lr * math.sqrt(max(1, rows / columns))
@@ -98,17 +100,19 @@ class Muon(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         with torch.no_grad():
             for group in self.param_groups:
-                lr, momentum = _number(group["lr"]), group["momentum"]
-                for param, grad, state in _each(self, group, _init_state, refuses_complex=True):
+                lr, momentum = _get_value(group["lr"]), group["momentum"]
+                for param, grad, state in _params_with_grad(self, group, _init_state, refuses_complex=True):
                     buffer = state["momentum_buffer"]
                     buffer.lerp_(grad, 1 - momentum)
                     update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
-                    update = _orthogonalised(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+                    update = _zeropower_via_newtonschulz(
+                        update, group["ns_coefficients"], group["ns_steps"], group["eps"]
+                    )
                     param.mul_(1 - lr * group["weight_decay"])
-                    param.add_(update.to(param.dtype), alpha=-_adjusted(lr, group["adjust_lr_fn"], param.shape))
+                    param.add_(update.to(param.dtype), alpha=-_adjust_lr(lr, group["adjust_lr_fn"], param.shape))
         return loss
 
 

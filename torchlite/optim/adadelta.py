@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _each, _loss, _number, _real, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _check_nonnegative,
+    _evaluate_closure,
+    _get_value,
+    _init_step_count,
+    _params_with_grad,
+    _view_as_real,
+    _zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,15 +66,17 @@ class Adadelta(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
-                lr, rho, eps, weight_decay = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
-                for param, grad, state in _each(self, group, functools.partial(_init_state, group)):
+                lr, rho, eps, weight_decay = _get_value(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+                for param, grad, state in _params_with_grad(self, group, functools.partial(_init_state, group)):
                     state["step"] += 1
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
-                    param, grad, square_avg, acc_delta = _real(param, grad, state["square_avg"], state["acc_delta"])
+                    param, grad, square_avg, acc_delta = _view_as_real(
+                        param, grad, state["square_avg"], state["acc_delta"]
+                    )
                     square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
                     delta = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
                     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
@@ -73,6 +85,6 @@ class Adadelta(Optimizer):
 
 
 def _init_state(group, state, param, grad):
-    state["step"] = _counter(group, param)
+    state["step"] = _init_step_count(group, param)
     state["square_avg"] = _zeros_like(param)
     state["acc_delta"] = _zeros_like(param)

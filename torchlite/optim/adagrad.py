@@ -10,16 +10,16 @@ from .optimizer import (
     Optimizer,
     _check_lr,
     _check_nonnegative,
-    _choose_flavour,
-    _counter,
-    _each,
+    _choose_implementation,
+    _evaluate_closure,
     _fused_gradients,
-    _is_left_out,
-    _loss,
-    _number,
-    _real,
-    _scaler,
-    _stepped,
+    _get_value,
+    _increment_step,
+    _init_step_count,
+    _is_step_skipped,
+    _params_with_grad,
+    _scaler_tensors,
+    _view_as_real,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Adagrad(Optimizer):
                 "fused": fused,
             },
         )
-        _choose_flavour(self, foreach, fused, differentiable)
+        _choose_implementation(self, foreach, fused, differentiable)
         for group in self.param_groups:
             for param in group["params"]:
                 _init_state(self, group)(self.state[param], param, None)
@@ -86,18 +86,18 @@ class Adagrad(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else _loss(closure)
+        loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
-            scaler = _scaler(self, group)
+            scaler = _scaler_tensors(self, group)
             fused = _fused_gradients(self, number, group, _init_state(self, group), ("sum",))
             if fused is None:
-                if not _is_left_out(self, group, _init_state(self, group), *scaler):
-                    _step_plainly(self, group)
+                if not _is_step_skipped(self, group, _init_state(self, group), *scaler):
+                    _single_tensor_step(self, group)
                 continue
             plan, gradients = fused
             options = (
                 plan.counted(scaler[1]),
-                _number(group["lr"]),
+                _get_value(group["lr"]),
                 group["lr_decay"],
                 group["eps"],
                 group["weight_decay"],
@@ -111,31 +111,31 @@ def _init_state(optimizer, group):
     start = optimizer.defaults["initial_accumulator_value"]
 
     def init(state, param, grad):
-        state["step"] = _counter(group, param)
+        state["step"] = _init_step_count(group, param)
         state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
 
     return init
 
 
-def _step_plainly(optimizer, group):
+def _single_tensor_step(optimizer, group):
     with torch.set_grad_enabled(group["differentiable"]):
-        lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
-        for param, grad, state in _each(optimizer, group, _init_state(optimizer, group), takes_sparse=True):
-            step = _stepped(state["step"])
+        lr, eps, weight_decay = _get_value(group["lr"]), group["eps"], group["weight_decay"]
+        for param, grad, state in _params_with_grad(optimizer, group, _init_state(optimizer, group), takes_sparse=True):
+            step = _increment_step(state["step"])
             if weight_decay != 0:
                 if grad.layout is not torch.strided:
                     raise RuntimeError("weight_decay option is not compatible with sparse gradients")
                 grad = grad.add(param, alpha=weight_decay)
             rate = lr / (1 + (step - 1) * group["lr_decay"])
             if grad.layout is not torch.strided:
-                _step_at_places(param, grad.coalesce(), state["sum"], rate, eps)
+                _sparse_step(param, grad.coalesce(), state["sum"], rate, eps)
                 continue
-            param, grad, total = _real(param, grad, state["sum"])
+            param, grad, total = _view_as_real(param, grad, state["sum"])
             total.addcmul_(grad, grad, value=1)
             param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
 
 
-def _step_at_places(param, grad, total, rate, eps):
+def _sparse_step(param, grad, total, rate, eps):
     """A step of a coalesced sparse gradient: where it has elements alone."""
     places, values = grad._indices(), grad._values()
 

@@ -8,23 +8,23 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _addcdiv_scaled,
+    _apply_weight_decay,
+    _bias_correction,
     _check_betas,
     _check_lr,
     _check_nonnegative,
-    _choose_flavour,
-    _correction,
-    _counter,
-    _decayed,
-    _each,
+    _choose_implementation,
+    _evaluate_closure,
     _fused_gradients,
-    _is_left_out,
-    _loss,
-    _number,
-    _real,
-    _scalar,
-    _scaler,
-    _step_by,
-    _stepped,
+    _get_value,
+    _increment_step,
+    _init_step_count,
+    _is_step_skipped,
+    _params_with_grad,
+    _scalar_tensor,
+    _scaler_tensors,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -111,7 +111,7 @@ class Adam(Optimizer):
                 "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
-        _choose_flavour(self, foreach, fused, differentiable)
+        _choose_implementation(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -129,26 +129,26 @@ class Adam(Optimizer):
             for param in group["params"]:
                 found = self.state.get(param, {})
                 if found and not isinstance(found["step"], torch.Tensor):
-                    found["step"] = _scalar(float(found["step"]))
+                    found["step"] = _scalar_tensor(float(found["step"]))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else _loss(closure)
+        loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             names = _WITH_LARGEST if group["amsgrad"] else _FIRST
-            scaler = _scaler(self, group)
+            scaler = _scaler_tensors(self, group)
             fused = _fused_gradients(self, number, group, _init_state(group), names)
             if fused is None:
-                if not _is_left_out(self, group, _init_state(group), *scaler):
-                    _step_plainly(self, group)
+                if not _is_step_skipped(self, group, _init_state(group), *scaler):
+                    _single_tensor_step(self, group)
                 continue
             plan, gradients = fused
             beta1, beta2 = group["betas"]
             options = (
                 plan.counted(scaler[1]),
-                _number(group["lr"]),
-                _number(beta1),
-                _number(beta2),
+                _get_value(group["lr"]),
+                _get_value(beta1),
+                _get_value(beta2),
                 group["eps"],
                 group["weight_decay"],
                 group["decoupled_weight_decay"],
@@ -160,7 +160,7 @@ class Adam(Optimizer):
 
 def _init_state(group):
     def init(state, param, grad):
-        state["step"] = _counter(group, param)
+        state["step"] = _init_step_count(group, param)
         state["exp_avg"] = _zeros_like(param)
         state["exp_avg_sq"] = _zeros_like(param)
         if group["amsgrad"]:
@@ -169,20 +169,20 @@ def _init_state(group):
     return init
 
 
-def _step_plainly(optimizer, group):
+def _single_tensor_step(optimizer, group):
     with torch.set_grad_enabled(group["differentiable"]):
-        for param, grad, state in _each(optimizer, group, _init_state(group)):
+        for param, grad, state in _params_with_grad(optimizer, group, _init_state(group)):
             _update(group, param, grad, state)
 
 
 def _update(group, param, grad, state):
     lr, eps = group["lr"], group["eps"]
     if not (group["differentiable"] or group["capturable"]):
-        lr = _number(lr)
-    beta1, beta2 = (_number(beta) for beta in group["betas"])
-    step = _stepped(state["step"], group["capturable"])
-    grad = _decayed(group, param, grad, lr)
-    param, grad, exp_avg, exp_avg_sq, largest = _real(
+        lr = _get_value(lr)
+    beta1, beta2 = (_get_value(beta) for beta in group["betas"])
+    step = _increment_step(state["step"], group["capturable"])
+    grad = _apply_weight_decay(group, param, grad, lr)
+    param, grad, exp_avg, exp_avg_sq, largest = _view_as_real(
         param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
     )
     exp_avg.lerp_(grad, 1 - beta1)
@@ -191,6 +191,6 @@ def _update(group, param, grad, state):
     if group["amsgrad"]:
         largest.copy_(torch.maximum(largest, exp_avg_sq))
         second = largest
-    denominator = (second.sqrt() / _correction(beta2, step) ** 0.5).add_(eps)
-    size = lr / _correction(beta1, step)
-    _step_by(param, size, exp_avg, denominator)
+    denominator = (second.sqrt() / _bias_correction(beta2, step) ** 0.5).add_(eps)
+    size = lr / _bias_correction(beta1, step)
+    _addcdiv_scaled(param, size, exp_avg, denominator)

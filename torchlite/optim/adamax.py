@@ -8,17 +8,17 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _addcdiv_scaled,
+    _bias_correction,
     _check_betas,
     _check_lr,
     _check_nonnegative,
-    _correction,
-    _counter,
-    _each,
-    _loss,
-    _number,
-    _real,
-    _step_by,
-    _stepped,
+    _evaluate_closure,
+    _get_value,
+    _increment_step,
+    _init_step_count,
+    _params_with_grad,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -69,29 +69,29 @@ class Adamax(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
                 lr, (beta1, beta2), eps, weight_decay = (
-                    _number(group["lr"]),
+                    _get_value(group["lr"]),
                     group["betas"],
                     group["eps"],
                     group["weight_decay"],
                 )
-                for param, grad, state in _each(self, group, _init_state(group)):
-                    step = _stepped(state["step"], group["capturable"])
+                for param, grad, state in _params_with_grad(self, group, _init_state(group)):
+                    step = _increment_step(state["step"], group["capturable"])
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
-                    param, grad, exp_avg, exp_inf = _real(param, grad, state["exp_avg"], state["exp_inf"])
+                    param, grad, exp_avg, exp_inf = _view_as_real(param, grad, state["exp_avg"], state["exp_inf"])
                     exp_avg.lerp_(grad, 1 - beta1)
                     exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2), grad.abs().add_(eps)))
-                    _step_by(param, lr / _correction(beta1, step), exp_avg, exp_inf)
+                    _addcdiv_scaled(param, lr / _bias_correction(beta1, step), exp_avg, exp_inf)
         return loss
 
 
 def _init_state(group):
     def init(state, param, grad):
-        state["step"] = _counter(group, param)
+        state["step"] = _init_step_count(group, param)
         state["exp_avg"] = _zeros_like(param)
         state["exp_inf"] = _zeros_like(param)
 

@@ -10,12 +10,12 @@ from .optimizer import (
     Optimizer,
     _check_lr,
     _check_nonnegative,
-    _counter,
-    _each,
-    _loss,
-    _number,
-    _real,
-    _stepped,
+    _evaluate_closure,
+    _get_value,
+    _increment_step,
+    _init_step_count,
+    _params_with_grad,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -67,27 +67,27 @@ class ASGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         for group in self.param_groups:
-            lr = _number(group["lr"])
+            lr = _get_value(group["lr"])
 
             def init(state, param, grad, lr=lr, group=group):
-                state["step"] = _counter(group, param)
-                state["eta"] = _counter(group, param, float(lr))
-                state["mu"] = _counter(group, param, 1.0)
+                state["step"] = _init_step_count(group, param)
+                state["eta"] = _init_step_count(group, param, float(lr))
+                state["mu"] = _init_step_count(group, param, 1.0)
                 state["ax"] = _zeros_like(param)
 
             with torch.set_grad_enabled(group["differentiable"]):
-                for param, grad, state in _each(self, group, init):
+                for param, grad, state in _params_with_grad(self, group, init):
                     _update(group, lr, param, grad, state)
         return loss
 
 
 def _update(group, lr, param, grad, state):
-    step = _stepped(state["step"], group["capturable"])
+    step = _increment_step(state["step"], group["capturable"])
     on_device = isinstance(step, torch.Tensor)
     eta, mu = (state["eta"], state["mu"]) if on_device else (state["eta"].item(), state["mu"].item())
-    param, grad, ax = _real(param, grad, state["ax"])
+    param, grad, ax = _view_as_real(param, grad, state["ax"])
     if group["weight_decay"] != 0:
         grad = grad.add(param, alpha=group["weight_decay"])
     param.mul_(1 - group["lambd"] * eta)

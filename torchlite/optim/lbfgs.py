@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _number
+from .optimizer import Optimizer, _check_lr, _get_value
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -34,7 +34,7 @@ def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
     return min(max(at, low), high)
 
 
-class _Point:
+class _LineSearchPoint:
     """A step length t with the loss, the gradient and the slope there."""
 
     __slots__ = ("t", "loss", "grad", "slope")
@@ -43,7 +43,7 @@ class _Point:
         self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
 
     def kept(self) -> Any:
-        return _Point(self.t, self.loss, self.grad.clone(), self.slope)
+        return _LineSearchPoint(self.t, self.loss, self.grad.clone(), self.slope)
 
 
 def _bracket(evaluate, start, t, c1, c2, max_ls):
@@ -117,9 +117,9 @@ def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_chang
 
     def evaluate(length):
         loss, gradient = obj_func(x, length, d)
-        return _Point(length, loss, gradient, gradient.dot(d))
+        return _LineSearchPoint(length, loss, gradient, gradient.dot(d))
 
-    start, size = _Point(0, f, g.clone(), gtd), d.abs().max()
+    start, size = _LineSearchPoint(0, f, g.clone(), gtd), d.abs().max()
     point, evaluations = _wolfe_point(evaluate, start, t, size, c1, c2, tolerance_change, max_ls)
     return point.loss, point.grad, point.t, evaluations
 
@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
             return _minimise(self, closure)
 
 
-def _flat_gradient(optimizer):
+def _gather_flat_grad(optimizer):
     parts = []
     for param in optimizer.param_groups[0]["params"]:
         grad = torch.zeros_like(param) if param.grad is None else param.grad
@@ -179,12 +179,12 @@ def _flat_gradient(optimizer):
     return torch.cat(parts)
 
 
-def _move(optimizer, t, direction):
+def _add_direction(optimizer, t, direction):
     start = 0
     for param in optimizer.param_groups[0]["params"]:
         real = torch.view_as_real(param) if param.is_complex() else param
         count = real.numel()
-        real.add_(direction[start : start + count].view(real.shape), alpha=_number(t))
+        real.add_(direction[start : start + count].view(real.shape), alpha=_get_value(t))
         start += count
 
 
@@ -203,7 +203,7 @@ def _minimise(optimizer, closure):
     loss = float(first_loss)
     evaluations = 1
     state["func_evals"] += 1
-    gradient = _flat_gradient(optimizer)
+    gradient = _gather_flat_grad(optimizer)
     if gradient.abs().max() <= group["tolerance_grad"]:
         return first_loss
     memory = {
@@ -227,15 +227,15 @@ def _minimise(optimizer, closure):
         if group["line_search_fn"] is not None:
             if group["line_search_fn"] != "strong_wolfe":
                 raise RuntimeError("only 'strong_wolfe' is supported")
-            loss, gradient, t, used = _search(optimizer, loss_of, loss, gradient, slope, t, direction)
-            _move(optimizer, t, direction)
+            loss, gradient, t, used = _line_search(optimizer, loss_of, loss, gradient, slope, t, direction)
+            _add_direction(optimizer, t, direction)
             stop = gradient.abs().max() <= group["tolerance_grad"]
         else:
-            _move(optimizer, t, direction)
+            _add_direction(optimizer, t, direction)
             stop = False
             if iteration != group["max_iter"]:
                 loss = float(loss_of())
-                gradient = _flat_gradient(optimizer)
+                gradient = _gather_flat_grad(optimizer)
                 stop = gradient.abs().max() <= group["tolerance_grad"]
             else:
                 used = 0
@@ -289,21 +289,21 @@ def _find_direction(state, memory, gradient, history_size):
     memory["d"] = direction
 
 
-def _search(optimizer, loss_of, loss, gradient, slope, t, direction):
+def _line_search(optimizer, loss_of, loss, gradient, slope, t, direction):
     """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t,
     evaluations).
     """
     begin = [param.clone(memory_format=torch.contiguous_format) for param in optimizer.param_groups[0]["params"]]
 
     def evaluate(length):
-        _move(optimizer, length, direction)
+        _add_direction(optimizer, length, direction)
         value = float(loss_of())
-        found = _flat_gradient(optimizer)
+        found = _gather_flat_grad(optimizer)
         for param, value_before in zip(optimizer.param_groups[0]["params"], begin, strict=True):
             param.copy_(value_before)
-        return _Point(length, value, found, found.dot(direction).item())
+        return _LineSearchPoint(length, value, found, found.dot(direction).item())
 
     point, evaluations = _wolfe_point(
-        evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item()
+        evaluate, _LineSearchPoint(0, loss, gradient, slope.item()), _get_value(t), direction.abs().max().item()
     )
     return point.loss, point.grad, point.t, evaluations

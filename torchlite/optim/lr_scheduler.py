@@ -10,8 +10,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ._cyclic_schedulers import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from ._scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, _copy, _rates, _set, _warn_outside_step
-from ._scheduler import _LRScheduler as _LRScheduler
+from ._lr_scheduler_base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _copy,
+    _current_lrs,
+    _update_param_group_val,
+    _warn_outside_step,
+)
+from ._lr_scheduler_base import _LRScheduler as _LRScheduler
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -56,7 +63,7 @@ class LambdaLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         self.optimizer = optimizer
-        self.lr_lambdas = _functions(optimizer, lr_lambda)
+        self.lr_lambdas = _as_lambda_list(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
@@ -72,7 +79,7 @@ class LambdaLR(LRScheduler):
         _load_function_state(self, state_dict)
 
 
-def _functions(optimizer, lr_lambda):
+def _as_lambda_list(optimizer, lr_lambda):
     if not isinstance(lr_lambda, (list, tuple)):
         return [lr_lambda] * len(optimizer.param_groups)
     if len(lr_lambda) != len(optimizer.param_groups):
@@ -90,7 +97,7 @@ class MultiplicativeLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         self.optimizer = optimizer
-        self.lr_lambdas = _functions(optimizer, lr_lambda)
+        self.lr_lambdas = _as_lambda_list(optimizer, lr_lambda)
         for function in self.lr_lambdas:
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
@@ -99,8 +106,10 @@ class MultiplicativeLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self._is_initial:
-            return _rates(self)
-        return [rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, _rates(self), strict=True)]
+            return _current_lrs(self)
+        return [
+            rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, _current_lrs(self), strict=True)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and plain functions."""
@@ -122,8 +131,8 @@ class StepLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
-            return _rates(self)
-        return [rate * self.gamma for rate in _rates(self)]
+            return _current_lrs(self)
+        return [rate * self.gamma for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -142,8 +151,8 @@ class MultiStepLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self.last_epoch not in self.milestones:
-            return _rates(self)
-        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in _rates(self)]
+            return _current_lrs(self)
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -165,10 +174,10 @@ class ConstantLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self.last_epoch == 0:
-            return [rate * self.factor for rate in _rates(self)]
+            return [rate * self.factor for rate in _current_lrs(self)]
         if self.last_epoch != self.total_iters:
-            return _rates(self)
-        return [rate * (1.0 / self.factor) for rate in _rates(self)]
+            return _current_lrs(self)
+        return [rate * (1.0 / self.factor) for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
@@ -198,12 +207,12 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self.last_epoch == 0:
-            return [rate * self.start_factor for rate in _rates(self)]
+            return [rate * self.start_factor for rate in _current_lrs(self)]
         if self._is_initial or self.last_epoch > self.total_iters:
-            return _rates(self)
+            return _current_lrs(self)
         rise = self.end_factor - self.start_factor
         change = 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
-        return [rate * change for rate in _rates(self)]
+        return [rate * change for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         share = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -220,8 +229,8 @@ class ExponentialLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self._is_initial:
-            return _rates(self)
-        return [rate * self.gamma for rate in _rates(self)]
+            return _current_lrs(self)
+        return [rate * self.gamma for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -240,16 +249,19 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self._is_initial:
-            return _rates(self)
+            return _current_lrs(self)
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, _rates(self), strict=True)]
+            return [
+                rate + (base - self.eta_min) * rise
+                for base, rate in zip(self.base_lrs, _current_lrs(self), strict=True)
+            ]
         ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
             1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         )
-        return [ratio * (rate - self.eta_min) + self.eta_min for rate in _rates(self)]
+        return [ratio * (rate - self.eta_min) + self.eta_min for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
@@ -267,11 +279,11 @@ class PolynomialLR(LRScheduler):
     def get_lr(self) -> list[float | Tensor]:
         _warn_outside_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return _rates(self)
+            return _current_lrs(self)
         decay = (
             (1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)
         ) ** self.power
-        return [rate * decay for rate in _rates(self)]
+        return [rate * decay for rate in _current_lrs(self)]
 
     def _get_closed_form_lr(self):
         share = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
@@ -326,7 +338,7 @@ class SequentialLR(LRScheduler):
         self.optimizer = optimizer
         # The schedules have each made their first step; only the first one's counts.
         for group in optimizer.param_groups:
-            _set(group, "lr", group["initial_lr"])
+            _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
@@ -491,7 +503,7 @@ class ReduceLROnPlateau(LRScheduler):
             old = float(group["lr"])
             new = max(old * self.factor, smallest)
             if old - new > self.eps:
-                _set(group, "lr", new)
+                _update_param_group_val(group, "lr", new)
 
     @property
     def in_cooldown(self) -> Any:

@@ -8,18 +8,18 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _addcdiv_scaled,
+    _apply_weight_decay,
+    _bias_correction,
     _check_betas,
     _check_lr,
     _check_nonnegative,
-    _correction,
-    _counter,
-    _decayed,
-    _number,
+    _get_value,
+    _increment_step,
+    _init_step_count,
     _power,
-    _real,
-    _step_by,
-    _step_one_by_one,
-    _stepped,
+    _run_single_tensor,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -76,27 +76,27 @@ class NAdam(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return _step_one_by_one(self, closure, _init_state, _update)
+        return _run_single_tensor(self, closure, _init_state, _update)
 
 
 def _init_state(group, state, param, grad):
-    state["step"] = _counter(group, param)
-    state["mu_product"] = _counter(group, param, 1.0)
+    state["step"] = _init_step_count(group, param)
+    state["mu_product"] = _init_step_count(group, param, 1.0)
     state["exp_avg"] = _zeros_like(param)
     state["exp_avg_sq"] = _zeros_like(param)
 
 
 def _update(group, param, grad, state):
-    lr, (beta1, beta2), eps = _number(group["lr"]), group["betas"], group["eps"]
-    step = _stepped(state["step"], group["capturable"])
-    grad = _decayed(group, param, grad, lr)
-    param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
+    lr, (beta1, beta2), eps = _get_value(group["lr"]), group["betas"], group["eps"]
+    step = _increment_step(state["step"], group["capturable"])
+    grad = _apply_weight_decay(group, param, grad, lr)
+    param, grad, exp_avg, exp_avg_sq = _view_as_real(param, grad, state["exp_avg"], state["exp_avg_sq"])
     mu = beta1 * (1.0 - 0.5 * _power(0.96, step * group["momentum_decay"]))
     mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * group["momentum_decay"]))
     state["mu_product"] *= mu
     product = state["mu_product"] if isinstance(step, torch.Tensor) else state["mu_product"].item()
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    denominator = exp_avg_sq.div(_correction(beta2, step)).sqrt_().add_(eps)
-    _step_by(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
-    _step_by(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)
+    denominator = exp_avg_sq.div(_bias_correction(beta2, step)).sqrt_().add_(eps)
+    _addcdiv_scaled(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
+    _addcdiv_scaled(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)

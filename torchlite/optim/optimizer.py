@@ -29,17 +29,17 @@ ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterabl
 _NO_HOOKS: dict[int, Any] = {}
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
-HOOKS_OF_STEPS = (_global_pre_hooks, _global_post_hooks)
+GLOBAL_STEP_HOOKS = (_global_pre_hooks, _global_post_hooks)
 
 
-class _Required:
+class _RequiredParameter:
     """The default of an option that every group must state."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required = _RequiredParameter()
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
@@ -58,7 +58,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
     return handle
 
 
-def _with_hooks(step):
+def _wrap_with_hooks(step):
     """`step` with the hooks around it, once even where a subclass calls the step of its base."""
 
     @functools.wraps(step)
@@ -94,7 +94,7 @@ def _with_hooks(step):
     return run
 
 
-def _hooked(table, hook, prepend=False):
+def _add_hook(table, hook, prepend=False):
     handle = RemovableHandle(table)
     table[handle.id] = hook
     if prepend:
@@ -130,15 +130,15 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__ and not getattr(cls.__dict__["step"], "hooked", False):
-            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+            cls.step = _wrap_with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    profile_hook_step = staticmethod(_with_hooks)
+    profile_hook_step = staticmethod(_wrap_with_hooks)
 
     def _patch_step_function(self):
         """See to it that the step of the class runs hooks, also where a program put another there."""
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
         if not getattr(type(self).step, "hooked", False):
-            type(self).step = _with_hooks(type(self).step)  # type: ignore[method-assign]
+            type(self).step = _wrap_with_hooks(type(self).step)  # type: ignore[method-assign]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -186,27 +186,27 @@ class Optimizer:
         """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`. The optimizer is the
         first of args.
         """
-        return _hooked(self._optimizer_step_pre_hooks, hook)
+        return _add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(optimizer, args, kwargs)` after every step."""
-        return _hooked(self._optimizer_step_post_hooks, hook)
+        return _add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer)` before `state_dict`."""
-        return _hooked(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
-        return _hooked(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another dict."""
-        return _hooked(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer)` after `load_state_dict`."""
-        return _hooked(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # State
 
@@ -412,7 +412,7 @@ def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: b
     return fused, plain and not fused
 
 
-def _choose_flavour(optimizer, foreach, fused, differentiable):
+def _choose_implementation(optimizer, foreach, fused, differentiable):
     """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
     found.
     """
@@ -424,7 +424,7 @@ def _choose_flavour(optimizer, foreach, fused, differentiable):
         optimizer._step_supports_amp_scaling = True
 
 
-def _scaler(optimizer, group):
+def _scaler_tensors(optimizer, group):
     """(grad_scale, found_inf) of a gradient scaler as 0-d tensors on the group's device, or None."""
     given = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
     if given[0] is None and given[1] is None or not group["params"]:
@@ -437,12 +437,12 @@ def _scaler(optimizer, group):
     )
 
 
-def _is_left_out(optimizer, group, init, grad_scale, found_inf):
+def _is_step_skipped(optimizer, group, init, grad_scale, found_inf):
     """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
     its scale, in place.
     """
     if found_inf is not None and found_inf.item():
-        for _ in _each(optimizer, group, init):  # the states are made all the same
+        for _ in _params_with_grad(optimizer, group, init):  # the states are made all the same
             pass
         return True
     if grad_scale is not None:
@@ -453,24 +453,26 @@ def _is_left_out(optimizer, group, init, grad_scale, found_inf):
     return False
 
 
-def _loss(closure):
+def _evaluate_closure(closure):
     if closure is None:
         return None
     with torch.enable_grad():
         return closure()
 
 
-def _step_one_by_one(optimizer, closure, init, update, refuses_complex=False):
+def _run_single_tensor(optimizer, closure, init, update, refuses_complex=False):
     """A step by `init(group, state, param, grad)`, which fills a state, and `update(group, param, grad, state)`."""
-    loss = _loss(closure)
+    loss = _evaluate_closure(closure)
     for group in optimizer.param_groups:
         with torch.set_grad_enabled(group.get("differentiable", False)):
-            for param, grad, state in _each(optimizer, group, functools.partial(init, group), refuses_complex):
+            for param, grad, state in _params_with_grad(
+                optimizer, group, functools.partial(init, group), refuses_complex
+            ):
                 update(group, param, grad, state)
     return loss
 
 
-def _each(optimizer, group, init, refuses_complex=False, takes_sparse=False):
+def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_sparse=False):
     """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
     `maximize`.
 
@@ -509,25 +511,25 @@ def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
     raise RuntimeError(f"{name} does not support sparse gradients")
 
 
-def _real(*tensors):
+def _view_as_real(*tensors):
     """Complex tensors seen as real ones with one more dimension; None stays."""
     return tuple(
         torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors
     )
 
 
-def _number(value):
+def _get_value(value):
     """An option that may be a tensor of one element."""
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
-def _scalar(value=0.0):
+def _scalar_tensor(value=0.0):
     """The 0-d tensor in which a state keeps a number (a count of steps, ...)."""
     dtype = torch.float64 if torch.get_default_dtype() is torch.float64 else torch.float32
     return torch.tensor(value, dtype=dtype)
 
 
-def _decayed(group, param, grad, lr):
+def _apply_weight_decay(group, param, grad, lr):
     """The gradient with weight decay; decoupled decay shrinks the parameter instead."""
     weight_decay = group["weight_decay"]
     if weight_decay == 0:
@@ -538,21 +540,21 @@ def _decayed(group, param, grad, lr):
     return grad
 
 
-def _counter(group, param, value=0.0):
+def _init_step_count(group, param, value=0.0):
     """The count of steps, or another number of a new state: on the parameter's device where a step must not need the
     host.
     """
-    if _counts_beside(group, param):
+    if _is_step_on_device(group, param):
         return torch.full((), value, dtype=torch.float32, device=param.device)
-    return _scalar(value)
+    return _scalar_tensor(value)
 
 
-def _counts_beside(group, param):
+def _is_step_on_device(group, param):
     """Whether steps are counted on the parameter's device, in float32."""
     return bool(group.get("fused") or group.get("capturable") and not param.is_cpu)
 
 
-def _stepped(step, on_device=False):
+def _increment_step(step, on_device=False):
     """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so
     that nothing waits.
     """
@@ -567,7 +569,7 @@ def _power(base, exponent):
     return torch.exp(exponent * math.log(base)) if base else torch.zeros_like(exponent)
 
 
-def _step_by(param, size, top, bottom):
+def _addcdiv_scaled(param, size, top, bottom):
     """param -= size * top / bottom, `size` a number or a tensor."""
     if isinstance(size, torch.Tensor):
         param.sub_(size * top / bottom)
@@ -575,7 +577,7 @@ def _step_by(param, size, top, bottom):
         param.addcdiv_(top, bottom, value=-size)
 
 
-def _correction(beta, step):
+def _bias_correction(beta, step):
     """1 - beta ** step."""
     return (
         1 - beta**step
@@ -615,7 +617,7 @@ def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
 # The multi-tensor path
 
 
-def _captured_whole(group, names):
+def _has_capturable_kernel(group, names):
     """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a
     number.
     """
@@ -632,7 +634,7 @@ def _fused_gradients(optimizer, number, group, init, names):
     """
     if (
         group.get("differentiable")
-        or (group.get("capturable") and not _captured_whole(group, names))
+        or (group.get("capturable") and not _has_capturable_kernel(group, names))
         or not _multi.is_plain_mode()
         or _multi.any_sparse(group["params"])
     ):
@@ -662,7 +664,7 @@ def _fused_gradients(optimizer, number, group, init, names):
         for name in names
     ):
         return None
-    plan = _multi.make_plan(group["params"], params, missing, states, names, _counts_beside(group, params[0]))
+    plan = _multi.make_plan(group["params"], params, missing, states, names, _is_step_on_device(group, params[0]))
     if plan is None:
         return None
     plans[number] = plan

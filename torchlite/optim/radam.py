@@ -9,17 +9,17 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _apply_weight_decay,
+    _bias_correction,
     _check_betas,
     _check_lr,
     _check_nonnegative,
-    _correction,
-    _counter,
-    _decayed,
-    _number,
+    _get_value,
+    _increment_step,
+    _init_step_count,
     _power,
-    _real,
-    _step_one_by_one,
-    _stepped,
+    _run_single_tensor,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -74,23 +74,23 @@ class RAdam(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return _step_one_by_one(self, closure, _init_state, _update)
+        return _run_single_tensor(self, closure, _init_state, _update)
 
 
 def _init_state(group, state, param, grad):
-    state["step"] = _counter(group, param)
+    state["step"] = _init_step_count(group, param)
     state["exp_avg"] = _zeros_like(param)
     state["exp_avg_sq"] = _zeros_like(param)
 
 
 def _update(group, param, grad, state):
-    lr, (beta1, beta2), eps = _number(group["lr"]), group["betas"], group["eps"]
-    step = _stepped(state["step"], group["capturable"])
-    grad = _decayed(group, param, grad, lr)
-    param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
+    lr, (beta1, beta2), eps = _get_value(group["lr"]), group["betas"], group["eps"]
+    step = _increment_step(state["step"], group["capturable"])
+    grad = _apply_weight_decay(group, param, grad, lr)
+    param, grad, exp_avg, exp_avg_sq = _view_as_real(param, grad, state["exp_avg"], state["exp_avg_sq"])
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
+    correction1, correction2 = _bias_correction(beta1, step), _bias_correction(beta2, step)
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * _power(beta2, step) / correction2
     rectified: Any

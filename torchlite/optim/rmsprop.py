@@ -10,12 +10,12 @@ from .optimizer import (
     Optimizer,
     _check_lr,
     _check_nonnegative,
-    _counter,
-    _each,
+    _evaluate_closure,
     _fused_gradients,
-    _loss,
-    _number,
-    _real,
+    _get_value,
+    _init_step_count,
+    _params_with_grad,
+    _view_as_real,
     _zeros_like,
 )
 
@@ -86,7 +86,7 @@ class RMSprop(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else _loss(closure)
+        loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             names = (
                 "square_avg",
@@ -96,13 +96,13 @@ class RMSprop(Optimizer):
             fused = _fused_gradients(self, number, group, _init_state(group), names)
             if fused is None:
                 with torch.set_grad_enabled(group["differentiable"]):
-                    for param, grad, state in _each(self, group, _init_state(group)):
+                    for param, grad, state in _params_with_grad(self, group, _init_state(group)):
                         _update(group, param, grad, state)
                 continue
             plan, gradients = fused
             plan.steps += 1
             options = (
-                _number(group["lr"]),
+                _get_value(group["lr"]),
                 group["alpha"],
                 group["eps"],
                 group["momentum"],
@@ -115,7 +115,7 @@ class RMSprop(Optimizer):
 
 def _init_state(group):
     def init(state, param, grad):
-        state["step"] = _counter(group, param)
+        state["step"] = _init_step_count(group, param)
         state["square_avg"] = _zeros_like(param)
         if group["momentum"] > 0:
             state["momentum_buffer"] = _zeros_like(param)
@@ -126,11 +126,11 @@ def _init_state(group):
 
 
 def _update(group, param, grad, state):
-    lr, alpha = _number(group["lr"]), group["alpha"]
+    lr, alpha = _get_value(group["lr"]), group["alpha"]
     state["step"] += 1
     if group["weight_decay"] != 0:
         grad = grad.add(param, alpha=group["weight_decay"])
-    param, grad, square_avg, grad_avg, buffer = _real(
+    param, grad, square_avg, grad_avg, buffer = _view_as_real(
         param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer")
     )
     square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)

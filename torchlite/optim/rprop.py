@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _counter, _each, _loss, _number, _real, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _evaluate_closure,
+    _get_value,
+    _init_step_count,
+    _params_with_grad,
+    _view_as_real,
+    _zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,21 +65,21 @@ class Rprop(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         for group in self.param_groups:
-            lr = _number(group["lr"])
+            lr = _get_value(group["lr"])
 
             def init(state, param, grad, lr=lr, group=group):
-                state["step"] = _counter(group, param)
+                state["step"] = _init_step_count(group, param)
                 state["prev"] = _zeros_like(param)
                 state["step_size"] = torch.full_like(grad, complex(lr, lr) if param.is_complex() else lr)
 
             with torch.set_grad_enabled(group["differentiable"]):
                 shrink, grow = group["etas"]
                 smallest, largest = group["step_sizes"]
-                for param, grad, state in _each(self, group, init):
+                for param, grad, state in _params_with_grad(self, group, init):
                     state["step"] += 1
-                    param, grad, prev, step_size = _real(param, grad, state["prev"], state["step_size"])
+                    param, grad, prev, step_size = _view_as_real(param, grad, state["prev"], state["step_size"])
                     agreement = grad * prev
                     factor = torch.where(agreement > 0, grow, torch.where(agreement < 0, shrink, 1.0)).to(
                         step_size.dtype

@@ -8,13 +8,13 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _choose_flavour,
-    _each,
+    _choose_implementation,
+    _evaluate_closure,
     _fused_gradients,
-    _is_left_out,
-    _loss,
-    _number,
-    _scaler,
+    _get_value,
+    _is_step_skipped,
+    _params_with_grad,
+    _scaler_tensors,
     _zeros_like,
 )
 
@@ -79,7 +79,7 @@ class SGD(Optimizer):
                 "fused": fused,
             },
         )
-        _choose_flavour(self, foreach, fused, differentiable)
+        _choose_implementation(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -95,24 +95,24 @@ class SGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else _loss(closure)
+        loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
-            scaler, names = _scaler(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE
+            scaler, names = _scaler_tensors(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE
             # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may
             # leave it out.
-            first = scaler[1] is not None and bool(names) and _is_first(self, number, group)
-            fused = _fused_gradients(self, number, group, _zero_buffer if first else _no_state, names)
+            first = scaler[1] is not None and bool(names) and _is_first_step(self, number, group)
+            fused = _fused_gradients(self, number, group, _init_zero_momentum if first else _init_empty_state, names)
             if fused is None:
-                if not _is_left_out(self, group, _no_state, *scaler):
-                    _step_plainly(self, group)
+                if not _is_step_skipped(self, group, _init_empty_state, *scaler):
+                    _single_tensor_step(self, group)
                 continue
             plan, gradients = fused
             options = (
                 first,
-                _number(group["lr"]),
+                _get_value(group["lr"]),
                 group["momentum"],
                 group["dampening"],
-                _number(group["weight_decay"]),
+                _get_value(group["weight_decay"]),
                 group["nesterov"],
                 group["maximize"],
             )
@@ -120,7 +120,7 @@ class SGD(Optimizer):
         return loss
 
 
-def _is_first(optimizer, number, group):
+def _is_first_step(optimizer, number, group):
     """Whether no parameter has a momentum buffer."""
     if number in optimizer.__dict__.get("_plans", ()):
         return False
@@ -129,11 +129,13 @@ def _is_first(optimizer, number, group):
     )
 
 
-def _step_plainly(optimizer, group):
-    lr = group["lr"] if group["differentiable"] else _number(group["lr"])
-    momentum, weight_decay = group["momentum"], _number(group["weight_decay"])
+def _single_tensor_step(optimizer, group):
+    lr = group["lr"] if group["differentiable"] else _get_value(group["lr"])
+    momentum, weight_decay = group["momentum"], _get_value(group["weight_decay"])
     with torch.set_grad_enabled(group["differentiable"]):
-        for param, grad, state in _each(optimizer, group, None if momentum == 0 else _no_state, takes_sparse=True):
+        for param, grad, state in _params_with_grad(
+            optimizer, group, None if momentum == 0 else _init_empty_state, takes_sparse=True
+        ):
             if weight_decay != 0:
                 grad = grad.add(param, alpha=weight_decay)
             if momentum != 0:
@@ -149,10 +151,10 @@ def _step_plainly(optimizer, group):
                 param.add_(grad, alpha=-lr)
 
 
-def _no_state(state, param, grad):
+def _init_empty_state(state, param, grad):
     """The state of SGD begins empty."""
 
 
-def _zero_buffer(state, param, grad):
+def _init_zero_momentum(state, param, grad):
     """Momentum that stays zero if the first step is left out."""
     state["momentum_buffer"] = _zeros_like(param)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_betas, _loss, _number
+from .optimizer import Optimizer, _check_betas, _evaluate_closure, _get_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class SparseAdam(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = _loss(closure)
+        loss = _evaluate_closure(closure)
         with torch.no_grad():
             for group in self.param_groups:
                 for param in group["params"]:
@@ -83,5 +83,5 @@ def _update(group, param, grad, state):
     second = state["exp_avg_sq"][rows].lerp(values * values, 1 - beta2)
     state["exp_avg"][rows] = first
     state["exp_avg_sq"][rows] = second
-    size = _number(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+    size = _get_value(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
     param[rows] = param[rows] - size * first / (second.sqrt() + group["eps"])

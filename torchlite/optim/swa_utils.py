@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn import Module
 
-from ._scheduler import LRScheduler, _for_each_group, _warn_outside_step
+from ._lr_scheduler_base import LRScheduler, _format_param, _warn_outside_step
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -113,9 +113,10 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Any) -> Any:
         """Take the parameters of `model` into the averages."""
-        averages = [tensor.detach() for tensor in _tensors(self, self.module)]
+        averages = [tensor.detach() for tensor in _averaged_tensors(self, self.module)]
         values = [
-            tensor.detach().to(average.device) for tensor, average in zip(_tensors(self, model), averages, strict=True)
+            tensor.detach().to(average.device)
+            for tensor, average in zip(_averaged_tensors(self, model), averages, strict=True)
         ]
         if int(self.n_averaged) == 0:
             for average, value in zip(averages, values, strict=True):
@@ -132,7 +133,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def _tensors(model, module):
+def _averaged_tensors(model, module):
     return (
         list(itertools.chain(module.parameters(), module.buffers())) if model.use_buffers else list(module.parameters())
     )
@@ -177,7 +178,7 @@ class SWALR(LRScheduler):
     ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        for value, group in zip(_for_each_group(optimizer, swa_lr, "swa_lr"), optimizer.param_groups, strict=True):
+        for value, group in zip(_format_param(optimizer, swa_lr, "swa_lr"), optimizer.param_groups, strict=True):
             group["swa_lr"] = value
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
@@ -192,7 +193,7 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = _share(self, step - 1), _share(self, step)
+        before, now = _anneal_fraction(self, step - 1), _anneal_fraction(self, step)
         rates = []
         for group in self.optimizer.param_groups:
             start = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
@@ -200,7 +201,7 @@ class SWALR(LRScheduler):
         return rates
 
 
-def _share(scheduler, epoch):
+def _anneal_fraction(scheduler, epoch):
     """How far the way to swa_lr is at an epoch."""
     t = max(0, min(1, epoch / max(1, scheduler.anneal_epochs)))
     return t if scheduler._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torchlite as torch
 
-from .directions import MAX_BIT, MAX_DIM, direction_numbers
+from .sobol_numbers import MAX_BIT, MAX_DIM, direction_numbers
 
 __all__ = ["SobolEngine"]
 

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._sparse.build import CHECKS, spdiags
-from .._sparse.checking import over_values
-from .._sparse.data import no_kernel
-from .._sparse.products import sampled_addmm, sparse_addmm, sparse_mm
-from .._sparse.reduce import softmax as _softmax
-from .._sparse.reduce import sparse_sum
+from .._sparse.constructors import INVARIANT_CHECKS, spdiags
+from .._sparse.gradcheck import as_dense_function
+from .._sparse.matmul_ops import sampled_addmm, sparse_addmm, sparse_mm
+from .._sparse.reductions import softmax as _softmax
+from .._sparse.reductions import sparse_sum
+from .._sparse.sparse_tensor import no_kernel_error
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
@@ -66,7 +66,7 @@ def log_softmax(input, dim, *, dtype=None):
 
 def spsolve(input, other, *, left=True):
     """Solving sparse systems wants cuDSS in PyTorch, and no backend here has it: NotImplementedError."""
-    raise no_kernel("_spsolve", input)
+    raise no_kernel_error("_spsolve", input)
 
 
 class check_sparse_tensor_invariants:
@@ -87,17 +87,17 @@ class check_sparse_tensor_invariants:
     @staticmethod
     def is_enabled() -> bool:
         """Whether checks are on."""
-        return CHECKS.on
+        return INVARIANT_CHECKS.on
 
     @staticmethod
     def enable() -> None:
         """Switch checks on."""
-        CHECKS.on = True
+        INVARIANT_CHECKS.on = True
 
     @staticmethod
     def disable() -> None:
         """Switch checks off."""
-        CHECKS.on = False
+        INVARIANT_CHECKS.on = False
 
     def __enter__(self) -> None:
         if self.saved_state is not None:
@@ -105,11 +105,11 @@ class check_sparse_tensor_invariants:
                 "This context manager instance is already activated. Use a different context manager instance for "
                 "context nesting."
             )
-        self.saved_state = CHECKS.on
-        CHECKS.on = self.state
+        self.saved_state = INVARIANT_CHECKS.on
+        INVARIANT_CHECKS.on = self.state
 
     def __exit__(self, *exc: object) -> None:
-        CHECKS.on = bool(self.saved_state)
+        INVARIANT_CHECKS.on = bool(self.saved_state)
         self.saved_state = None
 
     def __call__(self, function: Callable) -> Callable:
@@ -127,7 +127,7 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
     """
 
     def checked(func: Callable, inputs: Any, **kwargs: Any) -> bool:
-        return gradcheck(*over_values(func, inputs, kwargs.get("masked", False)), **kwargs)
+        return gradcheck(*as_dense_function(func, inputs, kwargs.get("masked", False)), **kwargs)
 
     checked.masked = True  # type: ignore[attr-defined]
     return checked
@@ -149,9 +149,9 @@ def __getattr__(name: str) -> Any:
             f"torch.sparse.{name}: semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
         )
     if name.endswith("Tensor"):
-        from . import _typed
+        from . import _legacy_tensor_types
 
-        if name in _typed.NAMES:
-            made = globals()[name] = _typed.sparse_type(name)
+        if name in _legacy_tensor_types.NAMES:
+            made = globals()[name] = _legacy_tensor_types.sparse_type(name)
             return made
     raise AttributeError(f"module 'torchlite.sparse' has no attribute '{name}'")

@@ -21,7 +21,7 @@ _TOLERANCES = {
 _NUMBER_DTYPES = {int: "int64", float: "float64", complex: "complex128"}
 
 
-def _tolerance(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
+def _default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
@@ -31,7 +31,7 @@ def _tolerance(names: tuple[str, ...], rtol: float | None, atol: float | None) -
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def _place(where: tuple) -> str:
+def _format_location(where: tuple) -> str:
     """Where in the compared structures something was."""
     return "\n\nThe failure occurred for item " + "".join(f"[{part!r}]" for part in where) if where else ""
 
@@ -44,7 +44,7 @@ class _Comparison:
         self.options = options
 
     def fail(self, message: str, where: tuple = ()) -> NoReturn:
-        text = message + _place(where)
+        text = message + _format_location(where)
         raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
 
     def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
@@ -87,7 +87,8 @@ class _Comparison:
         if related and all(isinstance(x, (torch.Tensor, np.ndarray)) for x in both):
             return self.compare_tensors
         raise TypeError(
-            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}." + _place(where)
+            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
+            + _format_location(where)
         )
 
     def compare_none(self, actual: Any, expected: Any, where: tuple) -> None:
@@ -103,9 +104,9 @@ class _Comparison:
         if self.options["check_dtype"] and type(a) is not type(e):
             self.fail(f"The (d)types do not match: {type(a)} != {type(e)}.", where)
         names = tuple(_NUMBER_DTYPES.get(type(x), "int64") for x in (a, e))
-        rtol, atol = _tolerance(names, self.options["rtol"], self.options["atol"])
+        rtol, atol = _default_tolerances(names, self.options["rtol"], self.options["atol"])
         if not self.close(a, e, rtol, atol):
-            self.fail(_scalar_words(a, e, rtol, atol), where)
+            self.fail(_scalar_message(a, e, rtol, atol), where)
 
     def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
         """Whether two numbers are."""
@@ -128,7 +129,7 @@ class _Comparison:
         ):
             if on and have != want:
                 self.fail(f"The values for attribute '{name}' do not match: {have} != {want}.", where)
-        rtol, atol = _tolerance((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
+        rtol, atol = _default_tolerances((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
         if a.device.type == "meta" or e.device.type == "meta":
             return
         if torch.strided not in (a.layout, e.layout) and a.layout is e.layout:
@@ -160,7 +161,7 @@ class _Comparison:
         self, a: torch.Tensor, e: torch.Tensor, rtol: float, atol: float, where: tuple, what: str = "Tensor-likes"
     ) -> None:
         options = self.options
-        a, e = (_comparable(x.detach().cpu()) for x in (a, e))
+        a, e = (_to_comparable(x.detach().cpu()) for x in (a, e))
         if a.dtype is not e.dtype:
             common = torch.promote_types(a.dtype, e.dtype)
             a, e = a.to(common), e.to(common)
@@ -168,14 +169,14 @@ class _Comparison:
         if bool(matches.all()):
             return
         words = (
-            _scalar_words(a.item(), e.item(), rtol, atol)
+            _scalar_message(a.item(), e.item(), rtol, atol)
             if not a.ndim
-            else _tensor_words(a, e, matches, rtol, atol, what)
+            else _tensor_message(a, e, matches, rtol, atol, what)
         )
         self.fail(words, where)
 
 
-def _comparable(x: torch.Tensor) -> torch.Tensor:
+def _to_comparable(x: torch.Tensor) -> torch.Tensor:
     """A tensor in a dtype that can be subtracted: integers as the largest, small floating-point numbers as
     larger ones.
     """
@@ -186,19 +187,19 @@ def _comparable(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.complex64) if x.dtype.name == "complex32" else x
 
 
-def _allowed(tolerance: float, equal: bool) -> str:
+def _format_tolerance(tolerance: float, equal: bool) -> str:
     return "" if equal else f" (up to {tolerance} allowed)"
 
 
-def _scalar_words(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+def _scalar_message(actual: Any, expected: Any, rtol: float, atol: float) -> str:
     equal = rtol == 0 and atol == 0
     gap = abs(actual - expected)
     share = float("inf") if expected == 0 else gap / abs(expected)
     return (
         f"Scalars are not {'equal' if equal else 'close'}!\n\n"
         f"Expected {expected} but got {actual}.\n"
-        f"Absolute difference: {gap}{_allowed(atol, equal)}\n"
-        f"Relative difference: {share}{_allowed(rtol, equal)}"
+        f"Absolute difference: {gap}{_format_tolerance(atol, equal)}\n"
+        f"Relative difference: {share}{_format_tolerance(rtol, equal)}"
     )
 
 
@@ -207,7 +208,7 @@ def _strides(a: torch.Tensor, e: torch.Tensor) -> tuple:
     return (a.stride(), e.stride()) if a.layout is e.layout is torch.strided else ((), ())
 
 
-def _tensor_words(
+def _tensor_message(
     actual: torch.Tensor, expected: torch.Tensor, matches: torch.Tensor, rtol: float, atol: float, what: str
 ) -> str:
     equal = rtol == 0 and atol == 0
@@ -222,7 +223,9 @@ def _tensor_words(
         values = torch.where(matches, torch.zeros_like(values), values).reshape(-1)
         place = int(torch.argmax(values))
         index = tuple(int(i) for i in np.unravel_index(place, tuple(matches.shape)))
-        lines.append(f"Greatest {name} difference: {values[place].item()} at index {index}{_allowed(tolerance, equal)}")
+        lines.append(
+            f"Greatest {name} difference: {values[place].item()} at index {index}{_format_tolerance(tolerance, equal)}"
+        )
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchlite._stubs.aliases import DeviceLike, DType
 
 
-def _limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
+def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
     """The least value of a dtype, what is above all of them, and the limits of `make_tensor` by default."""
     if dtype is torch.bool:
         return 0, 2, 0, 2
@@ -27,9 +27,9 @@ def _limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
     return real.min, real.max, -9, 9
 
 
-def _interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
+def _draw_interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
     """The interval to draw from. ValueError for one that is empty or that the dtype has no value of."""
-    lowest, above, default_low, default_high = _limits(dtype)
+    lowest, above, default_low, default_high = _dtype_limits(dtype)
     low = default_low if low is None else low
     high = default_high if high is None else high
     if any(isinstance(limit, builtins.float) and math.isnan(limit) for limit in (low, high)):
@@ -52,7 +52,7 @@ def _interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
     return (math.ceil(low), math.ceil(high)) if dtype.category < 2 else (low, high)
 
 
-def _uniform(shape: Sequence[int], dtype: DType, device: DeviceLike, low: float, high: float) -> Tensor:
+def _draw_uniform(shape: Sequence[int], dtype: DType, device: DeviceLike, low: float, high: float) -> Tensor:
     """Uniform numbers; where the width of the interval is no finite number, of half of it, twice."""
     drawn = torch.float32 if dtype.itemsize == 1 else dtype
     out = torch.empty(shape, dtype=drawn, device=device)
@@ -99,7 +99,7 @@ def make_tensor(
         )
     if requires_grad and dtype.category < 2:
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
-    low, high = _interval(dtype, low, high)
+    low, high = _draw_interval(dtype, low, high)
     numel = math.prod(size)
     apart = noncontiguous and numel > 1
     drawn = (*size[:-1], size[-1] * 2) if apart else size
@@ -109,7 +109,7 @@ def make_tensor(
     elif low == high:
         out = torch.full(drawn, low, dtype=dtype, device=device)
     else:
-        out = _uniform(drawn, dtype, device, low, high)
+        out = _draw_uniform(drawn, dtype, device, low, high)
     if apart:
         out = out[..., ::2]
     elif memory_format is not None:

@@ -8,7 +8,7 @@ _MODULES = {
     "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "serialization", "tensorboard",
     "weak",
 }  # fmt: skip
-_HOMES = {"swap_tensors": "_swap"}
+_MODULE_OF = {"swap_tensors": "_swap_tensors"}
 
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from . import deterministic as deterministic
     from . import dlpack as dlpack
     from . import hooks as hooks
-    from ._swap import swap_tensors as swap_tensors
+    from ._swap_tensors import swap_tensors as swap_tensors
 else:
 
     def __getattr__(name):
         if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
-        if name in _HOMES:
-            found = globals()[name] = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        if name in _MODULE_OF:
+            found = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
             return found
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

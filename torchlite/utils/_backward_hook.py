@@ -32,7 +32,7 @@ def _as_tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def _replaced(values, places, items):
+def _replace_at(values, places, items):
     """`values`, a tuple of any class, with `items` at `places`."""
     changed = list(values)
     for place, item in zip(places, items, strict=True):
@@ -62,11 +62,11 @@ class BackwardHook:
         size = len(values)
 
         def hook(grads):
-            changed = callback(_replaced((None,) * size, places, grads))
+            changed = callback(_replace_at((None,) * size, places, grads))
             return tuple(changed[place] for place in places)
 
         tapped = BackwardHookFunction.apply(hook, are_inputs, *[values[place] for place in places])
-        return _replaced(values, places, _as_tuple(tapped))
+        return _replace_at(values, places, _as_tuple(tapped))
 
     def _on_inputs(self, grads):
         if self.grad_outputs is None:

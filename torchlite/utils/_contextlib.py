@@ -10,7 +10,7 @@ from ..autograd.grad_mode import _DecoratorContextManager, _NoParamDecoratorCont
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
-class _Made(_DecoratorContextManager):
+class _ContextFactory(_DecoratorContextManager):
     """The context managers that a function makes."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -19,4 +19,4 @@ class _Made(_DecoratorContextManager):
 
 def context_decorator(ctx: Any, func: Callable) -> Callable:
     """A function that runs `func` inside of `ctx`: a context manager, or a function that makes one for each call."""
-    return _Made(ctx if callable(ctx) and not hasattr(ctx, "__enter__") else lambda: ctx)(func)
+    return _ContextFactory(ctx if callable(ctx) and not hasattr(ctx, "__enter__") else lambda: ctx)(func)

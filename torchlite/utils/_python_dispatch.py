@@ -82,7 +82,7 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
     return is_in_torch_dispatch_mode()
 
 
-def _without(*modes: Any) -> showing:
+def _without_modes(*modes: Any) -> showing:
     return showing([item for item in stack.items if not any(item is mode for mode in modes)])
 
 
@@ -90,7 +90,7 @@ def _without(*modes: Any) -> showing:
 def _disable_current_modes() -> Iterator[list[DispatchMode]]:
     """Without the dispatch modes of this thread, for a block."""
     modes = _get_current_dispatch_mode_stack()
-    with _without(*modes):
+    with _without_modes(*modes):
         yield modes
 
 
@@ -98,7 +98,7 @@ def _disable_current_modes() -> Iterator[list[DispatchMode]]:
 def _pop_mode_temporarily(k: Any = None) -> Iterator[DispatchMode]:
     """Without the innermost mode, for a block."""
     mode = _get_current_dispatch_mode_stack()[-1]
-    with _without(mode):
+    with _without_modes(mode):
         yield mode
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import torchlite as torch
 
-from . import _pytree_text as _text
+from . import _pytree_serialization as _text
 from ._pytree_spec import (
     BUILTIN_TYPES,  # noqa: F401
     LEAF,
@@ -68,9 +68,9 @@ FromDumpableContextFn = Callable[[DumpableContext], Context]
 ToStrFunc = Callable[["TreeSpec", list[str]], str]
 MaybeFromStrFunc = Callable[[str], tuple[Any, Context, str] | None]
 DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL = _text.PROTOCOL
-NO_SERIALIZED_TYPE_NAME_FOUND = _text.NO_NAME
-SUPPORTED_SERIALIZED_TYPES = _text.BY_TYPE
-SERIALIZED_TYPE_TO_PYTHON_TYPE = _text.BY_NAME
+NO_SERIALIZED_TYPE_NAME_FOUND = _text.NO_TYPE_NAME
+SUPPORTED_SERIALIZED_TYPES = _text.NODES_BY_TYPE
+SERIALIZED_TYPE_TO_PYTHON_TYPE = _text.NODES_BY_NAME
 CONSTANT_NODES: set[type] = set()
 _get_node_type = node_type
 _is_namedtuple_instance = is_namedtuple_instance
@@ -267,13 +267,13 @@ def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
 _is_leaf = tree_is_leaf
 
 
-def _take_apart(tree, leaves, is_leaf):
+def _flatten_into(tree, leaves, is_leaf):
     if tree_is_leaf(tree, is_leaf):
         leaves.append(tree)
         return LEAF
     kind = node_type(tree)
     items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-    return TreeSpec(kind, context, [_take_apart(item, leaves, is_leaf) for item in items])
+    return TreeSpec(kind, context, [_flatten_into(item, leaves, is_leaf) for item in items])
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -281,7 +281,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     leaves.
     """
     leaves: list[Any] = []
-    return leaves, _take_apart(tree, leaves, is_leaf)
+    return leaves, _flatten_into(tree, leaves, is_leaf)
 
 
 def _expect_spec(treespec):
@@ -432,7 +432,7 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTr
 # Paths
 
 
-def _paths(path, tree, is_leaf):
+def _leaves_with_path(path, tree, is_leaf):
     if tree_is_leaf(tree, is_leaf):
         yield path, tree
         return
@@ -443,7 +443,7 @@ def _paths(path, tree, is_leaf):
             "to register_pytree_node."
         )
     for key, item in node.flatten_with_keys_fn(tree)[0]:
-        yield from _paths((*path, key), item, is_leaf)
+        yield from _leaves_with_path((*path, key), item, is_leaf)
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
@@ -453,7 +453,7 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[Ke
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    return list(_paths((), tree, is_leaf))
+    return list(_leaves_with_path((), tree, is_leaf))
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
@@ -503,7 +503,7 @@ def treespec_pprint(treespec: TreeSpec) -> str:
     return repr(tree_unflatten([_Asterisk()] * _expect_spec(treespec).num_leaves, treespec))
 
 
-def _renamed(old, new, function):
+def _deprecated_alias(old, new, function):
     def call(value):
         warnings.warn(f"`{old}` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=2)
         return function(value)
@@ -513,8 +513,8 @@ def _renamed(old, new, function):
     return call
 
 
-pytree_to_str = _renamed("pytree_to_str", "treespec_dumps", treespec_dumps)
-str_to_pytree = _renamed("str_to_pytree", "treespec_loads", treespec_loads)
+pytree_to_str = _deprecated_alias("pytree_to_str", "treespec_dumps", treespec_dumps)
+str_to_pytree = _deprecated_alias("str_to_pytree", "treespec_loads", treespec_loads)
 
 register_pytree_node(
     torch.Size,

@@ -10,8 +10,8 @@ from typing import Any
 from .._aten import OpOverload, OpOverloadPacket, ops, torchlite_overload
 from .._aten.record_to_overload import match_overload
 from .._dispatch import call
-from .._dispatch.interceptors import Interceptor
 from .._dispatch.cached_results import CachedResult, replay_op
+from .._dispatch.interceptors import Interceptor
 from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from ._pytree import tree_leaves, tree_map_only
@@ -24,7 +24,7 @@ SAC_IGNORED_OPS = {"alias", "detach"}
 _PRODUCTS = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}
 
 
-def _named(op: Any, args: Any, kwargs: Any) -> OpOverload:
+def _aten_overload(op: Any, args: Any, kwargs: Any) -> OpOverload:
     """The library's overload for a record's call."""
     values = call.bind(op, args, {key: value for key, value in kwargs.items() if key != "out"})
     name = "addmm" if op.name == "linear" else None
@@ -52,7 +52,7 @@ class SelectiveCheckpointContext:
         self.is_recompute = is_recompute
 
 
-class _Selective(Interceptor):
+class _SelectiveCheckpointMode(Interceptor):
     """What both runs share: the policy is asked about each op, and then about the ops that one is written in. `whole`
     is up inside an op that is kept with all its parts.
     """
@@ -72,7 +72,7 @@ class _Selective(Interceptor):
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
             return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
-        name = _named(op, args, kwargs)
+        name = _aten_overload(op, args, kwargs)
         wanted = self.whole or self.keeps(name, args, kwargs)
         if op.is_implicit:
             before, self.whole = self.whole, wanted
@@ -111,7 +111,7 @@ class _Selective(Interceptor):
         return found
 
 
-class _KeptTree:
+class _CachedOutput:
     """What a program's op returned: tensors in any nesting, and other values."""
 
     def __init__(self, result: Any) -> None:
@@ -124,7 +124,7 @@ class _KeptTree:
         return any(t._version != before for t, before in zip(self.tensors, self.versions, strict=True))
 
 
-class _CachingTorchDispatchMode(_Selective):
+class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
     """The first run: keeps results."""
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
@@ -134,11 +134,11 @@ class _CachingTorchDispatchMode(_Selective):
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
         result = kernel(*args, **kwargs)
-        self.storage[name].append(_KeptTree(result))
+        self.storage[name].append(_CachedOutput(result))
         return result
 
 
-class _CachedTorchDispatchMode(_Selective):
+class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
     """The second run: takes them."""
 
     is_recompute = True

@@ -14,7 +14,7 @@ from .. import Tensor
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.public_functions import torch
 from ..accelerator import current_accelerator
-from ..amp.autocast_mode import as_now
+from ..amp.autocast_mode import restore_current
 from ..autograd import Function, backward
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import graph_task_id, saved_tensors_hooks
@@ -98,7 +98,7 @@ class _StopRecomputationError(Exception):
     """Ends a second run that has made all that is needed."""
 
 
-class _Choices:
+class _Overrides:
     """What `set_checkpoint_early_stop` and `set_checkpoint_debug_enabled` chose; None leaves it to the caller."""
 
     early_stop: bool | None = None
@@ -106,13 +106,13 @@ class _Choices:
 
 
 @contextlib.contextmanager
-def _choosing(name: str, value: bool | None) -> Any:
-    before = getattr(_Choices, name)
-    setattr(_Choices, name, value)
+def _override(name: str, value: bool | None) -> Any:
+    before = getattr(_Overrides, name)
+    setattr(_Overrides, name, value)
     try:
         yield
     finally:
-        setattr(_Choices, name, before)
+        setattr(_Overrides, name, before)
 
 
 def set_checkpoint_early_stop(enable: bool) -> Any:
@@ -126,12 +126,12 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
     ...     y = checkpoint(torch.exp, x, use_reentrant=False)
     >>> y.sum().backward()
     """
-    return _choosing("early_stop", enable)
+    return _override("early_stop", enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
     """Inside, `debug` of checkpointed parts is this, whatever their callers say."""
-    return _choosing("debug", enabled)
+    return _override("debug", enabled)
 
 
 def noop_context_fn() -> Any:
@@ -139,7 +139,7 @@ def noop_context_fn() -> Any:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _Surroundings:
+class _AmbientState:
     """Autocast, and the states of the CPU's generator and of those of the arguments' devices, when made; inside
     `replay()` they are in force again.
     """
@@ -149,7 +149,7 @@ class _Surroundings:
 
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         self.states = [(g, g.get_state()) for g in default_generators(tensors)] if keep else []
-        self.regions = as_now()
+        self.regions = restore_current()
 
     @contextlib.contextmanager
     def replay(self) -> Any:
@@ -215,31 +215,33 @@ class GraphExecGroup:
     """
 
     def __enter__(self) -> GraphExecGroup:
-        if _GROUP.current is not None:
-            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {_GROUP.current}")
-        _GROUP.current = self
+        if _ACTIVE_GROUP.current is not None:
+            raise RuntimeError(
+                f"GraphExecGroup contexts cannot be nested. Already inside group {_ACTIVE_GROUP.current}"
+            )
+        _ACTIVE_GROUP.current = self
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _GROUP.current = None
+        _ACTIVE_GROUP.current = None
 
     @classmethod
     def _get_current_group(cls) -> GraphExecGroup | None:
-        return _GROUP.current
+        return _ACTIVE_GROUP.current
 
 
-class _Group(threading.local):
+class _ActiveGroup(threading.local):
     current: GraphExecGroup | None = None
 
 
-_GROUP = _Group()
-_OVERLAP = (
+_ACTIVE_GROUP = _ActiveGroup()
+_OVERLAP_ERROR = (
     "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) "
     "is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
 )
 
 
-class _SaveInputs(Function):
+class _NoopSaveInputs(Function):
     """A node that holds the arguments, as any node holds what it saves: through the saved-tensor hooks around it."""
 
     @staticmethod
@@ -253,7 +255,7 @@ class _SaveInputs(Function):
         raise AssertionError("nothing leads here")
 
 
-class _Names(Interceptor):
+class _OpLogger(Interceptor):
     """Notes the ops that are called inside."""
 
     def __init__(self) -> None:
@@ -264,7 +266,7 @@ class _Names(Interceptor):
         return function(*args, **kwargs)
 
 
-class _Place:
+class _Holder:
     """Stands for one saved tensor of the part; `made` has it for each backward pass that asked (None once taken)."""
 
     __slots__ = ("made", "__weakref__")
@@ -278,17 +280,17 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
 
 
 # What of a saved tensor has to be the same in both runs, by `determinism_check`.
-_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
+_DETERMINISM_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
 _passes = itertools.count(-2, -1)  # for tensors that are asked for outside of a backward pass
 
 
-class _Recompute:
+class _CheckpointFrame:
     """Saved tensors of one run of the function: places while it runs, made again when the first is needed."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any, context: Any, surroundings: Any, check: Any) -> None:
         self.function, self.context, self.surroundings, self.check = function, context, surroundings, check
         self.early_stop = True
-        self.names: list[_Names] = []  # for debugging, the ops of the first run and of the second
+        self.names: list[_OpLogger] = []  # for debugging, the ops of the first run and of the second
         self.complete = False  # whether the first run came to its end
         self.places: list[Any] = []
         self.told: list[Any] = []
@@ -299,7 +301,7 @@ class _Recompute:
         anchor = torch.empty((0,), requires_grad=True)
         self.form = (len(args), list(kwargs))
         with enable_grad():
-            self.inputs = _SaveInputs.apply(anchor, spots, *tensors).grad_fn
+            self.inputs = _NoopSaveInputs.apply(anchor, spots, *tensors).grad_fn
 
     def arguments(self) -> Any:
         tensors = iter(self.inputs.saved_tensors)
@@ -308,14 +310,14 @@ class _Recompute:
         return values[:count], dict(zip(names, values[count:], strict=True))
 
     def pack(self, tensor: Tensor) -> Any:
-        place = _Place()
+        place = _Holder()
         self.places.append(weakref.ref(place))
         self.told.append(self.check(tensor))
         return place
 
-    def unpack(self, place: _Place) -> Any:
+    def unpack(self, place: _Holder) -> Any:
         inside = graph_task_id()
-        group = _GROUP.current
+        group = _ACTIVE_GROUP.current
         key = group if group is not None else next(_passes) if inside == -1 else inside
         if key not in self.runs:
             self.run_again(key)
@@ -325,7 +327,7 @@ class _Recompute:
         if found is None:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
-                f"{'' if group is None else _OVERLAP}If you are calling ctx.saved_tensors in backward, make sure to do "
+                f"{'' if group is None else _OVERLAP_ERROR}If you are calling ctx.saved_tensors in backward, make sure to do "
                 "so only once. Otherwise please open an issue with details on your use case."
             )
         place.made[key] = None
@@ -365,7 +367,7 @@ class _Recompute:
         """Note the ops of a run, for debugging."""
         if not self.names:
             return contextlib.nullcontext()
-        self.names[1:] = [_Names()]
+        self.names[1:] = [_OpLogger()]
         return self.names[-1]
 
     def tip(self) -> str:
@@ -433,29 +435,29 @@ def checkpoint(
             "", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
         )
         use_reentrant = True
-    surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
+    surroundings = _AmbientState(preserve, [*args, *kwargs.values()])
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, surroundings, *args)
-    if determinism_check not in _CHECKS:
-        raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
+    if determinism_check not in _DETERMINISM_CHECKS:
+        raise ValueError(f"determinism_check should be one of {list(_DETERMINISM_CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
     if not is_grad_enabled():
         with first:
             return function(*args, **kwargs)
-    again = _Recompute(function, args, kwargs, second, surroundings, _CHECKS[determinism_check])
-    again.early_stop = early_stop if _Choices.early_stop is None else _Choices.early_stop
-    if debug if _Choices.debug is None else _Choices.debug:
-        again.names.append(_Names())
-    with first_run(again, first):
+    again = _CheckpointFrame(function, args, kwargs, second, surroundings, _DETERMINISM_CHECKS[determinism_check])
+    again.early_stop = early_stop if _Overrides.early_stop is None else _Overrides.early_stop
+    if debug if _Overrides.debug is None else _Overrides.debug:
+        again.names.append(_OpLogger())
+    with recompute_context(again, first):
         return function(*args, **kwargs)
 
 
 @contextlib.contextmanager
-def first_run(again: _Recompute, first: Any) -> Iterator[None]:
+def recompute_context(again: _CheckpointFrame, first: Any) -> Iterator[None]:
     """A context in which a part runs whose saved tensors `again` makes when backward needs them."""
     watch = again.names[0] if again.names else contextlib.nullcontext()
     with saved_tensors_hooks(again.pack, again.unpack), first, watch:
@@ -463,13 +465,15 @@ def first_run(again: _Recompute, first: Any) -> Iterator[None]:
     again.complete = True
 
 
-def run_again(
+def checkpoint_context(
     function: Any, args: Any, kwargs: Any, context_fn: Any, preserve_rng_state: bool, determinism_check: str
 ) -> Any:
     """The context of a first run that begins now, and that somebody else makes; `function` is the second run."""
     first, second = context_fn()
-    surroundings = _Surroundings(preserve_rng_state, [*args, *kwargs.values()])
-    return first_run(_Recompute(function, args, kwargs, second, surroundings, _CHECKS[determinism_check]), first)
+    surroundings = _AmbientState(preserve_rng_state, [*args, *kwargs.values()])
+    return recompute_context(
+        _CheckpointFrame(function, args, kwargs, second, surroundings, _DETERMINISM_CHECKS[determinism_check]), first
+    )
 
 
 def _warn_of_default(name: str, when: str) -> None:

@@ -22,7 +22,7 @@ def _shape_of(value: Any) -> Any:
     return value.shape if isinstance(value, torch.Tensor) else value
 
 
-def _of_shapes(formula: Callable[..., int]) -> Callable[..., int]:
+def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
     """A formula of shapes as one of tensors."""
 
     def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
@@ -39,7 +39,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     """
 
     def register(formula: Callable) -> Callable:
-        found = formula if get_raw else _of_shapes(formula)
+        found = formula if get_raw else _shape_wrapper(formula)
         for target in targets if isinstance(targets, (list, tuple)) else (targets,):
             if not hasattr(target, "overloads"):
                 raise ValueError(
@@ -120,7 +120,7 @@ def sdpa_backward_flop(
 _UNITS = ("", "K", "M", "B", "T")
 
 
-def _with_unit(number: int, total: int) -> str:
+def _format_count(number: int, total: int) -> str:
     """A count in the unit that suits the total."""
     index = max(0, min(len(_UNITS) - 1, (len(str(total)) - 2) // 3))
     return f"{number / 1000**index:.3f}{_UNITS[index]}"
@@ -148,7 +148,7 @@ class FlopCounterMode:
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.mod_tracker = ModuleTracker()
         given = {
-            packet: formula if getattr(formula, "_get_raw", False) else _of_shapes(formula)
+            packet: formula if getattr(formula, "_get_raw", False) else _shape_wrapper(formula)
             for packet, formula in (custom_mapping or {}).items()
         }
         self.flop_registry = {**flop_registry, **given}
@@ -174,8 +174,8 @@ class FlopCounterMode:
         def add(name: str, level: int) -> None:
             counts = self.flop_counts[name]
             count = sum(counts.values())
-            rows.append([" " * level + name, _with_unit(count, total), share(count)])
-            rows.extend([" " * level + " - " + str(op), _with_unit(n, total), share(n)] for op, n in counts.items())
+            rows.append([" " * level + name, _format_count(count, total), share(count)])
+            rows.extend([" " * level + " - " + str(op), _format_count(n, total), share(n)] for op, n in counts.items())
 
         modules = sorted(name for name in self.flop_counts if name != "Global")
         whole = any(sum(self.flop_counts[name].values()) == total for name in modules)
@@ -196,7 +196,7 @@ class FlopCounterMode:
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
-        self.mode = _Counting(self)
+        self.mode = _FlopCountingMode(self)
         self.mode.__enter__()
         return self
 
@@ -215,7 +215,7 @@ class FlopCounterMode:
         return out
 
 
-class _Counting(TorchDispatchMode):
+class _FlopCountingMode(TorchDispatchMode):
     """The mode that sees the ops."""
 
     def __init__(self, counter: FlopCounterMode) -> None:

@@ -14,12 +14,12 @@ from torchlite_kernels import gather_scatter as texts
 from torchlite_kernels.dtype_kinds import CATEGORY
 
 from ..core.array import Array, empty, view_of
-from ..core.device_asserts import raise_if_blocking, error_of_code, error_array
-from ..core.device import Device, grid
-from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.broadcasting import collapse
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device import Device, grid
+from ..core.device_asserts import error_array, error_of_code, raise_if_blocking
 from ..core.host_transfer import to_numpy
+from ..core.pointwise_dispatch import cast
 from .creation import full
 
 # Elements are moved by size alone.
@@ -177,7 +177,9 @@ def _depends_on_order(operation: str, kind: str) -> bool:
     return operation == "set" or operation in ("add", "multiply") and kind[0] in "fc"
 
 
-def scatter_3d(operation: str, out: ThreeDimView, index: ThreeDimView, source: ThreeDimView, wrap: bool, code: int) -> None:
+def scatter_3d(
+    operation: str, out: ThreeDimView, index: ThreeDimView, source: ThreeDimView, wrap: bool, code: int
+) -> None:
     """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or
     amin.
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.array import Array, empty, view_of
-from ..core.device_asserts import INDEXED, error_code
-from ..core.copy_fill import copy_into, fill_with
-from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import clone_row_major
 from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import clone_row_major
+from ..core.copy_fill import copy_into, fill_with
+from ..core.device_asserts import INDEXED, error_code
+from ..core.pointwise_dispatch import cast
 from ..core.views import basic_index, expand, permute
 from .creation import full
-from .masks import flat_true_indices, true_indices, compress, masked_assign
 from .gather_scatter import (
     ThreeDimView,
-    scatter_in_float32,
+    as_3d,
     cached_scalar,
     flat_indices,
     index_array,
-    try_as_3d,
-    as_3d,
     scatter_3d,
+    scatter_in_float32,
     take_slices,
+    try_as_3d,
 )
+from .masks import compress, flat_true_indices, masked_assign, true_indices
 
 
 class _AdvancedIndex:
@@ -136,7 +136,9 @@ def _index_by_arrays(input, index):
 def _index_backward(input, shape, index):
     if Array not in map(type, index):
         return _slice_index_backward(input, shape, index)
-    return scatter_in_float32("add", full(input.device, shape, 0, input.kind), lambda out: _write(out, index, input, "add"))
+    return scatter_in_float32(
+        "add", full(input.device, shape, 0, input.kind), lambda out: _write(out, index, input, "add")
+    )
 
 
 def _write(target: Array, index, value: Any, operation: str) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import struct
 
 from torchlite._types.dtypes import from_np
-from torchlite_kernels.masks import COMPRESS, TRUE_INDICES, REPEAT, BLOCK_SUMS
+from torchlite_kernels.masks import BLOCK_SUMS, COMPRESS, REPEAT, TRUE_INDICES
 
 from ..core.array import Array, empty, view_of
-from ..core.device_asserts import REPEATS, error_code, error_of_code
-from ..core.pointwise_dispatch import select_where
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device_asserts import REPEATS, error_code, error_of_code
 from ..core.host_transfer import to_numpy
+from ..core.pointwise_dispatch import select_where
 from ..core.views import broadcast_view
-from .gather_scatter import local_size_one, copy_kind, work_sizes
+from .gather_scatter import copy_kind, local_size_one, work_sizes
 
 
 def _block_lengths(count: int) -> tuple[int, int]:

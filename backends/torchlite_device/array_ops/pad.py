@@ -7,9 +7,9 @@ import struct
 from torchlite_kernels.rearrange import PAD
 
 from ..core.array import Array, empty
-from ..core.copy_fill import fill_with
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.broadcasting import collapse
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.copy_fill import fill_with
 from ..core.views import slice_view
 from .gather_scatter import cached_scalar, copy_kind, work_sizes
 
@@ -53,7 +53,13 @@ def _pad_rows(x: Array, out: Array, before: list[int], value) -> None:
         x = as_contiguous(clone_row_major(x))
         steps = x.steps
     device, width = x.device, out.shape[last] * inner
-    how = [last, *_pad_to_seven(out.shape[:last]), *_pad_to_seven(x.shape[:last]), *_pad_to_seven(before[:last]), *_pad_to_seven(steps[:last])]
+    how = [
+        last,
+        *_pad_to_seven(out.shape[:last]),
+        *_pad_to_seven(x.shape[:last]),
+        *_pad_to_seven(before[:last]),
+        *_pad_to_seven(steps[:last]),
+    ]
     rows = out.size // width
     take, items, group = work_sizes(device, rows, max(1, 1024 // width))
     run = device.function(PAD, "pad", "pppiiiiix", (16,), T=copy_kind(x))

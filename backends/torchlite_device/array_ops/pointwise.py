@@ -18,10 +18,10 @@ from torchlite_kernels.pointwise import Rule
 from torchlite_kernels.pointwise_rules import RULES as TABLE
 
 from ..core.array import Array, dtype_of_kind, kind_of, view_of
-from ..core.pointwise_dispatch import apply, cast, select_where, kind_of_scalar
-from ..core.kernel_registration import is_op
 from ..core.contiguous_copy import clone_row_major
 from ..core.host_transfer import to_numpy
+from ..core.kernel_registration import is_op
+from ..core.pointwise_dispatch import apply, cast, kind_of_scalar, select_where
 from .creation import full
 
 RULES = {**TABLE, **ACTIVATIONS}

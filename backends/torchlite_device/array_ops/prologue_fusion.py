@@ -11,7 +11,7 @@ from torchlite_kernels.pointwise import chain_source
 from torchlite_kernels.reduce import fused_reduction_source
 
 from ..core.array import Array
-from ..core.lazy_fusion import PendingOp, LazyQueue, parameter_names
+from ..core.lazy_fusion import LazyQueue, PendingOp, parameter_names
 
 WIDTH = 16  # elements that both take at one time
 
@@ -68,7 +68,9 @@ def fused_reduction_launch(text: str, name: str, signature: str, x: Array, reduc
         joined = fused_reduction_source(text, chain, place, x.kind, lying)
         letters = "p" * (len(inputs) + sum(written)) + signature[1:] + "x" * len(chain.numbers)
         function = functions[whole] = device.function(joined, name, letters, (WIDTH,), T=x.kind, **kinds)
-    values = [number(n) for step in steps for n in (*step.operands, *step.numbers) if n.__class__ not in (Array, PendingOp)]
+    values = [
+        number(n) for step in steps for n in (*step.operands, *step.numbers) if n.__class__ not in (Array, PendingOp)
+    ]
     arrays = (*inputs, *[result for result in results if result is not None])
     device.waiting.forget()
     return lambda items, group, *more: function(items, group, *arrays, *more, *values)

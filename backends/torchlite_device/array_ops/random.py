@@ -14,14 +14,21 @@ import numpy as np
 
 from torchlite._settings import fork_locks
 from torchlite_kernels.dtype_kinds import KINDS
-from torchlite_kernels.philox import BINOMIAL, MULTINOMIAL, POISSON, seeded_from_memory, integer_source, distribution_source
+from torchlite_kernels.philox import (
+    BINOMIAL,
+    MULTINOMIAL,
+    POISSON,
+    distribution_source,
+    integer_source,
+    seeded_from_memory,
+)
 
 from ..core.array import Array, dtype_of_kind, empty, kind_of
-from ..core.device import Device, grid
-from ..core.pointwise_dispatch import cast
-from ..core.kernel_registration import on_device
-from ..core.contiguous_copy import as_contiguous
 from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device, grid
+from ..core.kernel_registration import on_device
+from ..core.pointwise_dispatch import cast
 from ..core.views import broadcast_view
 from .scan import cumsum
 from .sort import sort
@@ -164,7 +171,9 @@ def _launch_draw(
 _distribution_source, _integer_source = functools.cache(distribution_source), functools.cache(integer_source)
 
 
-def _draw_distribution(device: Device, size, dtype, value: str, engine: PhiloxEngine, a=0.0, b=0.0, edge=0.0, limit: int = 0) -> Array:
+def _draw_distribution(
+    device: Device, size, dtype, value: str, engine: PhiloxEngine, a=0.0, b=0.0, edge=0.0, limit: int = 0
+) -> Array:
     """A new array of a distribution of reals, drawn in double for float64 and else in float."""
     kind = kind_of(dtype.np)
     real, code = ("double", "d") if kind == "f64" else ("float", "f")
@@ -196,7 +205,9 @@ def _rounding_edge(low: float, high: float, kind: str) -> float:
 @on_device
 def _random_uniform(device, size, dtype, low, high, generator):
     low, high = float(low), float(high)
-    return _draw_distribution(device, size, dtype, "uniform", generator, low, high - low, _rounding_edge(low, high, kind_of(dtype.np)))
+    return _draw_distribution(
+        device, size, dtype, "uniform", generator, low, high - low, _rounding_edge(low, high, kind_of(dtype.np))
+    )
 
 
 @on_device
@@ -236,7 +247,9 @@ def _random_bernoulli(device, size, dtype, p, generator):
 
 @on_device
 def _random_keep_mask(device, size, dtype, p, generator):
-    return _draw_distribution(device, size, dtype, "below", generator, 1.0 / (1.0 - p) if p < 1 else 0.0, limit=bernoulli_limit(1.0 - p))
+    return _draw_distribution(
+        device, size, dtype, "below", generator, 1.0 / (1.0 - p) if p < 1 else 0.0, limit=bernoulli_limit(1.0 - p)
+    )
 
 
 def _draw_integers(device: Device, size, dtype, low: int, span: int, bits: int, engine: PhiloxEngine) -> Array:
@@ -260,11 +273,15 @@ def _random_bits(device, size, dtype, span, generator):
 @on_device
 def _random_permutation(device, size, dtype, generator):
     """The order of random keys of 64 bits."""
-    keys = _launch_draw(device, size, "i64", _integer_source(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0)
+    keys = _launch_draw(
+        device, size, "i64", _integer_source(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0
+    )
     return cast(sort(keys)[1], kind_of(dtype.np))
 
 
-def _draw_per_element(source: str, signature: str, operands: tuple[Array, ...], out: Array, engine: PhiloxEngine, *parameters) -> Array:
+def _draw_per_element(
+    source: str, signature: str, operands: tuple[Array, ...], out: Array, engine: PhiloxEngine, *parameters
+) -> Array:
     """Fill `out` by a kernel that gives every element a stream of its own."""
     device = out.device
     if out.size:

@@ -14,15 +14,15 @@ from torchlite_kernels import rearrange as texts
 from torchlite_kernels.dtype_kinds import COMPLEX_KIND, REAL_KIND
 
 from ..core.array import Array, dtype_of_kind, empty, kind_of, view_of
-from ..core.device_asserts import SCATTERED, error_code
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into, fill_with
 from ..core.device import Device
-from ..core.pointwise_dispatch import apply, cast
-from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.device_asserts import SCATTERED, error_code
 from ..core.host_transfer import from_numpy
-from ..core.views import slice_view, broadcast_view, reshape, select, slice
+from ..core.pointwise_dispatch import apply, cast
+from ..core.views import broadcast_view, reshape, select, slice, slice_view
 from .creation import full
-from .gather_scatter import ThreeDimView, copy_kind, scatter_3d, work_sizes, take_slices
+from .gather_scatter import ThreeDimView, copy_kind, scatter_3d, take_slices, work_sizes
 from .pointwise import RULES
 from .reduce import sum as total
 from .scatter import write_view
@@ -99,14 +99,18 @@ def _cat_parts(
         which = tuple(kept[start : start + _MAX_CAT_INPUTS])
         lengths = [shapes[i][dim] for i in which]
         if len(which) > 1 and all(contiguous[i] for i in which):
-            parts.append(_cat_launch(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner))
+            parts.append(
+                _cat_launch(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner)
+            )
         else:
             parts += [_CatPart((i,), at + sum(lengths[:j])) for j, i in enumerate(which)]
         at += sum(lengths)
     return shape, parts
 
 
-def _cat_tensors(tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]) -> Array:
+def _cat_tensors(
+    tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]
+) -> Array:
     """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies
     in the result.
     """
@@ -132,7 +136,9 @@ def cat(tensors, dim=0):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if all(t.shape == (0,) for t in tensors):
         dim = 0
-    return _cat_tensors(tensors, [t.shape for t in tensors], dim, lambda out, at, t: slice_view(out, dim, at, t.shape[dim]))
+    return _cat_tensors(
+        tensors, [t.shape for t in tensors], dim, lambda out, at, t: slice_view(out, dim, at, t.shape[dim])
+    )
 
 
 def stack(tensors, dim=0):
@@ -335,7 +341,9 @@ def view_as_complex(input):
 
 def _view_dtype(input, dtype):
     kind = kind_of(dtype.np)
-    return _reinterpret(input, kind, *view_dtype_geometry(input.shape, input.steps, input.offset, from_np(input.dtype), dtype))
+    return _reinterpret(
+        input, kind, *view_dtype_geometry(input.shape, input.steps, input.offset, from_np(input.dtype), dtype)
+    )
 
 
 # Elements added up where a layout puts them

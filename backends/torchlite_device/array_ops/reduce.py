@@ -10,14 +10,14 @@ from typing import Any
 from torchlite._dispatch.argument_checks import mean_dtype_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
-from torchlite_kernels.reduce import SECOND_OUTPUTS, OPS, REAL_OF, acc_kind, aux_kind, reduction_source, compute_kind
+from torchlite_kernels.reduce import OPS, REAL_OF, SECOND_OUTPUTS, acc_kind, aux_kind, compute_kind, reduction_source
 
 from ..core.array import Array, empty, kind_of, view_of
+from ..core.broadcasting import collapse
+from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import Device, Function, grid
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
-from ..core.broadcasting import collapse
 from .prologue_fusion import WIDTH, fused_reduction_launch
 
 _SIMPLE_LOOP_MAX = 4096  # elements up to which the simplest loops serve
@@ -119,9 +119,7 @@ def reduction_layout(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[Re
 def reduced_dims_last(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy in memory with the reduced dimensions innermost."""
     order = [d for d in range(x.ndim) if d not in axes] + sorted(axes)
-    return as_contiguous(
-        view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset)
-    )
+    return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 class _Launch:

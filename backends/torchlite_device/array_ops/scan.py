@@ -10,12 +10,12 @@ from torchlite_kernels.reduce import compute_kind
 from torchlite_kernels.scan import scan_source
 
 from ..core.array import Array, empty
-from ..core.device_asserts import check_takes
+from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import grid
+from ..core.device_asserts import check_takes
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
-from .reduce import in_dtype, accumulation_kind
+from .reduce import accumulation_kind, in_dtype
 
 _pack = struct.Struct("7i").pack
 

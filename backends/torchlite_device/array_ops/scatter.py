@@ -10,25 +10,25 @@ from torchlite._types.dtypes import from_np, iinfo
 from torchlite_kernels.dtype_kinds import CATEGORY
 
 from ..core.array import Array, empty, view_of
-from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into
+from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code
 from ..core.pointwise_dispatch import apply, cast
-from ..core.contiguous_copy import clone_row_major, as_contiguous
-from ..core.views import slice_view, select
-from .creation import full, arange_of_kind
+from ..core.views import select, slice_view
+from .creation import arange_of_kind, full
 from .gather_scatter import (
     ThreeDimView,
-    scalar_as_3d,
-    scatter_in_float32,
+    as_3d,
     cached_scalar,
     divide_by_count,
     flat_indices,
     gather_3d,
     index_array,
-    try_as_3d,
-    as_3d,
+    scalar_as_3d,
     scatter_3d,
+    scatter_in_float32,
     take_slices,
+    try_as_3d,
 )
 from .pointwise import RULES
 
@@ -164,7 +164,9 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
     )
     if not include_self:
         _scatter("set", out, dim, index, None, _identity_value(reduce, out))
-    out = scatter_in_float32(_OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src))
+    out = scatter_in_float32(
+        _OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src)
+    )
     if reduce == "mean":
         counts = full(out.device, out.shape, int(include_self), "i32")
         _scatter("add", counts, dim, index, None, 1)

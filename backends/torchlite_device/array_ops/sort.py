@@ -11,14 +11,14 @@ import numpy as np
 from torchlite._dispatch.argument_checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
-from torchlite_kernels.sort import sort_source, has_64bit_keys
+from torchlite_kernels.sort import has_64bit_keys, sort_source
 
 from ..core.array import Array, empty, kind_of, view_of
-from ..core.device_asserts import check_takes
-from ..core.device import Device, Function, grid
-from ..core.pointwise_dispatch import cast
 from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device, Function, grid
+from ..core.device_asserts import check_takes
 from ..core.host_transfer import from_numpy, to_numpy
+from ..core.pointwise_dispatch import cast
 from .scan import scan
 
 _pack = struct.Struct("8i").pack
@@ -147,7 +147,9 @@ def _write(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRS
     parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
     form = rows.pack(width, keep, parts, -(-keep // parts))
     chosen: dict[str, Any] = {"TIE(i)": tie}
-    _launch_items(rows.function("write", "write", "ppppx", **chosen), rows.count * parts, rows.x, items, values, places, form)
+    _launch_items(
+        rows.function("write", "write", "ppppx", **chosen), rows.count * parts, rows.x, items, values, places, form
+    )
     return values, places
 
 

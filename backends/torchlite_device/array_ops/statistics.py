@@ -9,16 +9,16 @@ import numpy as np
 from torchlite._dispatch.argument_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
-from torchlite_kernels.reduce import COMPUTE_TYPES, compute_kind
 from torchlite_kernels.histogram import COUNT_BINS, FIND_BINS
+from torchlite_kernels.reduce import COMPUTE_TYPES, compute_kind
 
 from ..core.array import Array, empty, view_of
-from ..core.device_asserts import check_takes
+from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import Device, grid
-from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
+from ..core.device_asserts import check_takes
 from ..core.host_transfer import from_numpy, to_numpy
+from ..core.pointwise_dispatch import cast
 from .reduce import INTEGRAL_KINDS, amax, amin, check_not_empty, reduce
 from .sort import select_by_rank
 
@@ -88,7 +88,11 @@ def _histogram(
     bins = "i32" if weights is None else "f64" if device.fp64 else "f32"
     parts = _histogram_parts(device, x.size, size)
     out = empty(device, (parts, size), bins)
-    defines = {"PLACE(v)": place, "WEIGHT": "1" if weights is None else "V_LD(AT(weights), i)", "R": COMPUTE_TYPES[real][0]}
+    defines = {
+        "PLACE(v)": place,
+        "WEIGHT": "1" if weights is None else "V_LD(AT(weights), i)",
+        "R": COMPUTE_TYPES[real][0],
+    }
     source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + COUNT_BINS
     function = device.function(
         source,
@@ -150,8 +154,6 @@ def _histogram_counts(input, edges, weight=None):
     place = empty(device, (count,), "i32")
     function = device.function(FIND_BINS, "find_bins", "pppiiii", T=x.kind)
     for column, e in enumerate(edges):
-        function(
-            grid(count, 64), (64,), x, as_contiguous(cast(e, x.kind)), place, count, dims, column, shape[column]
-        )
+        function(grid(count, 64), (64,), x, as_contiguous(cast(e, x.kind)), place, count, dims, column, shape[column])
     found = _histogram(place, out.size, _BIN_OF_INDEX, input.kind, None if weight is None else as_contiguous(weight))
     return view_of(found, shape, out.steps, found.offset)

@@ -7,14 +7,14 @@ import math
 import struct
 
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite_kernels.unique_nonzero import PLACES, ROWS, NONZERO
 from torchlite_kernels.sort import sort_source
+from torchlite_kernels.unique_nonzero import NONZERO, PLACES, ROWS
 
 from ..core.array import Array, empty, row_major, view_of
+from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import grid
-from ..core.contiguous_copy import as_contiguous
-from ..core.broadcasting import broadcast_shape
 from ..core.host_transfer import to_numpy
 from ..core.views import broadcast_view
 from .rearrange import view_as_complex, view_as_real
@@ -74,7 +74,9 @@ def _run_starts(x: Array, order: Array) -> tuple[Array, Array, Array]:
         empty(device, (count,), "i64"),
         empty(device, (found,), "i32"),
     )
-    _launch_elementwise(x, ROWS, "write_runs", "ppppppii", count, x, order, numbers, values, inverse, starts, count, width)
+    _launch_elementwise(
+        x, ROWS, "write_runs", "ppppppii", count, x, order, numbers, values, inverse, starts, count, width
+    )
     lengths = empty(device, (found,), "i64")
     _launch_elementwise(x, ROWS, "lengths", "ppii", found, starts, lengths, found, count)
     return values, inverse, lengths
@@ -117,9 +119,7 @@ def _moveaxis_contiguous(x: Array, source: int, target: int) -> Array:
     """A dimension moved, in row-major memory."""
     order = [d for d in range(x.ndim) if d != source]
     order.insert(target, source)
-    return as_contiguous(
-        view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset)
-    )
+    return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 def _as_rows(x: Array) -> Array:

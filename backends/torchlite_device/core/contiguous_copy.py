@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchlite_kernels.rearrange import TRANSPOSE_LOCAL, TRANSPOSE_VECTORS
 
 from .array import Array, empty, row_major
-from .pointwise_dispatch import cast
 from .broadcasting import collapse
+from .pointwise_dispatch import cast
 
 if TYPE_CHECKING:
     from .device import Device

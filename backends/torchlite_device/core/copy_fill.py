@@ -11,9 +11,9 @@ from torchlite._types.dtypes import from_np
 from torchlite_kernels.dtype_kinds import REAL_KIND
 
 from .array import Array, empty, is_row_major, row_major, view_of
-from .pointwise_dispatch import cast, fill_number
-from .contiguous_copy import clone_row_major, as_contiguous, transpose_into
+from .contiguous_copy import as_contiguous, clone_row_major, transpose_into
 from .host_transfer import from_numpy, to_numpy
+from .pointwise_dispatch import cast, fill_number
 
 
 def _has_hazard(target: Array, source: Array) -> bool:

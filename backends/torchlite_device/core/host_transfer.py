@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .array import Array, empty, is_row_major, kind_of
-from .device_asserts import raise_pending
-from .device import Device
-from .contiguous_copy import as_contiguous
 from .broadcasting import dense_order
+from .contiguous_copy import as_contiguous
+from .device import Device
+from .device_asserts import raise_pending
 
 TRANSFER_COUNTS = {"to_host": 0, "to_device": 0}
 _STAGING_BYTES = 1 << 20  # up to so many bytes are copied first, so that the caller need not wait for the device

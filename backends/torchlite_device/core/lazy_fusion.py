@@ -23,8 +23,8 @@ from torchlite._settings import fork_locks
 from torchlite_kernels.pointwise import ChainIndexing, chain_kernel_source, flat_chain_indexing, row_chain_indexing
 
 from .array import Array, empty, row_major
-from .pointwise_launch import GROUP, PointwiseLaunch, flat_result, launch, launch_flat, row_grid
 from .broadcasting import broadcast_steps, collapse
+from .pointwise_launch import GROUP, PointwiseLaunch, flat_result, launch, launch_flat, row_grid
 
 MIN_SIZE = 1 << 17  # elements from which on the way through memory costs more than waiting does
 _MAX_OPS, _MAX_ARRAYS = 12, 8
@@ -252,7 +252,9 @@ class FusedChain:
     def _numbers(self, steps: list[PendingOp]) -> list[bytes]:
         values = []
         for step in steps:
-            values += [self._number(x) for x in step.operands if x.__class__ is not Array and x.__class__ is not PendingOp]
+            values += [
+                self._number(x) for x in step.operands if x.__class__ is not Array and x.__class__ is not PendingOp
+            ]
             values += map(self._number, step.numbers)
         return values
 

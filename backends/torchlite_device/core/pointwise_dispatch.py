@@ -18,20 +18,20 @@ from torchlite._types.dtypes import BY_NAME, promote_types
 from torchlite_kernels.dtype_kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
 from torchlite_kernels.pointwise import (
     LETTERS,
-    Rule,
     ComputeTypes,
-    flat_indexing,
-    row_indexing,
+    Rule,
     array_letters,
-    strided_indexing,
+    flat_indexing,
     kernel_source,
-    tile_kernel_source,
     macro_kinds,
+    row_indexing,
+    strided_indexing,
+    tile_kernel_source,
 )
 
 from .array import Array, dtype_of_kind, empty, is_row_major, kind_of, row_major
-from .pointwise_launch import GROUP, PointwiseLaunch, launch, launch_flat, row_grid
 from .broadcasting import broadcast_shape, broadcast_steps, collapse
+from .pointwise_launch import GROUP, PointwiseLaunch, launch, launch_flat, row_grid
 
 # Below these sizes a launch costs more than the work, and the one program for all layouts serves.
 _MAX_SMALL_FLAT, _MAX_SMALL = 256, 4096
@@ -299,7 +299,9 @@ def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cros
     return plan
 
 
-def _set_kernel(device, plan: PointwiseLaunch, rule: Rule, kind: str, types: ComputeTypes, kinds, width: int, walk, modes=None) -> None:
+def _set_kernel(
+    device, plan: PointwiseLaunch, rule: Rule, kind: str, types: ComputeTypes, kinds, width: int, walk, modes=None
+) -> None:
     """Set the plan's kernel and how many elements a work-item takes."""
     per_item = width or (16 if device.is_cpu else 1)
     source = kernel_source(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})

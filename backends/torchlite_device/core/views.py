@@ -9,7 +9,7 @@ import math
 from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
 from torchlite._dispatch.shapes import infer_expand_geometry, infer_size, wrap_dim
 
-from .array import Array, storage_nbytes, is_row_major, row_major, view_of
+from .array import Array, is_row_major, row_major, storage_nbytes, view_of
 from .contiguous_copy import clone_row_major
 
 _ALL = builtins.slice(None)

@@ -20,7 +20,7 @@ from torchlite_kernels import gemm as texts
 from ..array_ops.creation import full
 from ..core import program_cache
 from ..core.array import Array
-from ..core.device import Device, BoundedCache
+from ..core.device import BoundedCache, Device
 from .gemm import GemmShape, candidate_configs, gemm_plan
 
 _ROUNDS = 6

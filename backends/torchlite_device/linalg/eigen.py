@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlite_kernels.eigen import GENERAL, HERMITIAN
 from torchlite_kernels.dtype_kinds import COMPLEX_KIND
+from torchlite_kernels.eigen import GENERAL, HERMITIAN
 
 from ..core.array import Array, empty
-from ..core.pointwise_dispatch import cast
 from ..core.contiguous_copy import clone_row_major
 from ..core.host_transfer import to_numpy
-from .matrix_launch import numel, launch_per_matrix, real_kind
+from ..core.pointwise_dispatch import cast
+from .matrix_launch import launch_per_matrix, numel, real_kind
 
 
 def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
@@ -30,7 +30,9 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
         q = empty(device, input.shape if wanted else (), kind)
         work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
         a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
-        launch_per_matrix(device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
+        launch_per_matrix(
+            device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted
+        )
     return values, vectors
 
 

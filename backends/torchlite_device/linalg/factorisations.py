@@ -8,12 +8,12 @@ from torchlite_kernels import factorisations as texts
 from torchlite_kernels.dtype_kinds import REAL_KIND
 
 from ..core.array import Array, empty, kind_of
-from ..core.device_asserts import PIVOTS, raise_if_blocking, error_code, error_array
-from ..core.device import grid
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device import grid
+from ..core.device_asserts import PIVOTS, error_array, error_code, raise_if_blocking
 from ..core.views import expand
-from .matrix_launch import numel, launch_per_element, launch_per_matrix, real_kind
+from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_kind
 
 _BASE = texts.ELEMENTS + texts.GROUPS + texts.STEPS
 LU = _BASE + texts.ELIMINATION + texts.SUBSTITUTION + texts.LU
@@ -65,7 +65,11 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
     batch, (n, k) = x.shape[:-2], x.shape[-2:]
     if not x.size:
         return
-    (a, shared), (pivots, _), (info, _) = _broadcast_factors(a, batch, 2), _broadcast_factors(pivots, batch, 1), _broadcast_factors(info, batch, 0)
+    (a, shared), (pivots, _), (info, _) = (
+        _broadcast_factors(a, batch, 2),
+        _broadcast_factors(pivots, batch, 1),
+        _broadcast_factors(info, batch, 0),
+    )
     parts = -(-k // _COLUMNS)
     launch_per_matrix(
         x.device,

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchlite_kernels.fft import BLUESTEIN_AND_REAL, TRANSFORM
 from torchlite_kernels.dtype_kinds import COMPLEX_KIND, REAL_KIND
+from torchlite_kernels.fft import BLUESTEIN_AND_REAL, TRANSFORM
 
 from ..array_ops.creation import full
 from ..array_ops.pointwise import KERNELS
 from ..core.array import Array, dtype_of_kind, empty, row_major, view_of
-from ..core.device import Device
-from ..core.pointwise_dispatch import cast
 from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device
 from ..core.host_transfer import from_numpy
-from .matrix_launch import numel, group_size, matrix_kernel, launch_per_element, launch_per_matrix
+from ..core.pointwise_dispatch import cast
+from .matrix_launch import group_size, launch_per_element, launch_per_matrix, matrix_kernel, numel
 
 _MAX_RADIX = 31  # the greatest prime that has stages of its own
 _KEPT = 64  # plans that a device keeps
@@ -71,7 +71,9 @@ def _fft_plan(device: Device, n: int, kind: str) -> _FFTPlan:
     if found is None:
         radices = radices_of(n)
         roots, stages = from_numpy(_roots(n, kind), device), from_numpy(np.array(radices or (1,), np.int32), device)
-        found = _FFTPlan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
+        found = (
+            _FFTPlan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
+        )
         plans[n, kind] = found
     return found
 
@@ -143,7 +145,9 @@ def _bluestein(x: Array, plan: _FFTPlan, outer: int, n: int, inner: int, sign: i
     """A transform as a convolution with a chirp."""
     device, kind, m = x.device, x.kind, plan.padded
     y, out = empty(device, (outer, m, inner), kind), empty(device, x.shape, kind)
-    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "chirped", "pppiiiii", y.size, x, plan.chirp, y, n, m, inner, sign)
+    launch_per_element(
+        device, kind, BLUESTEIN_AND_REAL, "chirped", "pppiiiii", y.size, x, plan.chirp, y, n, m, inner, sign
+    )
     y = _transform(y, outer, m, inner, 1, 1.0)
     launch_per_element(device, kind, BLUESTEIN_AND_REAL, "spectrum", "ppiiii", y.size, y, plan.filter, m, inner, sign)
     y = _transform(y, outer, m, inner, -1, scale / m)
@@ -211,7 +215,17 @@ def _fft_r2c_core(input, dim, scale, onesided):
         z = _transform(_view_pairs_as_complex(x, kind, n // 2), outer, n // 2, 1, 1, float(scale))
         out = empty(x.device, _with_size(x.shape, last, size), kind)
         launch_per_element(
-            x.device, kind, BLUESTEIN_AND_REAL, "halves", "pppiii", out.size, z, _fft_plan(x.device, n, kind).roots, out, n, size
+            x.device,
+            kind,
+            BLUESTEIN_AND_REAL,
+            "halves",
+            "pppiii",
+            out.size,
+            z,
+            _fft_plan(x.device, n, kind).roots,
+            out,
+            n,
+            size,
         )
     else:
         out = _transform(_as_complex(x), outer, n, inner, 1, float(scale))
@@ -237,7 +251,19 @@ def _fft_c2r_core(input, dim, scale, last_size):
     outer, size, inner = _split_shape(x.shape, last)
     if inner == 1 and n % 2 == 0:
         z = empty(device, (outer, n // 2), kind)
-        launch_per_element(device, kind, BLUESTEIN_AND_REAL, "joined", "pppiii", z.size, x, _fft_plan(device, n, kind).roots, z, n, size)
+        launch_per_element(
+            device,
+            kind,
+            BLUESTEIN_AND_REAL,
+            "joined",
+            "pppiii",
+            z.size,
+            x,
+            _fft_plan(device, n, kind).roots,
+            z,
+            n,
+            size,
+        )
         return _as_real(_transform(z, outer, n // 2, 1, -1, float(scale)), real, shape)
     y = empty(device, shape, kind)
     launch_per_element(device, kind, BLUESTEIN_AND_REAL, "whole", "ppiiii", y.size, x, y, n, size, inner)

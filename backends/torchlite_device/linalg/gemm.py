@@ -86,11 +86,22 @@ def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
     """The forms that a product's kernel may have, which all add up in the same order; the first is the usual one."""
     if not device.is_cpu:
         sides = (16, 8) if device.max_group >= 256 else (8,)
-        return [TileConfig(sides[0]), TileConfig(sides[0], depth=16), *map(TileConfig, sides[1:]), TileConfig(8, 8), TileConfig(sides[0], 2, 16)]
+        return [
+            TileConfig(sides[0]),
+            TileConfig(sides[0], depth=16),
+            *map(TileConfig, sides[1:]),
+            TileConfig(8, 8),
+            TileConfig(sides[0], 2, 16),
+        ]
     sums = gemm.accumulation_of(kind)
     if kind[0] == "c":
         return [PanelConfig(gemm.REGISTER_ROWS, 1)]
-    if sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME_STORAGE_KINDS and sizes.n > gemm.SINGLE_ROW_VECTORS * sums.width // 2:
+    if (
+        sizes.m == 1
+        and sizes.b[1] == 1
+        and kind in _SAME_STORAGE_KINDS
+        and sizes.n > gemm.SINGLE_ROW_VECTORS * sums.width // 2
+    ):
         return [PanelConfig(1, gemm.SINGLE_ROW_VECTORS)]
     vectors = 1 if sizes.n <= sums.width else 2
     found = [(gemm.REGISTER_ROWS, vectors), (12, vectors), (16, 1) if vectors == 1 else (4, 4)]
@@ -135,7 +146,9 @@ class GemmPlan(NamedTuple):
             a, b = b, a
         added = a if d is None else d
         more = [
-            scratch_memory(device, self.scratch_kind, self.scratch) if letter == "s" else (a if table is None else table)
+            scratch_memory(device, self.scratch_kind, self.scratch)
+            if letter == "s"
+            else (a if table is None else table)
             for letter in self.takes
         ]
         if self.finish is None:
@@ -221,7 +234,14 @@ def _pair_of_ones(kind: str) -> tuple[Any, Any]:
 
 
 def _split_k(
-    device: Device, kind: str, sizes: GemmShape, jobs: int, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool
+    device: Device,
+    kind: str,
+    sizes: GemmShape,
+    jobs: int,
+    added: bool,
+    conj: tuple[bool, bool],
+    tables: bool,
+    whole: bool,
 ) -> tuple[dict[str, int], str, dict[str, Any]]:
     """The struct's numbers, the kind that the first kernel writes, and what the Plan says of the second: k is split
     where there are few jobs and k is long.

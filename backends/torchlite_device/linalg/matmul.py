@@ -12,8 +12,8 @@ from torchlite_kernels.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..core.array import Array, empty, row_major, view_of
-from ..core.contiguous_copy import clone_row_major
 from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse
+from ..core.contiguous_copy import clone_row_major
 from ..core.views import broadcast_view, reshape, transpose
 from .gemm import GemmPlan, GemmShape, gemm_plan
 
@@ -38,7 +38,9 @@ def _pad_steps(steps, count: int):
     return tuple([0] * (count - len(steps)) + list(steps))
 
 
-def _result_and_gemm_shape(a: _ShapeAndSteps, b: _ShapeAndSteps, d: _ShapeAndSteps | None) -> tuple[tuple[int, ...], GemmShape | None]:
+def _result_and_gemm_shape(
+    a: _ShapeAndSteps, b: _ShapeAndSteps, d: _ShapeAndSteps | None
+) -> tuple[tuple[int, ...], GemmShape | None]:
     """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to
     which d may be added.
 
@@ -128,9 +130,12 @@ def product(
     how = plans.get(key)
     if how is None:
         first, second = (
-            _swap_last_two(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True)
+            _swap_last_two(x.shape, x.steps) if across else (x.shape, x.steps)
+            for x, across in zip((a, b), turn, strict=True)
         )
-        how = plans[key] = _matmul_plan(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj, then)
+        how = plans[key] = _matmul_plan(
+            a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj, then
+        )
     if how.copy:
         lead = how.shape[:-2]
         a, b = (_broadcast_copy(transposed(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
@@ -285,7 +290,9 @@ def linear(input, weight, bias=None):
         raise RuntimeError("self and mat2 must have the same dtype")
     added = bias if bias is not None and len(bias.shape) < 2 else None
     out = (
-        product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _matmul_any_rank(input, transposed(weight), added)
+        product(input, weight, added, turn=_SECOND)
+        if len(input.shape) > 1
+        else _matmul_any_rank(input, transposed(weight), added)
     )
     return out if added is bias else _sum(out, bias)
 

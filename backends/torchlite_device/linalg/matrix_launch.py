@@ -49,7 +49,9 @@ def matrix_kernel(device: Device, kind: str, source: str, name: str, signature: 
     return device.function(source, name, signature, **_matrix_macros(kind, group_size(device)))
 
 
-def launch_per_matrix(device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments) -> None:
+def launch_per_matrix(
+    device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
+) -> None:
     """Start a kernel with one work-group for each of `count` matrices."""
     if kind not in _FACTORED:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{from_np(dtype_of_kind(kind)).scalar_name}'")
@@ -58,7 +60,9 @@ def launch_per_matrix(device: Device, kind: str, source: str, name: str, signatu
         matrix_kernel(device, kind, source, name, signature)((count * group,), (group,), *arguments)
 
 
-def launch_per_element(device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments) -> None:
+def launch_per_element(
+    device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
+) -> None:
     """Start a kernel with one work-item for each of `count` elements; the kernel gets `count` as its last argument."""
     if count:
         matrix_kernel(device, kind, source, name, signature)(grid(count, 64), (64,), *arguments, count)

@@ -12,13 +12,13 @@ from torchlite_kernels.svd import EXPONENTIAL, JACOBI, SVD_PRODUCTS
 from ..array_ops.creation import full
 from ..array_ops.pointwise import conj
 from ..core.array import Array, empty
-from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.host_transfer import to_numpy
+from ..core.pointwise_dispatch import cast
 from ..core.views import expand
 from .eigen import _eigh_core
 from .factorisations import BLOCKED, LU, _det_core, reflector_workspace
-from .matrix_launch import numel, launch_per_element, launch_per_matrix, real_kind
+from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_kind
 
 # --- singular values ---
 
@@ -115,7 +115,9 @@ def _scale_columns(x: Array, factors: Array, turned: bool) -> Array:
     *batch, rows, columns = x.shape
     n, k = (columns, rows) if turned else (rows, columns)
     out = empty(x.device, (*batch, n, k), x.kind)
-    launch_per_element(x.device, x.kind, SVD_PRODUCTS, "scaled", "pppiiii", out.size, x, factors, out, n, k, int(turned))
+    launch_per_element(
+        x.device, x.kind, SVD_PRODUCTS, "scaled", "pppiiii", out.size, x, factors, out, n, k, int(turned)
+    )
     return out
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from torchlite_kernels.dtype_kinds import REAL_KIND
 from torchlite_kernels.cdist import DISTANCES
+from torchlite_kernels.dtype_kinds import REAL_KIND
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..array_ops.reduce import amax, amin, count_nonzero, reduce, reduced_shape
 from ..core.array import Array, empty
-from ..core.device_asserts import check_takes
-from ..core.device import grid
-from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device import grid
+from ..core.device_asserts import check_takes
+from ..core.pointwise_dispatch import cast
 from ..core.views import expand, reshape
 
 

@@ -15,10 +15,10 @@ from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FOR
 from torchlite_kernels.dtype_kinds import KINDS
 
 from ..core.array import Array, empty, is_row_major
-from ..core.device_asserts import check_takes
-from ..core.copy_fill import fill_with
-from ..core.contiguous_copy import clone_row_major
 from ..core.broadcasting import broadcast_shape, collapse
+from ..core.contiguous_copy import clone_row_major
+from ..core.copy_fill import fill_with
+from ..core.device_asserts import check_takes
 from ..core.views import broadcast_view
 
 LARGEST = 256  # features that a work-item holds
@@ -99,7 +99,9 @@ class Attention:
         self.heads = math.prod(lead)
         self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)
         self.mask = (
-            None if mask is None else _broadcast_batch(broadcast_view(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
+            None
+            if mask is None
+            else _broadcast_batch(broadcast_view(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
         )
         operands = [x for x in (self.query, self.key, self.value, self.mask) if x is not None]
         plans, seen = (

@@ -15,14 +15,14 @@ from torchlite_kernels.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..array_ops.reduce import sum as reduced_sum
+from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device
+from ..core.host_transfer import from_numpy
 from ..linalg import matmul
 from ..linalg.gemm import GemmPlan, GemmShape, gemm_plan
-from ..core.array import Array, empty
-from ..core.device import Device
-from ..core.contiguous_copy import as_contiguous
-from ..core.host_transfer import from_numpy
 from . import conv_depthwise
-from .conv_indexing import ConvShape, offsets, zero_pad, transposed_phases, row_steps, scale_steps
+from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
 
 # Kept plans of convolutions with their tables.
 _MAX_CACHED_PLANS = 512
@@ -82,7 +82,9 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
             (g.filters * places, filters * places),
             (0, filters),
         )
-        return ConvPlan(g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),))
+        return ConvPlan(
+            g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),)
+        )
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
     steps, area = row_steps(around), math.prod(around)
     rows = offsets((g.batch, *g.out), (g.channels * area, *scale_steps(steps, g.stride)))
@@ -102,7 +104,9 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
         (0, filters * places),
         (0, filters),
     )
-    return ConvPlan(g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (False, conj), True), table),))
+    return ConvPlan(
+        g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (False, conj), True), table),)
+    )
 
 
 def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj: bool) -> ConvPlan:
@@ -130,7 +134,9 @@ def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj
             (g.channels * size, per_group * size),
             (0, per_group),
         )
-        return ConvPlan(g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),))
+        return ConvPlan(
+            g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),)
+        )
     before, after, around, phases = transposed_phases(g)
     steps, area, launches = row_steps(around), math.prod(around), []
     for phase in phases:
@@ -248,7 +254,9 @@ def _weight_grad(g: ConvShape, x: Array, y: Array, out: Array, conj_x: bool) -> 
     return _run_plan(_cached_plan(device, "weight", kind, g, conj_x, not conj_x), x, y, out)
 
 
-def _run_plan(way: ConvPlan, images: Array, other: Array, out: Array, bias: Array | None = None, then: str = "") -> Array:
+def _run_plan(
+    way: ConvPlan, images: Array, other: Array, out: Array, bias: Array | None = None, then: str = ""
+) -> Array:
     """The products of a way, and an op of `THEN`: `images` is the operand that is read by places."""
     images, done = zero_pad(images, way.before, way.after), True
     for step in way.steps:
@@ -305,12 +313,16 @@ def validated_shape(
     """A convolution's geometry and the shape of its result. RuntimeError for arguments that do not fit each other."""
     spatial = input.ndim - 2
     stride, padding, dilation, extra = [as_tuple(v, spatial) for v in (stride, padding, dilation, output_padding)]
-    _check_arguments(input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0])
+    _check_arguments(
+        input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0]
+    )
     if input.kind == "b8":
         raise NotImplementedError(
             f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'"
         )
-    return _validated_shape_cached(input.shape, weight.shape, stride, padding, dilation, bool(transposed), extra, groups)
+    return _validated_shape_cached(
+        input.shape, weight.shape, stride, padding, dilation, bool(transposed), extra, groups
+    )
 
 
 @functools.lru_cache(4096)
@@ -383,7 +395,9 @@ def _convolution_backward(
     if needs[0]:
         grad_input = empty(device, input.shape, kind)
         if grad_input.size:
-            _forward_or_input_grad("forward" if transposed else "backward", g, grad_output, weight, grad_input, conj=True)
+            _forward_or_input_grad(
+                "forward" if transposed else "backward", g, grad_output, weight, grad_input, conj=True
+            )
     if needs[1]:
         grad_weight = empty(device, weight.shape, kind)
         if grad_weight.size:

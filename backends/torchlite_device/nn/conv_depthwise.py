@@ -13,7 +13,7 @@ from torchlite_kernels.conv import depthwise_source, depthwise_weight_grad_sourc
 from ..core.array import Array
 from ..core.device import Device
 from ..core.host_transfer import from_numpy
-from .conv_indexing import ConvShape, offsets, zero_pad, transposed_phases, row_steps, scale_steps
+from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
 
 # Filters of a group up to which its matrix product would have few columns.
 _FEW = 4

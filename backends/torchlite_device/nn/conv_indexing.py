@@ -91,7 +91,9 @@ def _phases_along(n: int, kernel: int, stride: int, padding: int, dilation: int)
 
 def transposed_phases(g: ConvShape) -> TransposedPhases:
     """Which places of y and which taps each place of x goes to."""
-    dims = [list(_phases_along(*numbers)) for numbers in zip(g.size, g.kernel, g.stride, g.padding, g.dilation, strict=True)]
+    dims = [
+        list(_phases_along(*numbers)) for numbers in zip(g.size, g.kernel, g.stride, g.padding, g.dilation, strict=True)
+    ]
     ends = [[(s, s + count - 1) for _, count, _, starts in dim for s in starts] or [(0, 0)] for dim in dims]
     before = tuple(max(0, -min(first for first, _ in dim)) for dim in ends)
     after = tuple(max(0, max(last for _, last in dim) - (n - 1)) for dim, n in zip(ends, g.out, strict=True))

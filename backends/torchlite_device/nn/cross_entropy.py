@@ -8,10 +8,10 @@ from torchlite_kernels import cross_entropy as texts
 
 from ..array_ops.creation import full
 from ..core.array import Array, empty
-from ..core.device_asserts import TARGET, raise_if_blocking, error_code, error_array
-from ..core.pointwise_dispatch import cast
 from ..core.contiguous_copy import as_contiguous
-from .row_launch import FLOATS, rows_along, row_launch, common_kind_parameters, raise_not_implemented
+from ..core.device_asserts import TARGET, error_array, error_code, raise_if_blocking
+from ..core.pointwise_dispatch import cast
+from .row_launch import FLOATS, common_kind_parameters, raise_not_implemented, row_launch, rows_along
 
 _WEIGHTED, _MEAN, _ADD_UP, _COUNT, _NO_REDUCTION = 1, 2, 4, 8, 16
 _FEW = 1 << 14  # so many logits are one worker's work, which then adds up as well
@@ -149,7 +149,10 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         )
         found = device.plans[key] = function, at
     function, at = found
-    flags, total = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _NO_REDUCTION, lse
+    flags, total = (
+        (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _NO_REDUCTION,
+        lse,
+    )
     if reduction == "mean":
         if device.is_cpu and rows * at.workers <= _FEW:
             flags |= _COUNT

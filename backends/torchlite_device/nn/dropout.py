@@ -5,10 +5,10 @@ from __future__ import annotations
 from torchlite_kernels.dropout import BACKWARD, FORWARD
 from torchlite_kernels.dtype_kinds import KINDS
 
-from ..array_ops.random import block_sizes, definitions, bernoulli_limit, seed_arguments
+from ..array_ops.random import bernoulli_limit, block_sizes, definitions, seed_arguments
 from ..core.array import empty
-from ..core.device import grid
 from ..core.contiguous_copy import as_contiguous
+from ..core.device import grid
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:

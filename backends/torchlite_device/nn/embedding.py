@@ -9,10 +9,10 @@ from ..array_ops.gather_scatter import index_array
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..array_ops.scatter import index_add
 from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import grid
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
 from ..core.views import reshape, select
 from .row_launch import FLOATS, row_launch
 

@@ -13,11 +13,11 @@ from torchlite_kernels import pooling
 from torchlite_kernels.dtype_kinds import CATEGORY
 
 from ..array_ops.creation import full
-from ..array_ops.gather_scatter import device_cached, copy_kind, work_sizes
+from ..array_ops.gather_scatter import copy_kind, device_cached, work_sizes
 from ..array_ops.scatter import index_select
 from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
-from ..core.contiguous_copy import clone_row_major, as_contiguous
 from ..core.host_transfer import from_numpy
 from ..core.views import reshape
 from .pooling import pack_window
@@ -42,7 +42,13 @@ def _im2col(input, kernel_size, dilation, padding, stride):
         take, items, group = work_sizes(device, blocks.size, 256)
         run = device.function(pooling.IM2COL, "im2col", "ppiix", (16,), T=copy_kind(x))
         run(
-            items, group, x, blocks, blocks.size, take, pack_window(x.shape[2:], out, kernel_size, stride, padding, dilation)
+            items,
+            group,
+            x,
+            blocks,
+            blocks.size,
+            take,
+            pack_window(x.shape[2:], out, kernel_size, stride, padding, dilation),
         )
     return blocks
 
@@ -54,7 +60,15 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     if image.size:
         take, items, group = work_sizes(device, image.size, 64)
         run = device.function(pooling.COL2IM, "col2im", "ppiix", T=x.kind)
-        run(items, group, x, image, image.size, take, pack_window(output_size, out, kernel_size, stride, padding, dilation))
+        run(
+            items,
+            group,
+            x,
+            image,
+            image.size,
+            take,
+            pack_window(output_size, out, kernel_size, stride, padding, dilation),
+        )
     return image
 
 

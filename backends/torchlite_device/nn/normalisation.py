@@ -11,10 +11,10 @@ from torchlite_kernels.pointwise import Rule
 from ..array_ops.creation import full
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..core.array import Array, empty
-from ..core.pointwise_dispatch import apply, cast
 from ..core.contiguous_copy import as_contiguous
+from ..core.pointwise_dispatch import apply, cast
 from ..core.views import broadcast_view, reshape
-from .row_launch import FLOATS, row_launch, common_kind_parameters, raise_not_implemented
+from .row_launch import FLOATS, common_kind_parameters, raise_not_implemented, row_launch
 
 _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
 

@@ -10,10 +10,10 @@ from typing import Any
 from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_source, unscale_source
 
 from ..core.array import Array, empty
+from ..core.broadcasting import dense_order
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into
 from ..core.device import pack_offset
-from ..core.contiguous_copy import clone_row_major, as_contiguous
-from ..core.broadcasting import dense_order
 
 _PARAMS_PER_LAUNCH = (1, 8, 16, 64)  # parameters in one launch: a program each
 _text = functools.cache(step_source)
@@ -157,7 +157,9 @@ def _fused_adam(
         logs = [math.log(beta) if beta else -1e30 for beta in (beta1, beta2)]
         options = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, *logs, eps, lr, taken]
         numbers: Any = _numbers_from(step, params[0].kind, ADAM_NUMBERS, "adam_numbers", options)
-        return _run_step("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
+        return _run_step(
+            "adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf
+        )
     correction = math.sqrt(1 - beta2**step)
     size = lr * correction / (1 - beta1**step)
     numbers = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, eps * correction, size, taken]

@@ -12,9 +12,9 @@ from ..array_ops.creation import full
 from ..array_ops.gather_scatter import work_sizes
 from ..array_ops.reduce import mean
 from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous
 from ..core.device_asserts import check_takes
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
 
 _GATHERED = pooling.WINDOW + pooling.MAXIMUM_BACKWARD_GATHER
 _SUMS = {"f64": "double", "f32": "float", "f16": "float", "bf16": "float"}
@@ -78,7 +78,11 @@ def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
     values = empty(device, (*x.shape[: x.ndim - count], *out), x.kind)
     found = empty(device, values.shape, indices) if indices else values
     if values.size:
-        wide = 0 if indices and x.kind == "f64" or rule is pooling.ADAPTIVE else _vector_stride(device, x, out[-1], rows[1][-1])
+        wide = (
+            0
+            if indices and x.kind == "f64" or rule is pooling.ADAPTIVE
+            else _vector_stride(device, x, out[-1], rows[1][-1])
+        )
         stored = "long" if indices == "i64" else "int"
         take, items, group = work_sizes(device, values.size, 64)
         run = device.function(

@@ -8,10 +8,10 @@ from torchlite_kernels.rnn import cell_step_source
 
 from ..array_ops.pointwise import KERNELS
 from ..array_ops.reduce import sum as reduced_sum
-from ..linalg.matmul import flatten_rows, product, transposed
 from ..core.array import Array, empty, view_of
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
-from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..linalg.matmul import flatten_rows, product, transposed
 
 # Elements of a state for which another work-item pays.
 _MIN_ELEMENTS_PER_ITEM = 2048
@@ -37,7 +37,14 @@ def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, gi
         cell_step_source(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind
     )
     if device.is_cpu:
-        function((max(1, min(device.units * 4, batch * hidden // _MIN_ELEMENTS_PER_ITEM)),), (1,), *arrays, batch, hidden, given)
+        function(
+            (max(1, min(device.units * 4, batch * hidden // _MIN_ELEMENTS_PER_ITEM)),),
+            (1,),
+            *arrays,
+            batch,
+            hidden,
+            given,
+        )
     else:
         function((-(-batch * hidden // device.group) * device.group,), (device.group,), *arrays, batch, hidden, given)
 
@@ -117,7 +124,15 @@ def _lstm_layer_backward(
         now = _step_view(sums, t)
         _cell_step(
             "lstm_backward",
-            (_step_view(gates, t), _step_view(cells, t), c_before, dh, dh if grad_output is None else _step_view(grad_output, t), dc, now),
+            (
+                _step_view(gates, t),
+                _step_view(cells, t),
+                c_before,
+                dh,
+                dh if grad_output is None else _step_view(grad_output, t),
+                dc,
+                now,
+            ),
             batch,
             hidden,
             given,
@@ -169,7 +184,14 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         now = _step_view(of_state, t)
         _cell_step(
             "gru_backward",
-            (_step_view(gates, t), before, dh, dh if grad_output is None else _step_view(grad_output, t), _step_view(of_input, t), now),
+            (
+                _step_view(gates, t),
+                before,
+                dh,
+                dh if grad_output is None else _step_view(grad_output, t),
+                _step_view(of_input, t),
+                now,
+            ),
             batch,
             hidden,
             given | 2 * has_output,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from torchlite._types.dtypes import from_np
 
 from ..core.array import Array
+from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
 
 FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
 _MAX_LENGTH_PER_ITEM = 32  # rows of at most so many elements are one item's work on GPUs too
@@ -39,7 +39,9 @@ def lanes_per_row(device: Device, n: int) -> int:
     return 1 if device.is_cpu or n <= _MAX_LENGTH_PER_ITEM else min(_LANES, 1 << device.max_group.bit_length() - 1)
 
 
-def row_launch(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0) -> RowLaunch:
+def row_launch(
+    device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0
+) -> RowLaunch:
     """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1.
 
     `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's elements lie one after

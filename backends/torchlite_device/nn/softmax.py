@@ -9,7 +9,7 @@ from ..array_ops.creation import full
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
 from ..core.views import broadcast_view
-from .row_launch import FLOATS, rows_along, row_launch, raise_not_implemented
+from .row_launch import FLOATS, raise_not_implemented, row_launch, rows_along
 
 _SOURCES = {
     "softmax": texts.SOFTMAX,

@@ -8,9 +8,9 @@ from torchlite_kernels.dtype_kinds import CATEGORY
 from ..array_ops.creation import full
 from ..array_ops.gather_scatter import index_array
 from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device, grid
 from ..core.pointwise_dispatch import cast
-from ..core.contiguous_copy import as_contiguous
 from .row_launch import raise_not_implemented
 
 _MIN_ROW_LENGTH_FOR_GROUP = 64  # elements of a row, on average, that several work-items share on GPUs
@@ -62,7 +62,11 @@ def _csr_mm(columns, starts, values, dense):
         return full(device, (rows, n), 0, kind)
     starts, columns = _common_index_kind(starts, columns)
     width = _columns_per_item(device, kind, n)
-    lanes = 32 if not device.is_cpu and n < 16 and count > _MIN_ROW_LENGTH_FOR_GROUP * rows and device.max_group >= 32 else 1
+    lanes = (
+        32
+        if not device.is_cpu and n < 16 and count > _MIN_ROW_LENGTH_FOR_GROUP * rows and device.max_group >= 32
+        else 1
+    )
     out = empty(device, (rows, n), kind)
     pieces = rows * -(-n // width)
     start = _launch(device, texts.SPMM, "rows_times", starts, kind, width, lanes, pieces)

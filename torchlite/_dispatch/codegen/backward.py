@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..saved_variables import is_output_name, parse_saved_name
 from ..op_record import Formula, Op, Param
+from ..saved_variables import is_output_name, parse_saved_name
 from .source_builder import Listing, Piece, Source, compile_op, join_tests, tuple_literal
 
 

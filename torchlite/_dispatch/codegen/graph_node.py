@@ -76,7 +76,11 @@ def _write_edges(source: Source, case: FastPathCase) -> None:
 
 def _edge(p: Param, several: bool) -> list[str]:
     """An input's edge; `edge` also renews the history of a view."""
-    parts = [f"{p.name} if {_node(p)} is LEAF", f"else {_node(p)} if {p.name}._meta is None", f"else gradient_edge({p.name})"]
+    parts = [
+        f"{p.name} if {_node(p)} is LEAF",
+        f"else {_node(p)} if {p.name}._meta is None",
+        f"else gradient_edge({p.name})",
+    ]
     return [f"None if {_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
 
 
@@ -87,7 +91,9 @@ def _write_saved_inputs(source: Source, case: FastPathCase) -> None:
     else:
         source.comment("The formulas need no argument.")
     source.write(tuple_literal([_saved(case, name, kind, users) for name, kind, users in saves], "node_._saved = "))
-    source.write(tuple_literal([_version(case, name, kind, users) for name, kind, users in saves], "node_._versions = "))
+    source.write(
+        tuple_literal([_version(case, name, kind, users) for name, kind, users in saves], "node_._versions = ")
+    )
 
 
 def _users(case: FastPathCase, users: frozenset) -> str:
@@ -153,7 +159,9 @@ def _write_saved_outputs(source: Source, case: FastPathCase, tests: dict[int, st
     count = max(op.saved_variables.keeps) + 1 if op.aux_outputs else 1
     kept = [("data_" if i == 0 else f"outs_[{i}]") if i in tests else "None" for i in range(count)]
     source.write(
-        tuple_literal([f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_._out = ")
+        tuple_literal(
+            [f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_._out = "
+        )
     )
     if 0 in tests:
         may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.aux_outputs

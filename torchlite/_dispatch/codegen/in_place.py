@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..type_promotion import ROUNDS_SCALARS
 from ..op_record import DEFAULT, INT_TO_FLOAT, Op
+from ..type_promotion import ROUNDS_SCALARS
 from .source_builder import INT64_END, INT64_MIN, Source
 
 
@@ -37,7 +37,13 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
     plain = (
         "not (self.__class__ is Tensor or self.__class__ is Parameter)" if binary else "self.__class__ is not Tensor"
     )
-    tests = ["kernel_ is None", "INTERCEPTORS", plain, "self._node is not None and MODE.grad", "WRITE_CHECKS and check_before_write(self)"]
+    tests = [
+        "kernel_ is None",
+        "INTERCEPTORS",
+        plain,
+        "self._node is not None and MODE.grad",
+        "WRITE_CHECKS and check_before_write(self)",
+    ]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
     tests.append("self._data.base is not None and has_internal_overlap(self._data)")
@@ -58,7 +64,10 @@ def _write_other(source: Source, op: Op, other: str) -> None:
             source.line("return None")
         source.line(f"raw_ = {other}._data")
         source.comment("Not where it lies on a part of what is written.")
-        tests = ["(raw_.base is not None or self._data.base is not None)", "has_partial_overlap(self._table, self._data, raw_)"]
+        tests = [
+            "(raw_.base is not None or self._data.base is not None)",
+            "has_partial_overlap(self._table, self._data, raw_)",
+        ]
         with source.condition("if", tests, "and"):
             source.line("return None")
     held = f"dtype_ in self._table.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
-from ..type_promotion import ROUNDS_SCALARS
 from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
-from .kernel_call import write_call, write_error, write_finish, write_kernel
+from ..type_promotion import ROUNDS_SCALARS
 from .graph_node import FastPathCase
+from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
 
 # Defaults that are written as they are; others become constants.
@@ -351,7 +351,11 @@ def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> st
 
 
 def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
-    tests = [plain_tensor_test(p.name), f"and {p.name}._table is table_", *[f"and {p.name}.dtype is dtype_"] * same_dtype]
+    tests = [
+        plain_tensor_test(p.name),
+        f"and {p.name}._table is table_",
+        *[f"and {p.name}.dtype is dtype_"] * same_dtype,
+    ]
     return [f"({p.name} is None or {tests[0]}", *tests[1:-1], f"{tests[-1]})"] if _is_optional(p) else tests
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._types.python_source import compile_source
-from ..op_record import Op
 from ..dispatch_state import GLOBALS
+from ..op_record import Op
 
 WIDTH = 120
 

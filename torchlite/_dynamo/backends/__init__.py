@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._settings.compiler_state import PROCESS_STATE
-from ..exc import InvalidBackend
 from ..compile_options import mode_of
+from ..exc import InvalidBackend
 
 # Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
 # captures kernels, and those of "aot" other names for it, for programs that look for what a compiler does wrong.
@@ -88,14 +88,18 @@ def make_compiled_function(
     return functools.partial(_make_replaying_function, fullgraph, limit, mode_of(mode, options), dynamic)
 
 
-def _make_graph_compiled_function(compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any) -> Any:
+def _make_graph_compiled_function(
+    compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any
+) -> Any:
     from ..custom_backend import GraphCompiledFunction
     from ..flatten_args import callable_name
 
     return GraphCompiledFunction(function, callable_name(function), compiler, fullgraph, limit, dynamic)
 
 
-def _make_replaying_function(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:
+def _make_replaying_function(
+    fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any
+) -> Any:
     from ..compiled_function import CompiledFunction
     from ..flatten_args import callable_name
 

@@ -53,7 +53,9 @@ def deform_conv2d(
     places = kernel[0] * kernel[1]
     moved = offset.reshape(batch, offset_groups, places, 2, *out)
     scale = mask.reshape(batch, offset_groups, places, *out) if use_mask else None
-    columns = _deform_im2col(input, moved, scale, kernel, (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w))
+    columns = _deform_im2col(
+        input, moved, scale, kernel, (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
+    )
     columns = columns.reshape(batch, groups, -1, out[0] * out[1])
     found = weight.reshape(groups, weight.shape[0] // groups, -1) @ columns
     return found.reshape(batch, weight.shape[0], *out) + bias[:, None, None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
-from torchlite.utils.checkpoint import noop_context_fn, run_again
+from torchlite.utils.checkpoint import checkpoint_context, noop_context_fn
 
 from .contract import contract
 
@@ -49,7 +49,7 @@ def checkpoint(module: nn.Module, **kwargs: Any) -> nn.Module:
 
     def before(module: nn.Module, args: Any, kwargs: Any) -> None:
         if state.enable_hook and torch.is_grad_enabled():
-            state.running = run_again(again, args, kwargs, context, preserve, check)
+            state.running = checkpoint_context(again, args, kwargs, context, preserve, check)
             state.running.__enter__()
 
     def after(module: nn.Module, args: Any, output: Any) -> None:

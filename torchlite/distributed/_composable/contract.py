@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlite import nn
 
-_KEPT = "_composable_applied"  # in a module's __dict__: by a function's name, its state
+_REGISTRY_ATTRIBUTE = "_composable_applied"  # in a module's __dict__: by a function's name, its state
 
 
 class _State:
@@ -46,7 +46,7 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
             modules = [module] if isinstance(module, nn.Module) else list(module)
             state, before = state_cls(), [_names(each) for each in modules]
             for each in modules:
-                known = each.__dict__.setdefault(_KEPT, {})
+                known = each.__dict__.setdefault(_REGISTRY_ATTRIBUTE, {})
                 if name in known:
                     raise AssertionError(
                         "Each distinct composable distributed API can only be applied to a module once. "
@@ -54,16 +54,16 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
                     )
                 known[name] = state
             updated = function(module, *args, **kwargs)
-            _check(before, modules if updated is None else _listed(updated))
+            _check(before, modules if updated is None else _as_module_list(updated))
             return module if updated is None else updated
 
-        applied.state = lambda module: module.__dict__.get(_KEPT, {}).get(name)  # type: ignore[attr-defined]
+        applied.state = lambda module: module.__dict__.get(_REGISTRY_ATTRIBUTE, {}).get(name)  # type: ignore[attr-defined]
         return applied
 
     return made
 
 
-def _listed(modules: Any) -> list[nn.Module]:
+def _as_module_list(modules: Any) -> list[nn.Module]:
     return [modules] if isinstance(modules, nn.Module) else list(modules)
 
 
@@ -79,4 +79,4 @@ def _check(before: list[Any], modules: list[nn.Module]) -> None:
 
 def _get_registry(module: nn.Module) -> dict[str, Any] | None:
     """What was applied to a module, by name; None where nothing was."""
-    return module.__dict__.get(_KEPT)
+    return module.__dict__.get(_REGISTRY_ATTRIBUTE)

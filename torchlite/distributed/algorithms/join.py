@@ -99,7 +99,7 @@ class Join:
     def _answer_the_others(self) -> bool:
         """Whether there were none to answer."""
         iterations = 0
-        while _summed(0.0, self):
+        while _sum_over_group(0.0, self):
             if iterations == _MANY:
                 warnings.warn(
                     f"Detected uneven input skew of greater than {_MANY}. This means that rank {self._rank} has at "
@@ -108,7 +108,7 @@ class Join:
                     stacklevel=3,
                 )
             if self._throw_on_early_termination:
-                _summed(1.0, self)
+                _sum_over_group(1.0, self)
                 raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
             for hook in self._join_hooks:
                 hook.main_hook()
@@ -138,7 +138,7 @@ class Join:
         return work
 
 
-def _summed(value: float, join: Join) -> float:
+def _sum_over_group(value: float, join: Join) -> float:
     import torchlite.distributed as dist
 
     tensor = torch.full((1,), value, device=join._device)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
-from torchlite._serialization.budget import Budget
-from torchlite._serialization.limits import short
-from torchlite._serialization.restricted import RestrictedUnpickler
-from torchlite._serialization.writing import pickled
+from torchlite._serialization.checkpoint_writer import pickle_object
+from torchlite._serialization.pickle_costs import short_repr
+from torchlite._serialization.resource_budget import Budget
+from torchlite._serialization.weights_only_unpickler import RestrictedUnpickler
 from torchlite._types.layouts import are_valid_sizes
 
 from . import metadata as described
@@ -66,8 +66,8 @@ class _Unpickler(RestrictedUnpickler):
 
     def _check(self, function: Any, args: tuple[Any, ...]) -> int | None:
         paid = super()._check(function, args)
-        if id(function) in self._allowed_ids and not _may_make(function, args):
-            raise pickle.UnpicklingError(f"metadata make no {short(function)} of these arguments")
+        if id(function) in self._allowed_ids and not _is_allowed_call(function, args):
+            raise pickle.UnpicklingError(f"metadata make no {short_repr(function)} of these arguments")
         return paid
 
     def _build_allowed(self, target: Any, state: Any) -> None:
@@ -75,16 +75,18 @@ class _Unpickler(RestrictedUnpickler):
         if type(target) is TensorProperties and type(state) is tuple and len(state) == len(_PROPERTIES):
             named = dict(zip(_PROPERTIES, state, strict=True))
         if type(named) is not dict or not is_dataclass(target):
-            raise pickle.UnpicklingError(f"metadata have no such state of {short(type(target))}")
+            raise pickle.UnpicklingError(f"metadata have no such state of {short_repr(type(target))}")
         kinds = _FIELDS.get(type(target), {})
         known = {field.name for field in fields(target)}
         for name, value in named.items():
             if name not in known or name in kinds and type(value) not in kinds[name]:
-                raise pickle.UnpicklingError(f"metadata have no {short(name)} of {short(type(target))} like this")
+                raise pickle.UnpicklingError(
+                    f"metadata have no {short_repr(name)} of {short_repr(type(target))} like this"
+                )
         super()._build_allowed(target, state)
 
 
-def _may_make(function: Any, args: tuple[Any, ...]) -> bool:
+def _is_allowed_call(function: Any, args: tuple[Any, ...]) -> bool:
     """Whether a call makes what metadata have: dataclasses without their fields, members of enumerations, paths."""
     if is_dataclass(function):
         return not args
@@ -98,7 +100,7 @@ def _no_storages(name: tuple[Any, ...]) -> Any:
 
 def write(metadata: Metadata) -> bytes:
     """Metadata as a file."""
-    data, _ = pickled(metadata, pickle, 4, lambda _: "cpu")
+    data, _ = pickle_object(metadata, pickle, 4, lambda _: "cpu")
     return data
 
 
@@ -111,13 +113,13 @@ def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
         found = unpickler.load()
     except EOFError as error:
         raise pickle.UnpicklingError(f"the metadata of the checkpoint are not whole: {error}") from None
-    wrong = _wrong_with(found, unpickler._budget)
+    wrong = _find_fault(found, unpickler._budget)
     if wrong:
         raise pickle.UnpicklingError(f"the metadata of the checkpoint are damaged: {wrong}")
     return found  # type: ignore[no-any-return]
 
 
-def _wrong_with(found: Any, budget: Budget) -> str:
+def _find_fault(found: Any, budget: Budget) -> str:
     """The first fault of metadata, or "". OverBudget where many names share their parts: each name pays for all of
     them.
     """
@@ -127,7 +129,7 @@ def _wrong_with(found: Any, budget: Budget) -> str:
         if type(name) is not str or type(value) not in _KINDS:
             return "a state dict's entry is neither a tensor nor bytes"
         if type(value) is TensorStorageMetadata and not _is_tensor(value, budget):
-            return f"{short(name)} is no tensor in parts"
+            return f"{short_repr(name)} is no tensor in parts"
     paths = found.planner_data
     if paths is not None and not (type(paths) is dict and all(_is_path(path, budget) for path in paths.values())):
         return "the names' paths are no names and numbers"
@@ -141,15 +143,15 @@ def _wrong_with(found: Any, budget: Budget) -> str:
     return ""
 
 
-def gaps(metadata: Metadata) -> list[str]:
+def find_gaps(metadata: Metadata) -> list[str]:
     """Which tensors are not the sum of their parts: parts may not lie over each other either."""
     found = []
     for name, value in metadata.state_dict_metadata.items():
         if isinstance(value, TensorStorageMetadata):
             if sum(math.prod(chunk.sizes) for chunk in value.chunks) != math.prod(value.size):
-                found.append(f"{short(name)} is not all there")
+                found.append(f"{short_repr(name)} is not all there")
             elif _overlap(value.chunks):
-                found.append(f"{short(name)} has parts that lie over each other")
+                found.append(f"{short_repr(name)} has parts that lie over each other")
     return found
 
 

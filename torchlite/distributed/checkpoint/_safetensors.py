@@ -21,7 +21,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LONGEST = 100_000_000  # bytes of a header
 
 
-class Place(NamedTuple):
+class TensorEntry(NamedTuple):
     """A tensor of a file: what it is, and where its bytes begin and end."""
 
     dtype: torch.dtype
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     end: int
 
 
-def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, Place], dict[str, str]]:
+def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, TensorEntry], dict[str, str]]:
     """The tensors of a file by name, and what else it says of itself. ValueError for a file that is damaged."""
     try:
         return _header(stream)
@@ -38,17 +38,17 @@ def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, Place], dict[st
         raise ValueError(f"{name} is no whole file of safetensors: {error}") from None
 
 
-def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
+def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
     held = stream.seek(0, 2)
     stream.seek(0)
     (length,) = struct.unpack("<Q", stream.read(8))
     if length > min(_LONGEST, held - 8):
         raise ValueError(f"its header has {length} bytes")
-    found = json.loads(stream.read(length), object_pairs_hook=_once)
+    found = json.loads(stream.read(length), object_pairs_hook=_unique_keys)
     words = found.pop("__metadata__", {})
     if type(words) is not dict or not all(type(word) is str for word in words.values()):
         raise ValueError("what it says of itself is no table of texts")
-    places: dict[str, Place] = {}
+    places: dict[str, TensorEntry] = {}
     for name, about in found.items():
         dtype, shape = _DTYPES[about["dtype"]], tuple(about["shape"])
         begin, end = about["data_offsets"]
@@ -56,7 +56,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
             raise ValueError(f"{name!r} has a shape or a place that is none")
         if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > held:
             raise ValueError(f"{name!r} does not lie in it")
-        places[name] = Place(dtype, shape, 8 + length + begin, 8 + length + end)
+        places[name] = TensorEntry(dtype, shape, 8 + length + begin, 8 + length + end)
     after = 8 + length
     for begin, end, name in sorted((place.begin, place.end, name) for name, place in places.items()):
         if begin != after:
@@ -67,7 +67,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
     return places, words
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON whose keys all differ."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -75,7 +75,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_tensor(stream: IO[bytes], place: Place) -> torch.Tensor:
+def read_tensor(stream: IO[bytes], place: TensorEntry) -> torch.Tensor:
     """The tensor at a place."""
     made = torch.empty(math.prod(place.shape) * place.dtype.itemsize, dtype=torch.uint8)
     stream.seek(place.begin)
@@ -84,7 +84,9 @@ def read_tensor(stream: IO[bytes], place: Place) -> torch.Tensor:
     return made.view(place.dtype).view(place.shape) if made.numel() else torch.empty(place.shape, dtype=place.dtype)
 
 
-def write(stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, str] | None = None) -> dict[str, Place]:
+def write(
+    stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, str] | None = None
+) -> dict[str, TensorEntry]:
     """Write tensors of the host, and what the file says of itself. TypeError for a dtype that the format has not."""
     header: dict[str, Any] = {} if words is None else {"__metadata__": words}
     order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)  # all are aligned then
@@ -93,7 +95,7 @@ def write(stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, 
         tensor = tensors[name]
         if tensor.dtype not in _NAMES:
             raise TypeError(f"safetensors has no dtype for {name!r}, which is of {tensor.dtype}")
-        place = Place(tensor.dtype, tuple(tensor.shape), begin, begin + tensor.nbytes)
+        place = TensorEntry(tensor.dtype, tuple(tensor.shape), begin, begin + tensor.nbytes)
         header[name] = {
             "dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [place.begin, place.end]
         }  # fmt: skip

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any
 
 import torchlite as torch
-from torchlite.distributed._parts import narrowed
+from torchlite.distributed._local_shards import narrow_to_box
 
 from ._nested_dict import FLATTEN_MAPPING, _flatten_state_dict_v_2_3, flatten_state_dict
 from ._traverse import set_element
@@ -29,7 +29,7 @@ from .planner_helpers import (
     _create_write_items,
     _init_state_dict,
     as_bytes,
-    is_elsewhere,
+    is_on_other_ranks,
 )
 from .utils import find_state_dict_object
 
@@ -176,7 +176,7 @@ class DefaultLoadPlanner(LoadPlanner):
 
     def transform_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> torch.Tensor:
         """The box of it that is read."""
-        return narrowed(tensor, read_item.dest_offsets, read_item.lengths)
+        return narrow_to_box(tensor, read_item.dest_offsets, read_item.lengths)
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
@@ -229,7 +229,7 @@ def create_default_local_load_plan(state_dict: dict[str, Any], metadata: Metadat
         if isinstance(described, TensorStorageMetadata) and getattr(value, "size", None) is not None:
             if described.size != value.size():
                 raise ValueError(f"Size mismatch between saved {described.size} and current: {value.size()} for {fqn}")
-        if not is_elsewhere(value):
+        if not is_on_other_ranks(value):
             items += _create_read_items(fqn, described, value)
     return LoadPlan(items)
 
@@ -245,7 +245,7 @@ def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: b
         [
             item
             for fqn, value in state_dict.items()
-            if not is_elsewhere(value)
+            if not is_on_other_ranks(value)
             for item in _create_write_items(fqn, value)
         ]
     )

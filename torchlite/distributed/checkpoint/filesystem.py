@@ -18,9 +18,9 @@ from enum import Enum
 from typing import IO, Any
 
 import torchlite as torch
-from torchlite._serialization.files import opened
-from torchlite._serialization.limits import short
-from torchlite.distributed._parts import narrowed
+from torchlite._serialization.atomic_files import open_regular
+from torchlite._serialization.pickle_costs import short_repr
+from torchlite.distributed._local_shards import narrow_to_box
 from torchlite.futures import Future
 
 from . import _metadata_file
@@ -108,7 +108,7 @@ class FileSystem(FileSystemBase):
 
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
-        with opened(path) if mode == "rb" else open(path, mode) as stream:
+        with open_regular(path) if mode == "rb" else open(path, mode) as stream:
             yield stream
 
     def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
@@ -168,7 +168,7 @@ def _sync(stream: Any) -> None:
         os.sync()
 
 
-class _InFolder:
+class _FolderStorage:
     """What reading and writing of a checkpoint's folder have in common."""
 
     fs: FileSystemBase
@@ -187,7 +187,7 @@ class _InFolder:
         return FileSystem.validate_checkpoint_id(checkpoint_id)
 
 
-class _FileSystemWriter(_InFolder, StorageWriter):
+class _FileSystemWriter(_FolderStorage, StorageWriter):
     """Writes to a folder. A checkpoint that is there is replaced when the new one is whole."""
 
     def __init__(
@@ -261,7 +261,7 @@ class _FileSystemWriter(_InFolder, StorageWriter):
             places = _metadata_file.read(data, _OWN).storage_data or {}
         except pickle.UnpicklingError:
             return set()  # nothing that could be read is lost
-        self._replaced = {place.relative_path for place in places.values() if _within(place) and _is_part(place)}
+        self._replaced = {place.relative_path for place in places.values() if _is_file_range(place) and _is_part(place)}
         return self._replaced
 
     @staticmethod
@@ -349,7 +349,7 @@ class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
         BlockingAsyncStager.__init__(self, cache_staged_state_dict=cache_staged_state_dict)
 
 
-def _within(place: Any) -> bool:
+def _is_file_range(place: Any) -> bool:
     """Whether a place is one in a file of the folder itself."""
     held = vars(place) if type(place) is _StorageInfo else {}
     path = held.get("relative_path")
@@ -367,12 +367,12 @@ def _is_part(place: _StorageInfo) -> bool:
     return re.fullmatch(rf"__\d+_(b_)?\d+{re.escape(DEFAULT_SUFFIX)}", place.relative_path) is not None
 
 
-def _shared(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
+def _overlapping_parts(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
     """Which parts lie in bytes that are another part's: then a checkpoint could be longer than its files."""
     found, before, end = [], "", 0
     for index, place in sorted(places.items(), key=lambda item: (item[1].relative_path, item[1].offset)):
         if place.relative_path == before and place.offset < end:
-            found.append(f"{short(index.fqn)} lies in bytes of another part")
+            found.append(f"{short_repr(index.fqn)} lies in bytes of another part")
         before, end = place.relative_path, place.offset + place.length
     return found
 
@@ -406,7 +406,7 @@ class _Slice(io.RawIOBase):
         return len(data)
 
 
-class FileSystemReader(_InFolder, StorageReader):
+class FileSystemReader(_FolderStorage, StorageReader):
     """Reads a checkpoint from the folder `path`.
 
     What the file `.metadata` and the parts are made of are PyTorch's classes by name: nothing of a checkpoint is run.
@@ -434,11 +434,13 @@ class FileSystemReader(_InFolder, StorageReader):
             metadata = _metadata_file.read(stream.read(), _OWN)
         places = metadata.storage_data or {}
         wrong = [
-            f"{short(index.fqn)} lies in no file of the folder" for index, place in places.items() if not _within(place)
+            f"{short_repr(index.fqn)} lies in no file of the folder"
+            for index, place in places.items()
+            if not _is_file_range(place)
         ]
-        wrong = wrong or _shared(places)
+        wrong = wrong or _overlapping_parts(places)
         if kwargs.get("rank") is None:
-            wrong += _metadata_file.gaps(metadata)
+            wrong += _metadata_file.find_gaps(metadata)
         if wrong:
             raise pickle.UnpicklingError(f"the metadata of the checkpoint are damaged: {wrong[0]}")
         if metadata.storage_meta is None:
@@ -481,7 +483,7 @@ class FileSystemReader(_InFolder, StorageReader):
         last, tensor, end = None, None, stream.seek(0, os.SEEK_END)
         for item in sorted(items, key=lambda item: place(item).offset):
             if place(item).offset + place(item).length > end:
-                raise ValueError(f"{short(item.storage_index.fqn)} of the checkpoint reaches beyond its file")
+                raise ValueError(f"{short_repr(item.storage_index.fqn)} of the checkpoint reaches beyond its file")
             if item.type == LoadItemType.BYTE_IO:
                 planner.load_bytes(item, io.BytesIO(self._slice_file(stream, place(item)).read()))
                 continue
@@ -494,17 +496,19 @@ class FileSystemReader(_InFolder, StorageReader):
     def _give(self, item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
         if not isinstance(tensor, torch.Tensor) or len(item.lengths) != tensor.ndim:
             raise ValueError(
-                f"{short(item.storage_index.fqn)} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
+                f"{short_repr(item.storage_index.fqn)} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
             )
         if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
-            raise ValueError(f"{short(item.storage_index.fqn)} of the checkpoint has elements that are not in its file")
+            raise ValueError(
+                f"{short_repr(item.storage_index.fqn)} of the checkpoint has elements that are not in its file"
+            )
         dtype = self._dtypes.get(item.storage_index.fqn, tensor.dtype)
         if tensor.dtype is not dtype:
             raise ValueError(
-                f"{short(item.storage_index.fqn)} of the checkpoint has a part of {tensor.dtype}, "
+                f"{short_repr(item.storage_index.fqn)} of the checkpoint has a part of {tensor.dtype}, "
                 f"and the metadata say {dtype}"
             )
-        part = narrowed(tensor, item.storage_offsets, item.lengths)
+        part = narrow_to_box(tensor, item.storage_offsets, item.lengths)
         target = planner.resolve_tensor(item).detach()
         if target.size() != part.size():
             raise AssertionError(f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}")

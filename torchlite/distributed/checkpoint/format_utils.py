@@ -7,7 +7,7 @@ from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
-from torchlite.distributed._parts import narrowed
+from torchlite.distributed._local_shards import narrow_to_box
 from torchlite.futures import Future
 
 from .default_planner import DefaultLoadPlanner, _create_default_local_metadata, _EmptyStateDictLoadPlanner
@@ -43,7 +43,7 @@ class BroadcastingTorchSaveReader(StorageReader):
             value = state[item.storage_index.fqn] if state is not None else None
             tensor = _broadcast(value, self.coordinator_rank)
             target = planner.resolve_tensor(item).detach()
-            part = narrowed(tensor, item.storage_offsets, item.lengths)
+            part = narrow_to_box(tensor, item.storage_offsets, item.lengths)
             if target.size() != part.size():
                 raise AssertionError(f"req {item.storage_index} mismatch sizes, {target.size()} vs {part.size()}")
             target.copy_(part)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._types.layouts import are_valid_sizes
-from torchlite.distributed._parts import narrowed
+from torchlite.distributed._local_shards import narrow_to_box
 from torchlite.futures import Future
 
 from . import _metadata_file, _safetensors
@@ -40,7 +40,7 @@ class _HFStorageInfo:
     relative_path: str
     shape: torch.Size
     dtype: torch.dtype
-    place: _safetensors.Place
+    place: _safetensors.TensorEntry
 
 
 def _file(number: int, count: int, shard: int | None = None) -> str:
@@ -166,7 +166,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             stream.write(text.encode())
 
 
-def _begins(offsets: Any, key: str, rank: int, name: str) -> tuple[int, ...]:
+def _shard_offsets(offsets: Any, key: str, rank: int, name: str) -> tuple[int, ...]:
     """Where a part begins in its tensor, as a file says."""
     about = offsets.get(key, {}) if type(offsets) is dict else None
     found = about.get("saved_offsets", [0] * rank) if type(about) is dict else None
@@ -198,7 +198,7 @@ class HuggingFaceStorageReader(FileSystemReader):
             for key, place in places.items():
                 yield (
                     key,
-                    _begins(offsets, key, len(place.shape), name),
+                    _shard_offsets(offsets, key, len(place.shape), name),
                     _HFStorageInfo(name, torch.Size(place.shape), place.dtype, place),
                 )
 
@@ -215,7 +215,7 @@ class HuggingFaceStorageReader(FileSystemReader):
             known.chunks.append(ChunkStorageMetadata(torch.Size(begins), info.shape))
             places[MetadataIndex(name, begins)] = info
         metadata = Metadata(tensors, storage_data=places, storage_meta=StorageMeta(load_id=self.load_id))
-        if wrong := _metadata_file.gaps(metadata):
+        if wrong := _metadata_file.find_gaps(metadata):
             raise ValueError(f"the files of {self.path} are not whole: {wrong[0]}")
         return metadata
 
@@ -240,5 +240,5 @@ class HuggingFaceStorageReader(FileSystemReader):
         for chunk in about.chunks:
             info = (metadata.storage_data or {})[MetadataIndex(name, chunk.offsets)]
             with self.fs.create_stream(self.fs.concat_path(self.path, info.relative_path), "rb") as stream:
-                narrowed(made, chunk.offsets, chunk.sizes).copy_(_safetensors.read_tensor(stream, info.place))
+                narrow_to_box(made, chunk.offsets, chunk.sizes).copy_(_safetensors.read_tensor(stream, info.place))
         return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
-from torchlite.distributed._parts import narrowed, parts_of
+from torchlite.distributed._local_shards import local_boxes, narrow_to_box
 from torchlite.distributed.tensor import DTensor
 
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties, TensorStorageMetadata
@@ -17,7 +17,7 @@ from .planner import LoadItemType, ReadItem, SavePlan, TensorWriteData, WriteIte
 __all__ = ["create_read_items_for_chunk_list"]
 
 
-def is_elsewhere(value: Any) -> bool:
+def is_on_other_ranks(value: Any) -> bool:
     """Whether a tensor lies over processes of which this is none."""
     return isinstance(value, DTensor) and value.device_mesh.get_coordinate() is None
 
@@ -26,18 +26,18 @@ def _create_chunk_from_tensor(tensor: torch.Tensor) -> ChunkStorageMetadata:
     return ChunkStorageMetadata(torch.Size([0] * tensor.ndim), torch.Size(tensor.shape))
 
 
-def part_at(tensor: Any, index: MetadataIndex) -> torch.Tensor:
+def narrow_to_index(tensor: Any, index: MetadataIndex) -> torch.Tensor:
     """The box of a DTensor that an index names, as a view. ValueError where this rank has it not."""
-    for part in parts_of(tensor):
+    for part in local_boxes(tensor):
         if index.offset is None or tuple(part.offsets) == tuple(index.offset):
-            return narrowed(tensor.to_local(), part.begins, part.sizes)
+            return narrow_to_box(tensor.to_local(), part.begins, part.sizes)
     raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
 
 
 def _create_chunk_list(tensor: torch.Tensor) -> list[ChunkStorageMetadata]:
     """The parts of a tensor that this rank has."""
     if isinstance(tensor, DTensor):
-        return [ChunkStorageMetadata(part.offsets, part.sizes) for part in parts_of(tensor)]
+        return [ChunkStorageMetadata(part.offsets, part.sizes) for part in local_boxes(tensor)]
     if hasattr(tensor, "__create_chunk_list__"):
         return tensor.__create_chunk_list__()  # type: ignore[no-any-return]
     if isinstance(tensor, torch.Tensor):
@@ -59,7 +59,7 @@ def _create_write_items_for_dtensor(fqn: str, tensor: Any) -> list[WriteItem]:
             WriteItemType.SHARD,
             tensor_data=TensorWriteData(ChunkStorageMetadata(part.offsets, part.sizes), properties, size),
         )
-        for part in parts_of(tensor)
+        for part in local_boxes(tensor)
     ]
 
 

@@ -34,10 +34,10 @@ class AsyncStager(Protocol):
         """Let go of what copies need."""
 
 
-def _copied(value: Any, kept: Any = None) -> Any:
+def _copy_to_host(value: Any, kept: Any = None) -> Any:
     """A copy of all tensors, in the host's memory, in those of an earlier copy where these fit; all else as it is."""
     if isinstance(value, DTensor):
-        local = _copied(value.to_local(), None if kept is None else kept.to_local())
+        local = _copy_to_host(value.to_local(), None if kept is None else kept.to_local())
         return DTensor.from_local(
             local, value.device_mesh, value.placements, run_check=False, shape=value.shape, stride=value.stride()
         )
@@ -48,10 +48,10 @@ def _copied(value: Any, kept: Any = None) -> Any:
         return target
     if isinstance(value, dict):
         before = kept if isinstance(kept, dict) else {}
-        return {key: _copied(item, before.get(key)) for key, item in value.items()}
+        return {key: _copy_to_host(item, before.get(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
         earlier = kept if isinstance(kept, list | tuple) and len(kept) == len(value) else [None] * len(value)
-        items = [_copied(item, old) for item, old in zip(value, earlier, strict=True)]
+        items = [_copy_to_host(item, old) for item, old in zip(value, earlier, strict=True)]
         if hasattr(value, "_fields"):
             return type(value)(*items)
         return items if isinstance(value, list) else tuple(items)
@@ -69,7 +69,7 @@ class BlockingAsyncStager(AsyncStager):
 
     def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
         """The copy."""
-        made = _copied(state_dict, self.state_dict_cache)
+        made = _copy_to_host(state_dict, self.state_dict_cache)
         if self.cache_staged_state_dict:
             self.state_dict_cache = made
         return made  # type: ignore[no-any-return]
@@ -106,8 +106,8 @@ class DefaultStager(AsyncStager):
     def stage(self, state_dict: dict[str, Any], **kwargs: Any) -> Any:
         """The copy, or a future of it."""
         if self._pool is None:
-            return _copied(state_dict)
-        self._last = self._pool.submit(_copied, state_dict)
+            return _copy_to_host(state_dict)
+        self._last = self._pool.submit(_copy_to_host, state_dict)
         return self._last
 
     def synchronize_staging(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
-from torchlite.distributed._parts import part_of
+from torchlite.distributed._local_shards import distribute_like
 from torchlite.distributed.tensor import DTensor
 from torchlite.nn.parallel import DistributedDataParallel
 
@@ -48,7 +48,7 @@ class StateDictOptions:
     dsd_fqn_modifiers: str = "_fqn_modifiers"
 
 
-def _checked(options: StateDictOptions | None) -> StateDictOptions:
+def _check_options(options: StateDictOptions | None) -> StateDictOptions:
     options = StateDictOptions() if options is None else options
     if options.broadcast_from_rank0 and not options.full_state_dict:
         raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
@@ -69,7 +69,7 @@ def _check_empty(what: str, options: StateDictOptions) -> None:
 # -- names
 
 
-def _clean(model: nn.Module, name: str) -> str:
+def _strip_wrapper_names(model: nn.Module, name: str) -> str:
     """A name without what wrappers add to it."""
     module: Any = model
     kept = []
@@ -85,7 +85,7 @@ def _parameter_names(model: nn.Module) -> dict[int, str]:
     """The names of parameters, by their identity; of one that has several the first."""
     found: dict[int, str] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
-        found.setdefault(id(parameter), _clean(model, name))
+        found.setdefault(id(parameter), _strip_wrapper_names(model, name))
     return found
 
 
@@ -100,7 +100,7 @@ def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
         FutureWarning,
         stacklevel=3,
     )
-    return [f"{_clean(model, name)}." for name, module in model.named_modules() if module in submodules]
+    return [f"{_strip_wrapper_names(model, name)}." for name, module in model.named_modules() if module in submodules]
 
 
 @contextlib.contextmanager
@@ -121,27 +121,27 @@ def _state_dict_type(module: nn.Module) -> Any:
 # -- tensors, whole and in parts
 
 
-def _mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+def _map_tensors(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
+        return {key: _map_tensors(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)([_mapped(item, change) for item in value])
+        return type(value)([_map_tensors(item, change) for item in value])
     return value
 
 
-def _given(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+def _apply_options(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
     """What the program gets of a state dict: whole tensors, or on the host, as it says."""
     if not options.full_state_dict:
-        return _mapped(state, _on_host) if options.cpu_offload else state
+        return _map_tensors(state, _on_host) if options.cpu_offload else state
     mine = not options.cpu_offload or not dist.is_initialized() or dist.get_rank() == 0
 
     def whole(tensor: Any) -> Any:
         full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return (full.cpu() if options.cpu_offload else full) if mine else None
 
-    found = _mapped(state, whole)
+    found = _map_tensors(state, whole)
     return found if mine else {}
 
 
@@ -154,15 +154,15 @@ def _on_host(tensor: Any) -> Any:
     )  # fmt: skip
 
 
-def _fitted(value: Any, like: Any) -> Any:
+def _convert_like(value: Any, like: Any) -> Any:
     """A whole tensor in the form of another of its shape; what is in that form already, or is none, as it is."""
     whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
     if whole and isinstance(like, DTensor) and value.shape == like.shape:
-        return part_of(value, like)
+        return distribute_like(value, like)
     return value
 
 
-def _from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict[str, Any]:
+def _broadcast_from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict[str, Any]:
     """Rank 0's flat state dict: each tensor goes to all by itself, and `take(name, tensor)` is what stays of it."""
     first = dist.get_rank() == 0
     shown = lambda value: (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
@@ -199,19 +199,19 @@ def get_model_state_dict(
     >>> list(get_model_state_dict(torch.nn.Linear(2, 1)))
     ['weight', 'bias']
     """
-    options = _checked(options)
+    options = _check_options(options)
     prefixes = _prefixes(model, submodules)
     with _sharded(model):
         raw = model.state_dict()
-    state = {_clean(model, name): value for name, value in raw.items()}
+    state = {_strip_wrapper_names(model, name): value for name, value in raw.items()}
     if options.ignore_frozen_params:
         for name, parameter in model.named_parameters(remove_duplicate=False):
             if not parameter.requires_grad:
-                state.pop(_clean(model, name), None)
-    return _given(_chosen(state, prefixes, options), options)
+                state.pop(_strip_wrapper_names(model, name), None)
+    return _apply_options(_filter_submodules(state, prefixes, options), options)
 
 
-def _chosen(state: dict[str, Any], prefixes: list[str], options: StateDictOptions) -> dict[str, Any]:
+def _filter_submodules(state: dict[str, Any], prefixes: list[str], options: StateDictOptions) -> dict[str, Any]:
     """What belongs to the submodules that were asked for."""
     if not prefixes:
         return state
@@ -230,16 +230,16 @@ def set_model_state_dict(
 
     RuntimeError for names that are missing or too many with `strict`, and for shapes that differ.
     """
-    options = _checked(options)
+    options = _check_options(options)
     if not model_state_dict and not options.broadcast_from_rank0:
         _check_empty("model", options)
         return torch.nn.modules.module._IncompatibleKeys([], [])
     with _sharded(model):
         current = model.state_dict()
-        names = {_clean(model, name): name for name in current}
-        fitted = lambda name, value: _fitted(value, current.get(names.get(name, "")))
+        names = {_strip_wrapper_names(model, name): name for name in current}
+        fitted = lambda name, value: _convert_like(value, current.get(names.get(name, "")))
         if options.broadcast_from_rank0:
-            state = _from_rank_0(model_state_dict, fitted)
+            state = _broadcast_from_rank_0(model_state_dict, fitted)
         elif options.full_state_dict:
             state = {name: fitted(name, value) for name, value in model_state_dict.items()}
         else:
@@ -252,7 +252,7 @@ def set_model_state_dict(
 # -- optimizers
 
 
-def _listed(optimizers: Any) -> tuple[Any, ...]:
+def _as_list(optimizers: Any) -> tuple[Any, ...]:
     return (optimizers,) if isinstance(optimizers, torch.optim.Optimizer) else tuple(optimizers)
 
 
@@ -287,27 +287,27 @@ def get_optimizer_state_dict(
     """The optimizers' state dict, in which the names of the model's parameters stand for these. All ranks call it. An
     optimizer that has made no step makes its state.
     """
-    options = _checked(options)
+    options = _check_options(options)
     prefixes = _prefixes(model, submodules)
     names = _parameter_names(model)
     state: dict[str, Any] = {_STATE: {}, _GROUPS: []}
-    for optimizer in _listed(optimizers):
+    for optimizer in _as_list(optimizers):
         _init_optim_state(optimizer)
         own = optimizer.state_dict()
         by_number: dict[Any, str] = {}
         for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
             mine = [names[id(parameter)] for parameter in group[_PARAMS]]
             by_number.update(zip(saved[_PARAMS], mine, strict=True))
-            kept = list(_chosen(dict.fromkeys(mine), prefixes, options))
+            kept = list(_filter_submodules(dict.fromkeys(mine), prefixes, options))
             if kept or not prefixes:
                 state[_GROUPS].append({**saved, _PARAMS: kept})
         found = {by_number[number]: value for number, value in own[_STATE].items()}
-        state[_STATE].update(_chosen(found, prefixes, options))
-    given = _given(state, options)
-    return _flattened(given) if given and options.flatten_optimizer_state_dict else given
+        state[_STATE].update(_filter_submodules(found, prefixes, options))
+    given = _apply_options(state, options)
+    return _flatten_by_name(given) if given and options.flatten_optimizer_state_dict else given
 
 
-def _flattened(state: dict[str, Any]) -> dict[str, Any]:
+def _flatten_by_name(state: dict[str, Any]) -> dict[str, Any]:
     """The state, and each parameter's settings, by names alone."""
     flat = {f"{_STATE}.{name}.{key}": value for name, held in state[_STATE].items() for key, value in held.items()}
     for group in state[_GROUPS]:
@@ -320,7 +320,9 @@ def _is_flat(state: dict[str, Any]) -> bool:
     return bool(state) and _STATE not in state and all(name.startswith((f"{_STATE}.", f"{_GROUPS}.")) for name in state)
 
 
-def _own_state(optimizer: Any, names: dict[int, str], state: dict[str, Any], fit: Callable[..., Any]) -> dict[str, Any]:
+def _to_positional_state(
+    optimizer: Any, names: dict[int, str], state: dict[str, Any], fit: Callable[..., Any]
+) -> dict[str, Any]:
     """An optimizer's own state dict, numbers in place of names, out of one by names."""
     own = optimizer.state_dict()
     made: dict[str, Any] = {_STATE: {}, _GROUPS: []}
@@ -351,7 +353,7 @@ def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], fl
     return {} if found is None else {key: value for key, value in found.items() if key != _PARAMS}
 
 
-def _unnested(state: dict[str, Any]) -> dict[str, Any]:
+def _flatten_optim_state(state: dict[str, Any]) -> dict[str, Any]:
     """An optimizer's state as flat names of tensors, with the rest under one name."""
     if _is_flat(state) or not state:
         return dict(state)
@@ -363,7 +365,7 @@ def _unnested(state: dict[str, Any]) -> dict[str, Any]:
     return {**tensors, "": {_STATE: plain, _GROUPS: state[_GROUPS]}}
 
 
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+def _unflatten_optim_state(flat: dict[str, Any]) -> dict[str, Any]:
     if "" not in flat:
         return flat
     state = flat.pop("")
@@ -373,17 +375,17 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
     return state  # type: ignore[no-any-return]
 
 
-def own_optimizer_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
+def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
     """A state by names, whole or in parts, as this rank's `optimizer.load_state_dict` takes it."""
     _init_optim_state(optimizer)
-    return _own_state(optimizer, _parameter_names(model), state, _fitted)
+    return _to_positional_state(optimizer, _parameter_names(model), state, _convert_like)
 
 
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Load a state dict that `get_optimizer_state_dict` gave into the optimizers. All ranks call it."""
-    options = _checked(options)
+    options = _check_options(options)
     names = _parameter_names(model)
     parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
     state = optim_state_dict
@@ -391,12 +393,12 @@ def set_optimizer_state_dict(
 
         def take(path: str, value: Any) -> Any:
             name = path.partition("\0")[0] if "\0" in path else path.split(".", 1)[1].rpartition(".")[0]
-            return _fitted(value, parameters.get(name))
+            return _convert_like(value, parameters.get(name))
 
-        state = _nested(_from_rank_0(_unnested(optim_state_dict), take))
-    for optimizer in _listed(optimizers):
+        state = _unflatten_optim_state(_broadcast_from_rank_0(_flatten_optim_state(optim_state_dict), take))
+    for optimizer in _as_list(optimizers):
         if state:
-            optimizer.load_state_dict(own_optimizer_state(model, optimizer, state))
+            optimizer.load_state_dict(localize_optim_state(model, optimizer, state))
 
 
 # -- both

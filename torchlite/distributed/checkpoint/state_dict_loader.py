@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ._storage_utils import reader_for
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
 from .metadata import Metadata
 from .planner import LoadPlan, LoadPlanner
 from .stateful import Stateful
 from .storage import StorageReader
-from .storage_choice import reader_for
-from .utils import _all_gather_keys, _DistWrapper, _keywords_from, _warns_alone
+from .utils import _all_gather_keys, _deprecate_positional, _DistWrapper, _warns_alone
 
 __all__ = ["load", "load_state_dict"]
 
 
-@_keywords_from(1)
+@_deprecate_positional(1)
 def load(
     state_dict: dict[str, Any],
     *,

@@ -10,14 +10,14 @@ from typing import Any
 
 import torchlite.distributed as dist
 
+from ._storage_utils import writer_for
 from .default_planner import DefaultSavePlanner
 from .metadata import Metadata
 from .planner import SavePlan, SavePlanner
 from .staging import AsyncStager, BlockingAsyncStager
 from .stateful import Stateful
 from .storage import StorageWriter, WriteResult
-from .storage_choice import writer_for
-from .utils import _DistWrapper, _keywords_from, _warns_alone
+from .utils import _deprecate_positional, _DistWrapper, _warns_alone
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
@@ -37,7 +37,7 @@ class AsyncSaveResponse:
     upload_completion: Future[None]
 
 
-@_keywords_from(1)
+@_deprecate_positional(1)
 def save(
     state_dict: dict[str, Any],
     *,
@@ -103,7 +103,7 @@ def _own_group(process_group: Any) -> Any:
     return _groups[key]
 
 
-@_keywords_from(1)
+@_deprecate_positional(1)
 def async_save(
     state_dict: dict[str, Any],
     *,

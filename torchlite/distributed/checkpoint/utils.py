@@ -12,7 +12,7 @@ from torchlite.distributed.tensor import DTensor
 
 from .api import CheckpointException, _is_wrapped_exception, _wrap_exception
 from .metadata import MetadataIndex
-from .planner_helpers import part_at
+from .planner_helpers import narrow_to_index
 
 __all__ = ["find_state_dict_object", "find_tensor_shard"]
 
@@ -24,7 +24,7 @@ def _failures(results: list[Any]) -> dict[int, Any]:
     return {rank: result for rank, result in enumerate(results) if _is_wrapped_exception(result)}
 
 
-def _tried(function: Callable[..., Any], *args: Any) -> Any:
+def _catch_errors(function: Callable[..., Any], *args: Any) -> Any:
     """What a function returns, or its error with its traceback: no rank leaves the others waiting."""
     try:
         return function(*args)
@@ -90,7 +90,7 @@ class _DistWrapper:
 
     def reduce_scatter(self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], list[R]]) -> R:
         """`map_fun` on all ranks, `reduce_fun` of all they returned on the coordinator, to each its part of that."""
-        gathered = self.gather_object(_tried(map_fun))
+        gathered = self.gather_object(_catch_errors(map_fun))
         answers: list[Any] | None = None
         if self.is_coordinator:
             assert gathered is not None
@@ -101,7 +101,7 @@ class _DistWrapper:
 
     def all_reduce(self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], R]) -> R:
         """`map_fun` on all ranks, and to all what `reduce_fun` of what they returned is on the coordinator."""
-        gathered = self.gather_object(_tried(map_fun))
+        gathered = self.gather_object(_catch_errors(map_fun))
         answer = None
         if self.is_coordinator:
             assert gathered is not None
@@ -110,7 +110,7 @@ class _DistWrapper:
 
     def all_gather(self, step: str, map_fun: Callable[[], T]) -> list[T]:
         """What `map_fun` returned on all ranks."""
-        gathered = self.all_gather_object(_tried(map_fun))
+        gathered = self.all_gather_object(_catch_errors(map_fun))
         failures = _failures(gathered)
         if failures:
             raise CheckpointException(step, failures)
@@ -120,7 +120,7 @@ class _DistWrapper:
         """What `map_fun` returned on the coordinator."""
         answer = None
         if self.is_coordinator:
-            answer = _tried(map_fun)
+            answer = _catch_errors(map_fun)
             if _is_wrapped_exception(answer):
                 answer = CheckpointException(step, {self.rank: answer})
         return self._checked(self.broadcast_object(answer))
@@ -133,7 +133,7 @@ class _DistWrapper:
     def _reduced(self, step: str, gathered: list[Any], reduce_fun: Callable[[list[Any]], Any]) -> Any:
         failures = _failures(gathered)
         if not failures:
-            answer = _tried(reduce_fun, gathered)
+            answer = _catch_errors(reduce_fun, gathered)
             if not _is_wrapped_exception(answer):
                 return answer
             failures[self.rank] = answer
@@ -149,7 +149,7 @@ class _DistWrapper:
 def find_tensor_shard(tensor: torch.Tensor, index: MetadataIndex) -> torch.Tensor:
     """This rank's part of a tensor that the index names. ValueError where it has not that part."""
     if isinstance(tensor, DTensor):
-        return part_at(tensor, index)
+        return narrow_to_index(tensor, index)
     if hasattr(tensor, "__get_tensor_shard__"):
         return tensor.__get_tensor_shard__(index)  # type: ignore[no-any-return]
     if index.offset is not None and any(index.offset):
@@ -190,7 +190,7 @@ def _warns_alone(no_dist: bool) -> bool:
     return alone
 
 
-def _keywords_from(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _deprecate_positional(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Functions whose arguments after the first `count` were positional once, and are keywords now: either will do."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Models whose parameters lie in parts over several processes: `fully_shard` and FullyShardedDataParallel."""
 
 from ._fully_shard import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method, share_comm_ctx
-from ._policies import CPUOffloadPolicy, DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+from ._fully_shard_policies import CPUOffloadPolicy, DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
 from .fully_sharded_data_parallel import (
     BackwardPrefetch,
     CPUOffload,

@@ -8,18 +8,18 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
-from torchlite._tensor.releasable_memory import release_memory, releasable_zeros
-from torchlite.distributed._parts import fill_part
+from torchlite._tensor.releasable_memory import releasable_zeros, release_memory
+from torchlite.distributed._local_shards import copy_local_part
 from torchlite.distributed.device_mesh import DeviceMesh
 from torchlite.distributed.tensor import DTensor, Shard
 from torchlite.distributed.tensor.placement_types import _StridedShard
 from torchlite.utils import swap_tensors
 
-from ._lanes import Lanes, rows_of, shard_of
-from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._fully_shard_policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._mesh_info import MeshInfo, check_shard_placement, chunk_range
 
 
-class Whole:
+class UnshardedStorage:
     """Memory for a whole parameter, which is there from its gathering until it is given back.
 
     On the host its addresses stay while the system has the memory, so that what a graph saved holds none; on devices
@@ -42,14 +42,14 @@ class Whole:
             release_memory(self._raw)
 
 
-class ShardedParameter:
+class FSDPParam:
     """A parameter in `places` ((module, name), several where it is tied), cut along a dimension over the ranks."""
 
     def __init__(
         self,
         parameter: Any,
         places: list[tuple[nn.Module, str]],
-        lanes: Lanes,
+        lanes: MeshInfo,
         shard: Any,
         device: torch.device,
         precision: MixedPrecisionPolicy,
@@ -59,11 +59,11 @@ class ShardedParameter:
         self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
         self.precision = precision
         self.name = ""  # in the root, once that is known
-        self._whole: Whole | None = None
+        self._whole: UnshardedStorage | None = None
         self._parameter: Any = None  # the whole one
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
         self._part: Any = None  # of a few ranks, between forward and backward
-        self.sharded = self._take(parameter, shard_of(shard))
+        self.sharded = self._take(parameter, check_shard_placement(shard))
         if same:
             swap_tensors(parameter, self.sharded)
             self.sharded = parameter
@@ -88,7 +88,7 @@ class ShardedParameter:
         self.dim = shard.dim % local.ndim
         self.local_size = local.size()
         self.rows = -(-self.local_size[self.dim] // self.lanes.size)  # of a rank's part, but for the last ones
-        begin, end = rows_of(self.local_size[self.dim], self.lanes.size, self.lanes.rank)
+        begin, end = chunk_range(self.local_size[self.dim], self.lanes.size, self.lanes.rank)
         part = local.narrow(self.dim, begin, end - begin)
         if self.dim and self.local_size[self.dim] % self.lanes.size:
             raise NotImplementedError(
@@ -137,7 +137,7 @@ class ShardedParameter:
         part = self._mine() if few is None else self._part
         count = part.numel() * (self.lanes.size if few is None else few.size())
         if self._whole is None or self._whole.target.dtype is not self.dtype:
-            self._whole = Whole(count, self.dtype, self.device)
+            self._whole = UnshardedStorage(count, self.dtype, self.device)
             self._parameter = None
         target = self._whole.target
         if self.dim and few is None:
@@ -212,10 +212,10 @@ class ShardedParameter:
     def write_back(self, values: bool, gradients: bool) -> None:
         """What was written to the whole parameter, and to its gradient, goes to the shard."""
         if values:
-            fill_part(self.sharded, self._parameter.detach())
+            copy_local_part(self.sharded, self._parameter.detach())
         if gradients and self._parameter.grad is not None:
             if values:
-                fill_part(self.sharded.grad, self._parameter.grad)
+                copy_local_part(self.sharded.grad, self._parameter.grad)
             self._parameter.grad = None
 
     # -- gradients

@@ -16,28 +16,28 @@ from torchlite._tensor.releasable_memory import trim_allocator
 from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.utils import _pytree as pytree
 
-from ._fsdp_group import ParameterGroup, Reduction
-from ._policies import MixedPrecisionPolicy
+from ._fsdp_param_group import FSDPParamGroup, GradientReduction
+from ._fully_shard_policies import MixedPrecisionPolicy
 
 
-class _Now(Enum):
+class TrainingState(Enum):
     IDLE = auto()
     FORWARD = auto()
     BACKWARD = auto()
 
 
-class Pass:
+class FSDPStateContext:
     """What the modules under one root share."""
 
     def __init__(self) -> None:
         self.states: list[FSDPState] = []
         self.forward_order: list[FSDPState] = []  # in which forwards ended, for the backward pass to go back
-        self.reduction: Reduction | None = None  # of the group whose backward ended last
+        self.reduction: GradientReduction | None = None  # of the group whose backward ended last
         self.ends = False  # a callback waits for the end of the backward pass
         self.is_last = True
 
 
-class _AtInputs(torch.autograd.Function):
+class RegisterPostBackwardFunction(torch.autograd.Function):
     """Passes tensors on; when their gradients come the backward pass through a module has ended."""
 
     @staticmethod
@@ -57,16 +57,16 @@ class FSDPState:
     def __init__(
         self,
         modules: tuple[nn.Module, ...],
-        group: ParameterGroup | None,
+        group: FSDPParamGroup | None,
         precision: MixedPrecisionPolicy,
         reshards: bool | None,
     ) -> None:
         self.modules, self.group, self.precision = modules, group, precision
         self.reshards_after_forward = reshards  # None: unless it is the root
         self.reshards_after_backward = self.unshards_in_backward = True
-        self.passing: Pass | None = None
+        self.passing: FSDPStateContext | None = None
         self.is_root = False
-        self.now = _Now.IDLE
+        self.now = TrainingState.IDLE
         self.forward_prefetch: list[FSDPState] = []
         self.backward_prefetch: list[FSDPState] | None = None  # None: the one that ended before in forward
         self.summoned = False  # parameters are whole because the program asked for it
@@ -79,11 +79,11 @@ class FSDPState:
 
     # -- the root
 
-    def begin(self) -> Pass:
+    def begin(self) -> FSDPStateContext:
         """This module's pass; the module that is called first without one is the root of one."""
         if self.passing is None:
             self.is_root = True
-            passing = Pass()
+            passing = FSDPStateContext()
             for root in self.modules:
                 for name, module in root.named_modules():
                     state = state_of(module)
@@ -111,10 +111,10 @@ class FSDPState:
         passing = self.begin()
         first = not self._running
         self._running.add(id(module))
-        if self.now is _Now.BACKWARD:  # a checkpoint computes again: the parameters are there
+        if self.now is TrainingState.BACKWARD:  # a checkpoint computes again: the parameters are there
             return args, kwargs
         if first:
-            self.now = _Now.FORWARD
+            self.now = TrainingState.FORWARD
             if self.is_root:
                 passing.forward_order.clear()
             if self.group is not None:
@@ -137,21 +137,21 @@ class FSDPState:
         at = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor) and value.requires_grad]
         if not at:
             return args, kwargs
-        for i, tensor in zip(at, _AtInputs.apply(self, *(values[i] for i in at)), strict=True):
+        for i, tensor in zip(at, RegisterPostBackwardFunction.apply(self, *(values[i] for i in at)), strict=True):
             values[i] = tensor
         return pytree.tree_unflatten(values, spec)
 
     def after_forward(self, module: nn.Module, args: Any, output: Any) -> Any:
         """Give the parameters back; the first gradient of the outputs will say when backward begins."""
         self._running.discard(id(module))
-        if self.now is _Now.BACKWARD:
+        if self.now is TrainingState.BACKWARD:
             return output
         assert self.passing is not None
         if not self._running:
             if self.group is not None and self.reshards_after_forward:
                 self.group.reshard(keep_parts=self.group.few is not None)
             self.passing.forward_order.append(self)
-            self.now = _Now.IDLE
+            self.now = TrainingState.IDLE
         output = self._watch_outputs(output)
         if self.precision.output_dtype is not None:
             output = _cast(output, self.precision.output_dtype)
@@ -172,10 +172,10 @@ class FSDPState:
         passing = self.passing
         if not passing.ends:
             passing.ends = True
-            CURRENT_PASSES.runs[0].callbacks += (lambda: _end(passing),)
-        if self.now is _Now.BACKWARD:
+            CURRENT_PASSES.runs[0].callbacks += (lambda: _root_post_backward(passing),)
+        if self.now is TrainingState.BACKWARD:
             return grad
-        self.now = _Now.BACKWARD
+        self.now = TrainingState.BACKWARD
         if self.group is not None and self.unshards_in_backward:
             self.group.unshard()
         for other in self._next():
@@ -194,13 +194,13 @@ class FSDPState:
         order = self.passing.forward_order
         if self in order:
             before = len(order) - 1 - order[::-1].index(self) - 1
-            if before >= 0 and order[before].now is not _Now.BACKWARD:
+            if before >= 0 and order[before].now is not TrainingState.BACKWARD:
                 yield order[before]
 
     def after_backward(self) -> None:
         """The gradients are there: sum them over the ranks, and give the parameters back."""
         assert self.passing is not None
-        self.now = _Now.IDLE
+        self.now = TrainingState.IDLE
         if self.group is None:
             return
         begun = self.group.begin_reduce()
@@ -218,7 +218,7 @@ class FSDPState:
                 self.passing.reduction.finish()
             self.passing.reduction, self.passing.ends = None, False
             self.passing.forward_order.clear()
-        self.now = _Now.IDLE
+        self.now = TrainingState.IDLE
         self._running.clear()
         self.reshard()
 
@@ -228,13 +228,13 @@ class FSDPState:
             self.group.reshard()
 
 
-def _end(passing: Pass) -> None:
+def _root_post_backward(passing: FSDPStateContext) -> None:
     """A backward pass has ended: what was not reduced is now, and all gradients arrive."""
     for state in passing.states:
         group = state.group
-        if group is not None and (state.now is _Now.BACKWARD or group.has_gradients or group.works):
+        if group is not None and (state.now is TrainingState.BACKWARD or group.has_gradients or group.works):
             state.after_backward()
-        state.now = _Now.IDLE
+        state.now = TrainingState.IDLE
     if passing.reduction is not None:
         passing.reduction.finish()
         passing.reduction = None

@@ -12,11 +12,11 @@ import torchlite.distributed as dist
 from torchlite import nn
 from torchlite.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-from ._fsdp_group import ParameterGroup
-from ._fsdp_param import ShardedParameter
+from ._fsdp_param import FSDPParam
+from ._fsdp_param_group import FSDPParamGroup
 from ._fsdp_state import FSDPState, state_of
-from ._lanes import Lanes
-from ._policies import DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+from ._fully_shard_policies import DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+from ._mesh_info import MeshInfo
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
 
@@ -26,7 +26,7 @@ _PLAIN, _STAY = MixedPrecisionPolicy(), OffloadPolicy()
 class UnshardHandle:
     """What `unshard(async_op=True)` returns."""
 
-    def __init__(self, group: ParameterGroup | None = None) -> None:
+    def __init__(self, group: FSDPParamGroup | None = None) -> None:
         self._group = group
 
     def wait(self) -> None:
@@ -78,17 +78,19 @@ def fully_shard(
     """
     listed = (module,) if isinstance(module, nn.Module) else tuple(module)
     _check_modules(listed)
-    lanes = Lanes(_mesh_for(mesh, dp_mesh_dims))
-    attach(listed, lanes, reshard_after_forward, shard_placement_fn, mp_policy, offload_policy, ignored_params or set())
+    lanes = MeshInfo(_mesh_for(mesh, dp_mesh_dims))
+    apply_fully_shard(
+        listed, lanes, reshard_after_forward, shard_placement_fn, mp_policy, offload_policy, ignored_params or set()
+    )
     for one in listed:
         cls: Any = type(one)
         one.__class__ = _fsdp_class(cls)
     return module
 
 
-def attach(
+def apply_fully_shard(
     modules: tuple[nn.Module, ...],
-    lanes: Lanes,
+    lanes: MeshInfo,
     reshards: bool | int | None,
     placement: Callable[[Any], Any] | None,
     precision: MixedPrecisionPolicy,
@@ -100,18 +102,18 @@ def attach(
     shards are the objects that the parameters were: an optimizer may have them already.
     """
     device = _device_of(lanes.mesh)
-    managed = _managed(modules)
+    managed = _get_managed_modules(modules)
     for buffer in {id(b): b for part in managed for b in part.buffers(recurse=False)}.values():
         if buffer.device.type not in (device.type, "meta"):
             buffer.data = buffer.to(device)
     parameters = []
-    for parameter, places in _places(managed, ignored):
+    for parameter, places in _get_parameters(managed, ignored):
         shard = None if placement is None else placement(parameter)
-        parameters.append(ShardedParameter(parameter, places, lanes, shard, device, precision, offload, same))
-    group = ParameterGroup(parameters, modules, lanes, precision) if parameters else None
+        parameters.append(FSDPParam(parameter, places, lanes, shard, device, precision, offload, same))
+    group = FSDPParamGroup(parameters, modules, lanes, precision) if parameters else None
     if isinstance(reshards, int) and not isinstance(reshards, bool):
         if group is not None:
-            group.few = _few(lanes, reshards)
+            group.few = _subgroup_of_neighbours(lanes, reshards)
         reshards = True
     state = FSDPState(modules, group, precision, reshards)
     for one in modules:
@@ -148,7 +150,7 @@ def _device_of(mesh: DeviceMesh) -> torch.device:
     return torch.device(mesh.device_type, torch.accelerator.current_device_index())
 
 
-def _managed(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
+def _get_managed_modules(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
     """The modules whose parameters are of the group: those in the roots, but for what was sharded before."""
     found: dict[int, nn.Module] = {}
 
@@ -164,7 +166,7 @@ def _managed(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
     return list(found.values())
 
 
-def _places(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tuple[Any, list[tuple[nn.Module, str]]]]:
+def _get_parameters(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tuple[Any, list[tuple[nn.Module, str]]]]:
     """The parameters, each once, and all modules and names by which they are found."""
     without = {id(parameter) for parameter in ignored}
     found: dict[int, tuple[Any, list[tuple[nn.Module, str]]]] = {}
@@ -175,7 +177,7 @@ def _places(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tuple[Any,
     return list(found.values())
 
 
-def _few(lanes: Lanes, count: int) -> Any:
+def _subgroup_of_neighbours(lanes: MeshInfo, count: int) -> Any:
     """The group of `count` neighbours that keep a whole between them; None where these are all ranks."""
     if count < 1 or lanes.size % count:
         raise ValueError(
@@ -196,10 +198,10 @@ def _few(lanes: Lanes, count: int) -> Any:
 
 @functools.cache
 def _fsdp_class(cls: type) -> type:
-    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__deepcopy__": _no_copy})
+    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__deepcopy__": _unimplemented_deepcopy})
 
 
-def _no_copy(*args: Any, **kwargs: Any) -> Any:
+def _unimplemented_deepcopy(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
@@ -224,7 +226,7 @@ class FSDPModule:
         found = map(state_of, modules)
         return list(dict.fromkeys(state for state in found if state is not None))
 
-    def _groups(self, recurse: bool = True) -> list[ParameterGroup]:
+    def _groups(self, recurse: bool = True) -> list[FSDPParamGroup]:
         return [state.group for state in self._states(recurse) if state.group is not None]
 
     def reshard(self) -> None:
@@ -278,11 +280,11 @@ class FSDPModule:
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
         """Modules whose parameters begin to be gathered when this one's forward begins."""
-        self._get_fsdp_state().forward_prefetch = [_checked(module)._get_fsdp_state() for module in modules]
+        self._get_fsdp_state().forward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
         """Modules whose parameters begin to be gathered when this one's backward begins, in place of the one before."""
-        self._get_fsdp_state().backward_prefetch = [_checked(module)._get_fsdp_state() for module in modules]
+        self._get_fsdp_state().backward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
         """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change."""
@@ -307,7 +309,7 @@ class FSDPModule:
         return super()._apply(*args, **kwargs)  # type: ignore[misc]
 
 
-def _checked(module: Any) -> FSDPModule:
+def _check_fsdp_module(module: Any) -> FSDPModule:
     if not isinstance(module, FSDPModule):
         raise ValueError(f"Each module must be an FSDPModule, but got {type(module)}: {module}")
     return module
@@ -332,7 +334,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
     """Have several roots share one pass, where one's backward follows another's."""
-    passings = [_checked(module)._get_fsdp_state().begin() for module in modules]
+    passings = [_check_fsdp_module(module)._get_fsdp_state().begin() for module in modules]
     for passing in passings[1:]:
         for state in passing.states:
             state.passing = passings[0]

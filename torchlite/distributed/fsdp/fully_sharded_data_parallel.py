@@ -13,12 +13,12 @@ from torchlite import nn
 from torchlite.distributed.device_mesh import DeviceMesh
 
 from ._fsdp_state import FSDPState, state_of
-from ._fully_shard import attach
-from ._lanes import Lanes
-from ._optim_state import OptimizerStates
-from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
-from ._state_kinds import PREFIX, KindOfState, hook_states
-from ._summoning import clip_gradients, summoned
+from ._full_params import clip_sharded_grad_norm, unshard_params
+from ._fully_shard import apply_fully_shard
+from ._fully_shard_policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._mesh_info import MeshInfo
+from ._optim_state_dict import OptimStateDictMixin
+from ._state_dict_types import PREFIX, StateDictTypeMixin, register_state_dict_hooks
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -36,7 +36,7 @@ from .api import (
     StateDictSettings,
     StateDictType,
 )
-from .wrap import CustomPolicy, ModuleWrapPolicy, _or_policy, _Policy, _recursive_wrap, wrap_chosen
+from .wrap import CustomPolicy, ModuleWrapPolicy, _or_policy, _Policy, _post_order_apply, _recursive_wrap
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
@@ -49,7 +49,7 @@ _HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 _KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
 
-class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
+class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixin):
     """A module whose parameters lie in parts over the ranks of a group, as `fully_shard` has it. Make the optimizer
     afterwards, or with `use_orig_params` before.
 
@@ -94,8 +94,8 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         if isinstance(module, FullyShardedDataParallel):
             raise ValueError("FSDP cannot be applied to a module that is wrapped in FSDP already")
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
-        ignored, parameters = _ignored(ignored_modules, ignored_states)
-        lanes = Lanes(_mesh_of(process_group, device_mesh, strategy))
+        ignored, parameters = _get_ignored(ignored_modules, ignored_states)
+        lanes = MeshInfo(_mesh_of(process_group, device_mesh, strategy))
         self.sharding_strategy, self.mixed_precision = strategy, mixed_precision or MixedPrecision()
         self.cpu_offload, self.backward_prefetch = cpu_offload or CPUOffload(), backward_prefetch
         self.process_group = lanes.group
@@ -108,10 +108,10 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
                 "use_orig_params": use_orig_params, "ignored_states": parameters, "device_mesh": lanes.mesh,
             }  # fmt: skip
             inner["process_group"] = None
-            _wrap_inside(module, auto_wrap_policy, ignored, parameters, inner)
-        _give_memory(module, param_init_fn, device_id)
+            _auto_wrap(module, auto_wrap_policy, ignored, parameters, inner)
+        _materialize_meta_module(module, param_init_fn, device_id)
         if sync_module_states:
-            _synchronize(module, lanes, parameters)
+            _sync_module_params_and_buffers(module, lanes, parameters)
         self._fsdp_wrapped_module = module
         low = self.mixed_precision
         policy = MixedPrecisionPolicy(
@@ -120,8 +120,8 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
         reshards = False if strategy in _KEEPS else None
         without = parameters | {p for one in ignored for p in one.parameters()}
-        attach((self,), lanes, reshards, None, policy, offload, without, same=use_orig_params)
-        hook_states(self)
+        apply_fully_shard((self,), lanes, reshards, None, policy, offload, without, same=use_orig_params)
+        register_state_dict_hooks(self)
 
     @property
     def module(self) -> nn.Module:
@@ -203,7 +203,7 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         if not recurse:
             wrappers = wrappers[:1]
-        with summoned([one._state() for one in wrappers], writeback, rank0_only, with_grads):
+        with unshard_params([one._state() for one in wrappers], writeback, rank0_only, with_grads):
             yield
 
     @contextlib.contextmanager
@@ -223,7 +223,7 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         """Scale all gradients so that the norm of them together is `max_norm` at most: their norm before."""
         if not self.check_is_root():
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
-        return clip_gradients(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
+        return clip_sharded_grad_norm(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
         """Have `hook(state, gradient, part)` write this rank's part of the mean of a flat gradient, whose last elements
@@ -244,7 +244,7 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
             group.comm_hook = functools.partial(hook, state)
 
 
-def _ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | None) -> tuple[set[nn.Module], set[Any]]:
+def _get_ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | None) -> tuple[set[nn.Module], set[Any]]:
     """The modules and the parameters that stay as they are."""
     if modules is not None and states is not None:
         raise ValueError("Cannot pass both ignored_modules and ignored_states at the same time.")
@@ -264,7 +264,7 @@ def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) ->
             raise ValueError("Cannot pass both process_group and device_mesh at the same time. Please just pass only "
                              "one of them.")  # fmt: skip
         if strategy is ShardingStrategy.NO_SHARD and mesh.ndim == 1:
-            return _copies(mesh.get_group(), kind)
+            return _replicate_mesh(mesh.get_group(), kind)
         return mesh
     if strategy in _HYBRID:
         if not isinstance(group, tuple):
@@ -275,10 +275,10 @@ def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) ->
         shards, copies = group
         return _mesh_of_pair(shards, copies, kind)
     group = dist.distributed_c10d._get_default_group() if group is None else group
-    return _copies(group, kind) if strategy is ShardingStrategy.NO_SHARD else DeviceMesh.from_group(group, kind)
+    return _replicate_mesh(group, kind) if strategy is ShardingStrategy.NO_SHARD else DeviceMesh.from_group(group, kind)
 
 
-def _copies(group: Any, kind: str) -> DeviceMesh:
+def _replicate_mesh(group: Any, kind: str) -> DeviceMesh:
     """A mesh of whole copies: each rank is the only one of its shards."""
     ranks = dist.get_process_group_ranks(group)
     alone = next(made for rank, made in [(r, dist.new_group([r])) for r in ranks] if rank == dist.get_rank())
@@ -292,7 +292,7 @@ def _mesh_of_pair(shards: Any, copies: Any, kind: str) -> DeviceMesh:
     return DeviceMesh.from_group([copies, shards], kind, [list(r) for r in rows], mesh_dim_names=("copies", "shards"))
 
 
-def _wrap_inside(
+def _auto_wrap(
     module: nn.Module, policy: Any, ignored: set[nn.Module], parameters: set[Any], kwargs: dict[str, Any]
 ) -> None:
     low = kwargs["mixed_precision"]
@@ -301,7 +301,7 @@ def _wrap_inside(
         chosen = policy._run_policy(module, ignored, kwargs)
         chosen |= {one: {**kwargs, "mixed_precision": None} for one in module.modules() if isinstance(one, exact)}
         chosen.pop(module, None)
-        wrap_chosen(module, chosen, FullyShardedDataParallel)
+        _post_order_apply(module, chosen, FullyShardedDataParallel)
         return
     if exact:
         for one in module.modules():
@@ -313,7 +313,7 @@ def _wrap_inside(
     _recursive_wrap(module, policy, FullyShardedDataParallel, ignored, parameters, only_wrap_children=True, **kwargs)
 
 
-def _give_memory(module: nn.Module, init: Callable[[nn.Module], None] | None, device: Any) -> None:
+def _materialize_meta_module(module: nn.Module, init: Callable[[nn.Module], None] | None, device: Any) -> None:
     """Parameters on the device "meta" get values."""
     without = [one for one in module.modules() if any(p.is_meta for p in one._parameters.values() if p is not None)]
     for one in without:
@@ -327,8 +327,8 @@ def _give_memory(module: nn.Module, init: Callable[[nn.Module], None] | None, de
                 one.reset_parameters()  # type: ignore[operator]
 
 
-def _synchronize(module: nn.Module, lanes: Lanes, ignored: set[Any]) -> None:
-    from torchlite.nn.parallel._synchronized import broadcast_coalesced
+def _sync_module_params_and_buffers(module: nn.Module, lanes: MeshInfo, ignored: set[Any]) -> None:
+    from torchlite.nn.parallel._sync_module_states import broadcast_coalesced
 
     states: list[Any] = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
     states += list(module.buffers())

@@ -131,7 +131,7 @@ size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {nn.ModuleList, nn.ModuleDict
 size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {nn.MultiheadAttention}  # type: ignore[attr-defined]
 
 
-class _Automatic:
+class _ConfigAutoWrap:
     """What `enable_wrap` says to `wrap`."""
 
     enabled = False
@@ -142,22 +142,22 @@ class _Automatic:
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
     """In this context `wrap` wraps, in that class with these arguments."""
-    if _Automatic.enabled:
+    if _ConfigAutoWrap.enabled:
         raise NotImplementedError(
             "You are already within an autowrap context and we currently do not supported nested autowrap."
         )
-    _Automatic.enabled, _Automatic.wrapper, _Automatic.kwargs = True, wrapper_cls, wrapper_kwargs
+    _ConfigAutoWrap.enabled, _ConfigAutoWrap.wrapper, _ConfigAutoWrap.kwargs = True, wrapper_cls, wrapper_kwargs
     try:
         yield
     finally:
-        _Automatic.enabled, _Automatic.wrapper, _Automatic.kwargs = False, None, {}
+        _ConfigAutoWrap.enabled, _ConfigAutoWrap.wrapper, _ConfigAutoWrap.kwargs = False, None, {}
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
     """The module, wrapped within `enable_wrap` and as it is elsewhere."""
-    if not _Automatic.enabled:
+    if not _ConfigAutoWrap.enabled:
         return module
-    return _wrap(module, _Automatic.wrapper, **{**_Automatic.kwargs, **wrap_overrides})
+    return _wrap(module, _ConfigAutoWrap.wrapper, **{**_ConfigAutoWrap.kwargs, **wrap_overrides})
 
 
 def _wrap(module: nn.Module, wrapper_cls: Callable[..., nn.Module], **kwargs: Any) -> nn.Module:
@@ -194,7 +194,9 @@ def _recursive_wrap(
     return module, wrapped
 
 
-def wrap_chosen(root: nn.Module, chosen: dict[nn.Module, dict[str, Any]], wrapper: Callable[..., nn.Module]) -> None:
+def _post_order_apply(
+    root: nn.Module, chosen: dict[nn.Module, dict[str, Any]], wrapper: Callable[..., nn.Module]
+) -> None:
     """Wrap what a `_Policy` chose below a root, the innermost first; a module that has several places once."""
     made: dict[int, nn.Module] = {}
 

@@ -2,10 +2,10 @@
 function in processes of one machine by `torch.multiprocessing.spawn`.
 """
 
-from .._absent import absent, kind
+from .._unavailable_stubs import unavailable_class, unavailable_function
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
-LaunchConfig = kind("LaunchConfig", "torch.distributed.launcher.api")
-elastic_launch = kind("elastic_launch", "torch.distributed.launcher.api")
-launch_agent = absent("launch_agent", "torch.distributed.launcher.api")
+LaunchConfig = unavailable_class("LaunchConfig", "torch.distributed.launcher.api")
+elastic_launch = unavailable_class("elastic_launch", "torch.distributed.launcher.api")
+launch_agent = unavailable_function("launch_agent", "torch.distributed.launcher.api")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._absent import absent
+from .._unavailable_stubs import unavailable_function
 from .._world import _get_default_group
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
@@ -17,4 +17,4 @@ class DistributedOptimizer:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _get_default_group()
-        absent("DistributedOptimizer", "torch.distributed.optim")()
+        unavailable_function("DistributedOptimizer", "torch.distributed.optim")()

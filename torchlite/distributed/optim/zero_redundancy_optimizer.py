@@ -54,7 +54,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     ) -> None:
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer: overlap_with_ddp is not built")
-        groups = _checked(params)
+        groups = _verify_params(params)
         self.process_group = dist.distributed_c10d._get_default_group() if process_group is None else process_group
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self._made = False
@@ -231,7 +231,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return self.process_group
 
 
-def _checked(params: Any) -> list[Any]:
+def _verify_params(params: Any) -> list[Any]:
     """The parameters, or groups of them, as a list."""
     if isinstance(params, torch.Tensor):
         raise TypeError(f"`params` argument should be an iterable of Tensors, but got {torch.typename(params)}")

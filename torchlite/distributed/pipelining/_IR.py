@@ -62,7 +62,7 @@ def annotate_split_points(mod: Module, spec: dict[str, SplitPoint]) -> list[Any]
 
 
 @contextlib.contextmanager
-def _marked(mod: Module, spec: dict[str, SplitPoint]) -> Iterator[None]:
+def _mark_split_points(mod: Module, spec: dict[str, SplitPoint]) -> Iterator[None]:
     handles = annotate_split_points(mod, spec)
     try:
         yield
@@ -71,11 +71,11 @@ def _marked(mod: Module, spec: dict[str, SplitPoint]) -> Iterator[None]:
             handle.remove()
 
 
-def _is_mark(node: Node) -> bool:
+def _is_split_marker(node: Node) -> bool:
     return node.op == "call_function" and node.target == torch.ops.pippy._pipe_split.default
 
 
-class _Cutter:
+class _GraphSplitter:
     """Cuts a flat program. What a later stage needs goes through all stages between."""
 
     def __init__(self, program: GraphModule) -> None:
@@ -84,7 +84,7 @@ class _Cutter:
         self.stages = 1
         computing = [n for n in program.graph.nodes if n.op == "call_function"]
         for node in computing:
-            if _is_mark(node):
+            if _is_split_marker(node):
                 self.stages += 1
             else:
                 self.stage_of[node] = self.stages - 1
@@ -181,7 +181,7 @@ class Pipe(Module):
             ) from error
         if split_policy is not None:
             program = split_policy(program)
-        cutter = _Cutter(program)
+        cutter = _GraphSplitter(program)
         outer, parts = Graph(), {}
         env = {node: outer.node_copy(node) for node in cutter.inputs}
         given = list(env.values())
@@ -222,5 +222,5 @@ def pipeline(
     """
     if split_spec is not None and split_policy is not None:
         raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one of them.")
-    with _marked(module, split_spec or {}):
+    with _mark_split_points(module, split_spec or {}):
         return Pipe.from_tracing(module, mb_args, mb_kwargs, split_policy)

@@ -59,7 +59,7 @@ class _LossReducer(_CustomReducer):
 sum_reducer = _LossReducer(0.0, operator.add)
 
 
-def _default(value: Any) -> Any:
+def _default_spec(value: Any) -> Any:
     return TensorChunkSpec(0) if isinstance(value, torch.Tensor) else _Replicate()
 
 
@@ -67,7 +67,7 @@ def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
     """The leaves of values, what is to become of each, and their tree. One specification serves all that lies below."""
     leaves, tree = tree_flatten(values)
     if spec is None:
-        return leaves, [_default(leaf) for leaf in leaves], tree
+        return leaves, [_default_spec(leaf) for leaf in leaves], tree
     kinds: list[Any] = []
 
     def walk(value: Any, said: Any) -> None:
@@ -100,7 +100,7 @@ def _count(leaves: list[Any], kinds: list[Any], chunks: int) -> int:
     return chunks
 
 
-def _pieces(leaf: Any, kind: Any, chunks: int) -> list[Any]:
+def _split_leaf(leaf: Any, kind: Any, chunks: int) -> list[Any]:
     if isinstance(kind, _Replicate) or not isinstance(leaf, torch.Tensor):
         return [leaf] * chunks
     if not isinstance(kind, TensorChunkSpec):
@@ -137,7 +137,7 @@ def split_args_kwargs_into_chunks(
     count = _count(*second[:2], count)
 
     def split(leaves: list[Any], kinds: list[Any], tree: Any) -> list[Any]:
-        columns = [_pieces(leaf, kind, count) for leaf, kind in zip(leaves, kinds, strict=True)]
+        columns = [_split_leaf(leaf, kind, count) for leaf, kind in zip(leaves, kinds, strict=True)]
         return [tree_unflatten([column[i] for column in columns], tree) for i in range(count)]
 
     return split(*first), split(*second)
@@ -165,10 +165,10 @@ def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
         if len(leaves) != len(kinds):
             raise ValueError(f"Chunk {chunk} did not match chunk spec {chunk_spec}")
         rows.append(leaves)
-    return tree_unflatten([_merged([row[i] for row in rows], kind) for i, kind in enumerate(kinds)], tree)
+    return tree_unflatten([_merge_values([row[i] for row in rows], kind) for i, kind in enumerate(kinds)], tree)
 
 
-def _merged(values: list[Any], kind: Any) -> Any:
+def _merge_values(values: list[Any], kind: Any) -> Any:
     if isinstance(kind, TensorChunkSpec):
         return torch.cat(values, dim=kind.split_dim)
     if isinstance(kind, _CustomReducer):

@@ -8,8 +8,8 @@ from typing import Any
 import torchlite as torch
 from torchlite._types.unsupported import unsupported_function
 
-from . import _orders
-from ._running import Runner
+from . import _pipeline_orders
+from ._schedule_runtime import ScheduleRunner
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks
 from .stage import PipelineStage
@@ -40,9 +40,9 @@ class _PipelineSchedule:
         self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
         self._output_merge_spec = output_merge_spec
         self._has_backward = loss_fn is not None
-        self.pipeline_order: _orders.Order = {}
+        self.pipeline_order: _pipeline_orders.PipelineOrder = {}
         self._rank_of: dict[int, int] = {}
-        self._runners: dict[bool, Runner] = {}  # with backwards, and without
+        self._runners: dict[bool, ScheduleRunner] = {}  # with backwards, and without
 
     def step(
         self,
@@ -130,7 +130,7 @@ class _PipelineSchedule:
         for stage in self._stages:
             stage.clear_runtime_states()
         if backward not in self._runners:
-            self._runners[backward] = Runner(self._stages, self.pipeline_order, self._rank_of, backward)
+            self._runners[backward] = ScheduleRunner(self._stages, self.pipeline_order, self._rank_of, backward)
 
         def loss_of(output: Any, m: int) -> Any:
             assert self._loss_fn is not None and target_mbs is not None
@@ -172,7 +172,7 @@ class PipelineScheduleSingle(_PipelineSchedule):
             )
         self.pipeline_order = self._order(stage.num_stages, n_microbatches)
 
-    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         raise NotImplementedError("a schedule says in which order its ranks compute")
 
 
@@ -184,8 +184,8 @@ class ScheduleGPipe(PipelineScheduleSingle):
     dimension. output_merge_spec: how outputs are joined. scale_grads: see `step`.
     """
 
-    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
-        return _orders.fill_drain(ranks, microbatches)
+    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.fill_drain(ranks, microbatches)
 
 
 class Schedule1F1B(PipelineScheduleSingle):
@@ -194,20 +194,20 @@ class Schedule1F1B(PipelineScheduleSingle):
     microbatches than stages.
     """
 
-    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         if microbatches < ranks:
             raise ValueError(
                 f"Number of microbatches ({microbatches}) must be greater than or equal to the number of stages "
                 f"({ranks})."
             )
-        return _orders.one_forward_one_backward(ranks, microbatches)
+        return _pipeline_orders.one_forward_one_backward(ranks, microbatches)
 
 
 class _ScheduleForwardOnly(PipelineScheduleSingle):
     """Forwards alone."""
 
-    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
-        return _orders.fill_drain(ranks, microbatches)
+    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.fill_drain(ranks, microbatches)
 
     def step(self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any) -> Any:
         """Take a whole batch through all stages. RuntimeError where losses are asked for."""
@@ -257,7 +257,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
             stage.stage_index_to_group_rank = self._rank_of
         self.pipeline_order = self._order(self.pp_group_size, len(stages), n_microbatches)
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         raise NotImplementedError("a schedule says in which order its ranks compute")
 
 
@@ -288,8 +288,8 @@ class ScheduleInterleaved1F1B(_WithSpecs):
     `max(1, microbatches // ranks)`.
     """
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
-        return _orders.interleaved(ranks, each, microbatches)
+    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.interleaved(ranks, each, microbatches)
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
@@ -310,8 +310,8 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
             backward_requires_autograd=backward_requires_autograd,
         )  # fmt: skip
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
-        return _orders.looped_breadth_first(ranks, each, microbatches)
+    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.looped_breadth_first(ranks, each, microbatches)
 
 
 class ScheduleInterleavedZeroBubble(_WithSpecs):
@@ -320,8 +320,8 @@ class ScheduleInterleavedZeroBubble(_WithSpecs):
     their gradients with the last microbatch's second half.
     """
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
-        return _orders.interleaved(ranks, each, microbatches, halves=True)
+    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.interleaved(ranks, each, microbatches, halves=True)
 
 
 class ScheduleZBVZeroBubble(_WithSpecs):
@@ -336,8 +336,8 @@ class ScheduleZBVZeroBubble(_WithSpecs):
             raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {len(stages)}.")
         super().__init__(stages, *args, **kwargs)
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
-        return _orders.zero_bubble_v(ranks, microbatches)
+    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.zero_bubble_v(ranks, microbatches)
 
 
 class ScheduleDualPipeV(_WithSpecs):

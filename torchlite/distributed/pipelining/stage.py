@@ -10,7 +10,7 @@ import torchlite as torch
 import torchlite.distributed as dist
 from torchlite.nn.modules.module import Module
 
-from . import _halves
+from . import _split_backward
 from ._utils import PipeInfo, PipeliningMetadataError, generate_stage_to_rank_mapping
 
 __all__ = ["PipelineStage", "build_stage"]
@@ -58,7 +58,7 @@ class _PipelineStageBase:
         self.stage_index_to_group_rank = generate_stage_to_rank_mapping(self.group_size, num_stages)
         self.log_prefix = f"[Stage {stage_index}]"
         self._running: dict[int, tuple[Tensors, Tensors]] = {}  # by microbatch the inputs that wait for a gradient
-        self._owed: dict[int, list[_halves.Root]] = {}  # by microbatch where the weights' gradients begin
+        self._owed: dict[int, list[_split_backward.Root]] = {}  # by microbatch where the weights' gradients begin
         self._runners: dict[int, Callable[..., None]] = {}  # those of `dw_builder`
 
     @property
@@ -125,7 +125,7 @@ class _PipelineStageBase:
             self._accumulate(lambda: _backward(roots), outputs, last_backward and bool(roots))
             found: Tensors = tuple(x.grad for x in inputs)
         else:
-            found, self._owed[bwd_chunk_id] = _halves.input_gradients(roots, inputs)
+            found, self._owed[bwd_chunk_id] = _split_backward.backward_input(roots, inputs)
         given = iter(found)
         return () if self.is_first else tuple(next(given) if x.requires_grad else None for x in args)
 
@@ -140,7 +140,7 @@ class _PipelineStageBase:
             self._runners.pop(bwd_chunk_id)()
             return
         left = self._owed.pop(bwd_chunk_id)
-        self._accumulate(lambda: _halves.weight_gradients(left), [edge for edge, _ in left], last_backward)
+        self._accumulate(lambda: _split_backward.backward_weight(left), [edge for edge, _ in left], last_backward)
 
     # -- data parallel modules, whose gradients are reduced once for all microbatches
 
@@ -162,7 +162,7 @@ class _PipelineStageBase:
         backward()
 
 
-def _backward(roots: list[_halves.Root]) -> None:
+def _backward(roots: list[_split_backward.Root]) -> None:
     if roots:
         tensors, grads = zip(*roots, strict=True)
         torch.autograd.backward(tensors, grads)

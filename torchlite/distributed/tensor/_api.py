@@ -13,16 +13,16 @@ from torchlite._dispatch.meta_backend import MetaArray
 from torchlite._library.torch_dispatch import _table_without_data
 
 from ..device_mesh import DeviceMesh, _mesh_resources
-from . import _rules
+from . import _sharding_rules
+from ._autograd_function import run_function
 from ._collective_utils import mesh_broadcast
 from ._dispatch import run_record
+from ._dtensor_factory import FACTORY, replicate_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
-from ._functions import run_function
-from ._parts import MAKE, replicated
-from ._random import drawn
-from ._redistribute import of_summand, redistributed, spread
+from ._random import draw_dtensor
+from ._redistribute import partial_gradient, redistribute_local_tensor, sum_gradients
 from ._utils import compute_global_tensor_info, compute_local_shape, normalize_to_torch_size
-from .placement_types import Partial, Placement, Replicate, Shard, pick
+from .placement_types import Partial, Placement, Replicate, Shard, concat_ranges
 
 __all__ = [
     "DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros",
@@ -59,7 +59,7 @@ class DTensor(torch.Tensor):
     _spec: DTensorSpec
 
     def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> Any:
-        made = wrapped(local_tensor.detach() if local_tensor.requires_grad else local_tensor, spec, cls)
+        made = wrap_local(local_tensor.detach() if local_tensor.requires_grad else local_tensor, spec, cls)
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -101,18 +101,18 @@ class DTensor(torch.Tensor):
         if gradient is None:
             return None
         if not isinstance(gradient, DTensor):
-            gradient = replicated(gradient, self._spec.mesh)
+            gradient = replicate_tensor(gradient, self._spec.mesh)
         if gradient.shape != self.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output has a shape of {gradient.shape} and output has a shape of "
                 f"{self.shape}."
             )
         spec = gradient._spec
-        wanted = placements_of_gradient(self.placements)
-        part = redistributed(gradient._local_tensor, spec.shape, spec.mesh, spec.placements, wanted)
+        wanted = gradient_placements(self.placements)
+        part = redistribute_local_tensor(gradient._local_tensor, spec.shape, spec.mesh, spec.placements, wanted)
         for number, placement in enumerate(self.placements):
             if placement.is_partial():
-                part = spread(part, spec.mesh.get_group(number))
+                part = sum_gradients(part, spec.mesh.get_group(number))
         return part
 
     def _root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
@@ -121,7 +121,9 @@ class DTensor(torch.Tensor):
             return self._local_tensor, self._in_graph(gradient)
         if self.numel() == 1 and any(p.is_shard() or p.is_partial() and p != Partial() for p in self.placements):
             whole = [p if p == Partial() else Replicate() for p in self.placements]
-            return redistributed(self._local_tensor, self.shape, self._spec.mesh, self.placements, whole), None
+            return redistribute_local_tensor(
+                self._local_tensor, self.shape, self._spec.mesh, self.placements, whole
+            ), None
         return self._local_tensor, None
 
     def _of_graph(self, gradient: Any) -> Any:
@@ -131,9 +133,9 @@ class DTensor(torch.Tensor):
         spec = self._spec
         for number, placement in enumerate(spec.placements):
             if placement.is_partial():
-                gradient = of_summand(gradient, spec.mesh.get_group(number))
+                gradient = partial_gradient(gradient, spec.mesh.get_group(number))
         meta = TensorMeta(spec.shape, spec.stride, gradient.dtype)
-        return wrapped(gradient, DTensorSpec(spec.mesh, placements_of_gradient(spec.placements), meta))
+        return wrap_local(gradient, DTensorSpec(spec.mesh, gradient_placements(spec.placements), meta))
 
     @property
     def grad(self) -> Any:  # type: ignore[override]
@@ -180,7 +182,7 @@ class DTensor(torch.Tensor):
 
     def detach(self) -> Any:
         """The same without history."""
-        return wrapped(self._local_tensor.detach(), self._spec)._marked(self)
+        return wrap_local(self._local_tensor.detach(), self._spec)._marked(self)
 
     def detach_(self) -> Any:
         """Drop the history in place."""
@@ -190,7 +192,7 @@ class DTensor(torch.Tensor):
     @property
     def data(self) -> Any:  # type: ignore[override]
         """The same without history, which does not count writes."""
-        return wrapped(self._local_tensor.data, self._spec)._marked(self)
+        return wrap_local(self._local_tensor.data, self._spec)._marked(self)
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -207,7 +209,7 @@ class DTensor(torch.Tensor):
         items = [i.full_tensor() if isinstance(i, DTensor) else i for i in index]
         whole = self.full_tensor().clone()
         whole[tuple(items)] = value.full_tensor() if isinstance(value, DTensor) else value
-        self.copy_(replicated(whole, self.device_mesh))
+        self.copy_(replicate_tensor(whole, self.device_mesh))
 
     def _become(self, other: Any) -> Any:
         """This object with another's part and spec."""
@@ -269,7 +271,7 @@ class DTensor(torch.Tensor):
         return object.__format__(self, spec) if not spec else format(self.item(), spec)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        attributes = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        attributes = {name: value for name, value in self.__dict__.items() if name not in _OWN_ATTRIBUTES}
         return _rebuilt, (self._local_tensor.detach(), self._spec, self.requires_grad, attributes)
 
     def __deepcopy__(self, memo: Any) -> Any:
@@ -277,24 +279,24 @@ class DTensor(torch.Tensor):
 
         if id(self) in memo:
             return memo[id(self)]
-        made = wrapped(copy.deepcopy(self._local_tensor, memo), self._spec)
+        made = wrap_local(copy.deepcopy(self._local_tensor, memo), self._spec)
         memo[id(self)] = made
-        rest = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        rest = {name: value for name, value in self.__dict__.items() if name not in _OWN_ATTRIBUTES}
         made.__dict__.update(copy.deepcopy(rest, memo))
         return made
 
     def __copy__(self) -> Any:
         import copy
 
-        made = wrapped(copy.copy(self._local_tensor), self._spec)
-        made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _OWN})
+        made = wrap_local(copy.copy(self._local_tensor), self._spec)
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _OWN_ATTRIBUTES})
         return made
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of a subclass of DTensor."""
         if not issubclass(cls, DTensor):
             raise TypeError(f"a DTensor cannot be a {cls.__name__}: `full_tensor()` is a plain tensor")
-        return wrapped(self._local_tensor, self._spec, cls)
+        return wrap_local(self._local_tensor, self._spec, cls)
 
     def __tensor_flatten__(self) -> Any:
         return ["_local_tensor"], (self._spec, self.requires_grad)
@@ -307,7 +309,7 @@ class DTensor(torch.Tensor):
         return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=requires_grad)
 
     def __coerce_tangent_metadata__(self) -> Any:
-        return self.redistribute(placements=placements_of_gradient(self.placements))
+        return self.redistribute(placements=gradient_placements(self.placements))
 
     def _raise_if_contains_partial_placements(self) -> None:
         for placement in self._spec.placements:
@@ -370,7 +372,7 @@ class DTensor(torch.Tensor):
         return self._local_tensor.is_pinned()
 
     def pin_memory(self, device: Any = None) -> Any:
-        return wrapped(self._local_tensor.pin_memory(), self._spec)
+        return wrap_local(self._local_tensor.pin_memory(), self._spec)
 
     # From parts, to parts, and otherwise over the mesh.
 
@@ -395,7 +397,7 @@ class DTensor(torch.Tensor):
         mesh = device_mesh or _mesh_resources.get_current_mesh()
         if isinstance(local_tensor, DTensor):
             raise RuntimeError("the local_tensor argument only accepts torch.Tensor but got DTensor type.")
-        places = _normalized(placements, mesh, local_tensor.ndim)
+        places = _normalize_placements(placements, mesh, local_tensor.ndim)
         if local_tensor.device.type != mesh.device_type and not local_tensor.is_meta:
             local_tensor = local_tensor.to(mesh.device_type)
         local = local_tensor.view_as(local_tensor)
@@ -416,9 +418,9 @@ class DTensor(torch.Tensor):
             assert stride is not None
             whole = TensorMeta(torch.Size(shape), tuple(stride), local_tensor.dtype)
         if grad_placements is not None:
-            wanted = _normalized(grad_placements, mesh, local_tensor.ndim)
-            local = _WithGradient.apply(local, whole.shape, mesh, placements_of_gradient(places), wanted)
-        return wrapped(local, DTensorSpec(mesh, places, whole))
+            wanted = _normalize_placements(grad_placements, mesh, local_tensor.ndim)
+            local = _SetGradPlacements.apply(local, whole.shape, mesh, gradient_placements(places), wanted)
+        return wrap_local(local, DTensorSpec(mesh, places, whole))
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
         """This process's part, through which gradients go.
@@ -431,9 +433,9 @@ class DTensor(torch.Tensor):
             return local.view_as(local) if local.requires_grad else local
         local = local.view_as(local)
         if grad_placements is not None:
-            given = _normalized(grad_placements, self.device_mesh, self.ndim)
-            own = placements_of_gradient(self.placements)
-            local = _WithGradient.apply(local, self.shape, self.device_mesh, given, own)
+            given = _normalize_placements(grad_placements, self.device_mesh, self.ndim)
+            own = gradient_placements(self.placements)
+            local = _SetGradPlacements.apply(local, self.shape, self.device_mesh, given, own)
         return local
 
     def redistribute(
@@ -453,7 +455,7 @@ class DTensor(torch.Tensor):
             raise RuntimeError("placements is needed for redistribute!")
         if mesh != self._spec.mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
-        wanted = _normalized(placements, mesh, self.ndim)
+        wanted = _normalize_placements(placements, mesh, self.ndim)
         for now, then in zip(self.placements, wanted, strict=True):
             if then.is_partial() and now != then:
                 raise RuntimeError(
@@ -461,12 +463,12 @@ class DTensor(torch.Tensor):
                 )
         local = self._local_tensor
         if backward_dtype is not None and backward_dtype is not local.dtype:
-            local = _InDtype.apply(local, backward_dtype)
+            local = _CastGradient.apply(local, backward_dtype)
         dtype = forward_dtype or self.dtype
-        local = redistributed(local.to(dtype), self.shape, mesh, self.placements, wanted)
+        local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, wanted)
         if local is self._local_tensor:
             local = local.view_as(local)
-        return wrapped(local, DTensorSpec(mesh, wanted, TensorMeta(self.shape, self._spec.stride, local.dtype)))
+        return wrap_local(local, DTensorSpec(mesh, wanted, TensorMeta(self.shape, self._spec.stride, local.dtype)))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
         """The whole as a plain tensor, the same on all processes, through which gradients go."""
@@ -474,10 +476,10 @@ class DTensor(torch.Tensor):
         return whole.to_local(grad_placements=grad_placements)
 
 
-_OWN = ("_local_tensor", "_spec", "_gradient", "_is_copy")
+_OWN_ATTRIBUTES = ("_local_tensor", "_spec", "_gradient", "_is_copy")
 
 
-class _WithGradient(torch.autograd.Function):
+class _SetGradPlacements(torch.autograd.Function):
     """A part whose gradient lies in a way of its own."""
 
     @staticmethod
@@ -487,10 +489,10 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return redistributed(grad, *ctx.rest), None, None, None, None
+        return redistribute_local_tensor(grad, *ctx.rest), None, None, None, None
 
 
-class _InDtype(torch.autograd.Function):
+class _CastGradient(torch.autograd.Function):
     """A part whose gradient is in another dtype until it comes here."""
 
     @staticmethod
@@ -503,12 +505,12 @@ class _InDtype(torch.autograd.Function):
         return grad.to(ctx.dtype), None
 
 
-def placements_of_gradient(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+def gradient_placements(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     """How a gradient lies: as the tensor, and replicated where that is a sum."""
     return tuple(Replicate() if p.is_partial() else p for p in placements)
 
 
-def wrapped(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> Any:
+def wrap_local(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> Any:
     """A DTensor of a part, with its history, and a spec with its `tensor_meta`."""
     whole = spec.tensor_meta
     assert whole is not None
@@ -528,7 +530,7 @@ def _rebuilt(local: torch.Tensor, spec: DTensorSpec, requires_grad: bool, attrib
     return made
 
 
-def _normalized(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
+def _normalize_placements(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
     """Placements for all dimensions of a mesh, replicated by default, with dimensions counted from the front."""
     if placements is None:
         return (Replicate(),) * mesh.ndim
@@ -564,7 +566,7 @@ def distribute_tensor(
             raise ValueError(
                 f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}."
             )
-        if tensor.placements != _normalized(placements, mesh, tensor.ndim):
+        if tensor.placements != _normalize_placements(placements, mesh, tensor.ndim):
             raise ValueError(
                 f"Cannot distribute a DTensor with placements {tensor.placements} to a different placements "
                 f"{placements}. do you want to call `redistribute` instead?"
@@ -572,7 +574,7 @@ def distribute_tensor(
         return tensor
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
-    places = _normalized(placements, mesh, tensor.ndim)
+    places = _normalize_placements(placements, mesh, tensor.ndim)
     for placement in places:
         if isinstance(placement, Shard) and placement.dim >= tensor.ndim:
             raise AssertionError(f"Sharding dim {placement.dim} greater than tensor ndim {tensor.ndim}")
@@ -584,16 +586,18 @@ def distribute_tensor(
     if mesh.get_coordinate() is None:
         local = local.new_empty(0)
     elif not local.is_meta:
-        local = _placed(local, mesh, places, src_data_rank)
+        local = _distribute_local(local, mesh, places, src_data_rank)
     else:
         local = local.new_empty(compute_local_shape(tensor.shape, mesh, places))
-    made = wrapped(local, DTensorSpec(mesh, places, meta))
+    made = wrap_local(local, DTensorSpec(mesh, places, meta))
     if requires_grad:
         made.requires_grad_()
     return made
 
 
-def _placed(local: torch.Tensor, mesh: DeviceMesh, places: Sequence[Placement], source: int | None) -> torch.Tensor:
+def _distribute_local(
+    local: torch.Tensor, mesh: DeviceMesh, places: Sequence[Placement], source: int | None
+) -> torch.Tensor:
     """This process's part of a whole, of which one process of each line of the mesh has the elements that count."""
     place = mesh.get_coordinate()
     assert place is not None
@@ -605,7 +609,7 @@ def _placed(local: torch.Tensor, mesh: DeviceMesh, places: Sequence[Placement], 
             mesh_broadcast(local, mesh, number, group_src=source)
             fresh = True
         if isinstance(placement, Shard):
-            local = pick(
+            local = concat_ranges(
                 local, placement.dim, placement.pieces(local.shape[placement.dim], count)[place[number]]
             ).clone(memory_format=torch.contiguous_format)
             fresh = True
@@ -674,21 +678,21 @@ def _warn_of_two(name: str, before: str, after: str) -> None:
     )
 
 
-def _made(
+def _make_dtensor(
     size: Any, mesh: Any, placements: Any, make: Callable[[torch.Size], torch.Tensor], requires_grad: bool
 ) -> DTensor:
     """A DTensor whose parts `make` makes, given their sizes."""
     found = mesh or _mesh_resources.get_current_mesh()
     shape = normalize_to_torch_size(size)
-    places = _normalized(placements, found, len(shape))
+    places = _normalize_placements(placements, found, len(shape))
     own = torch.Size(compute_local_shape(shape, found, places))
     local = make(own)
     whole = torch.empty(shape, device="meta")
-    made = wrapped(local, DTensorSpec(found, places, TensorMeta(shape, whole.stride(), local.dtype)))
+    made = wrap_local(local, DTensorSpec(found, places, TensorMeta(shape, whole.stride(), local.dtype)))
     return made.requires_grad_() if requires_grad else made
 
 
-def _filled(name: str) -> Callable[..., DTensor]:
+def _fill_factory(name: str) -> Callable[..., DTensor]:
     fill = getattr(torch, name)
 
     def function(
@@ -701,7 +705,9 @@ def _filled(name: str) -> Callable[..., DTensor]:
     ) -> DTensor:
         mesh = device_mesh or _mesh_resources.get_current_mesh()
         _check_layout(layout)
-        return _made(size, mesh, placements, lambda own: fill(own, dtype=dtype, device=mesh.device_type), requires_grad)
+        return _make_dtensor(
+            size, mesh, placements, lambda own: fill(own, dtype=dtype, device=mesh.device_type), requires_grad
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torchlite.distributed.tensor"
@@ -714,7 +720,7 @@ def _check_layout(layout: Any) -> None:
         raise AssertionError("layout value not supported!")
 
 
-ones, empty, zeros = _filled("ones"), _filled("empty"), _filled("zeros")
+ones, empty, zeros = _fill_factory("ones"), _fill_factory("empty"), _fill_factory("zeros")
 
 
 def full(
@@ -734,10 +740,10 @@ def full(
     def make(own: torch.Size) -> torch.Tensor:
         return torch.full(own, fill_value, dtype=dtype, device=mesh.device_type)
 
-    return _made(size, mesh, placements, make, requires_grad)
+    return _make_dtensor(size, mesh, placements, make, requires_grad)
 
 
-def _drawn(name: str) -> Callable[..., DTensor]:
+def _random_factory(name: str) -> Callable[..., DTensor]:
     draw = getattr(torch, name)
 
     def function(
@@ -751,8 +757,8 @@ def _drawn(name: str) -> Callable[..., DTensor]:
         mesh = device_mesh or _mesh_resources.get_current_mesh()
         _check_layout(layout)
         shape = normalize_to_torch_size(size)
-        places = _normalized(placements, mesh, len(shape))
-        made = drawn(lambda: draw(shape, dtype=dtype, device=mesh.device_type), mesh, places)
+        places = _normalize_placements(placements, mesh, len(shape))
+        made = draw_dtensor(lambda: draw(shape, dtype=dtype, device=mesh.device_type), mesh, places)
         return made.requires_grad_() if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
@@ -761,6 +767,6 @@ def _drawn(name: str) -> Callable[..., DTensor]:
     return function
 
 
-rand, randn = _drawn("rand"), _drawn("randn")
-MAKE[:] = [wrapped]
-_ = _rules
+rand, randn = _random_factory("rand"), _random_factory("randn")
+FACTORY[:] = [wrap_local]
+_ = _sharding_rules

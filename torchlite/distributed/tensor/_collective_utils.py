@@ -11,14 +11,14 @@ from typing import Any
 import torchlite as torch
 
 from .. import distributed_c10d as dist
-from .._functional_collectives import _op
-from .placement_types import Shard, padded, pick
+from .._functional_collectives import _reduce_op
+from .placement_types import Shard, concat_ranges, pad_dim
 
 # Called with a collective's name for each that runs (`CommDebugMode`).
 OBSERVERS: list[Callable[[str, torch.Tensor], None]] = []
 
 
-def _sent(name: str, tensor: torch.Tensor) -> None:
+def _notify_observers(name: str, tensor: torch.Tensor) -> None:
     for observer in OBSERVERS:
         observer(name, tensor)
 
@@ -26,7 +26,7 @@ def _sent(name: str, tensor: torch.Tensor) -> None:
 def mesh_broadcast(tensor: torch.Tensor, mesh: Any, mesh_dim: int = 0, *, group_src: int = 0) -> None:
     """Give a tensor to all of a line of the mesh, from the process at place `group_src` of it."""
     group = mesh.get_group(mesh_dim)
-    _sent("broadcast_", tensor)
+    _notify_observers("broadcast_", tensor)
     dist.broadcast(tensor, dist.get_global_rank(group, group_src), group)
 
 
@@ -35,23 +35,23 @@ def mesh_scatter(
 ) -> None:
     """Give each of a line of the mesh its tensor of a list, which the process at place `group_src` has."""
     group = mesh.get_group(mesh_dim)
-    _sent("scatter_", output)
+    _notify_observers("scatter_", output)
     mine = group.rank() == group_src
     dist.scatter(output, scatter_list if mine else None, dist.get_global_rank(group, group_src), group)
 
 
-def all_reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
+def all_reduce_tensor(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
     """What `reduce_op` makes of the tensors of all."""
-    _sent("all_reduce", tensor)
+    _notify_observers("all_reduce", tensor)
     out = tensor.clone(memory_format=torch.contiguous_format)
     is_bool = out.dtype is torch.bool
     if is_bool:
         out = out.to(torch.uint8)
-    dist.all_reduce(out, _op(reduce_op), group)
+    dist.all_reduce(out, _reduce_op(reduce_op), group)
     return out.to(torch.bool) if is_bool else out
 
 
-def joined(parts: list[torch.Tensor], dim: int, placement: Shard, size: int) -> torch.Tensor:
+def concat_shards(parts: list[torch.Tensor], dim: int, placement: Shard, size: int) -> torch.Tensor:
     """The whole of a dimension out of the parts of all processes."""
     places = [
         (start, stop, rank) for rank, ranges in enumerate(placement.pieces(size, len(parts))) for start, stop in ranges
@@ -65,41 +65,41 @@ def joined(parts: list[torch.Tensor], dim: int, placement: Shard, size: int) -> 
     return torch.cat([part for _, part in sorted(found, key=lambda item: item[0])], dim)
 
 
-def gathered(tensor: torch.Tensor, dim: int, placement: Shard, size: int, group: Any) -> torch.Tensor:
+def all_gather_dim(tensor: torch.Tensor, dim: int, placement: Shard, size: int, group: Any) -> torch.Tensor:
     """The whole of a tensor whose dimension `dim`, which is `size` long, is cut over a group."""
-    _sent("all_gather_into_tensor", tensor)
+    _notify_observers("all_gather_into_tensor", tensor)
     sizes = placement.sizes(size, group.size())
     longest = max(sizes)
-    sent = padded(tensor, dim, longest).movedim(dim, 0).contiguous()
+    sent = pad_dim(tensor, dim, longest).movedim(dim, 0).contiguous()
     out = sent.new_empty([group.size() * longest, *sent.shape[1:]])
     dist.all_gather_into_tensor(out, sent, group)
     parts = [out.narrow(0, rank * longest, length) for rank, length in enumerate(sizes)]
-    return joined(parts, 0, placement, size).movedim(0, dim)
+    return concat_shards(parts, 0, placement, size).movedim(0, dim)
 
 
-def reduce_scattered(tensor: torch.Tensor, dim: int, placement: Shard, reduce_op: str, group: Any) -> torch.Tensor:
+def reduce_scatter_dim(tensor: torch.Tensor, dim: int, placement: Shard, reduce_op: str, group: Any) -> torch.Tensor:
     """This process's part, along `dim`, of what `reduce_op` makes of the tensors of all."""
-    _sent("reduce_scatter_tensor", tensor)
+    _notify_observers("reduce_scatter_tensor", tensor)
     first = tensor.movedim(dim, 0)
     size = first.shape[0]
     sizes = placement.sizes(size, group.size())
     longest = max(sizes)
-    parts = [padded(pick(first, 0, ranges), 0, longest) for ranges in placement.pieces(size, group.size())]
+    parts = [pad_dim(concat_ranges(first, 0, ranges), 0, longest) for ranges in placement.pieces(size, group.size())]
     sent = torch.cat(parts)
     out = sent.new_empty([longest, *sent.shape[1:]])
-    dist.reduce_scatter_tensor(out, sent.contiguous(), _op(reduce_op), group)
+    dist.reduce_scatter_tensor(out, sent.contiguous(), _reduce_op(reduce_op), group)
     return out.narrow(0, 0, sizes[group.rank()]).movedim(0, dim)
 
 
-def exchanged(
+def all_to_all_dims(
     tensor: torch.Tensor, source: tuple[int, Shard, int], target: tuple[int, Shard, int], group: Any
 ) -> torch.Tensor:
     """A tensor that was cut in one dimension cut in another: each is (dimension, placement, whole size)."""
-    _sent("all_to_all_single", tensor)
+    _notify_observers("all_to_all_single", tensor)
     (before, cut_before, size_before), (after, cut_after, size_after) = source, target
     count, mine = group.size(), group.rank()
     lengths = cut_before.sizes(size_before, count)
-    parts = [pick(tensor, after, ranges) for ranges in cut_after.pieces(size_after, count)]
+    parts = [concat_ranges(tensor, after, ranges) for ranges in cut_after.pieces(size_after, count)]
     here = parts[mine].shape[after]
     shapes = []
     for length in lengths:
@@ -111,4 +111,4 @@ def exchanged(
     out = sent.new_empty([sum(counts)])
     dist.all_to_all_single(out, sent, counts, [part.numel() for part in parts], group)
     found = [flat.reshape(shape) for flat, shape in zip(out.split(counts), shapes, strict=True)]
-    return joined(found, before, cut_before, size_before)
+    return concat_shards(found, before, cut_before, size_before)

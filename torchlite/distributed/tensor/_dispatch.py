@@ -16,19 +16,19 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import call, function_for, table_of
-from torchlite._dispatch.op_record import RANDOM, VIEW, Op
-from torchlite._dispatch.dispatch_state import recording
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._dispatch.dispatch_state import recording
+from torchlite._dispatch.op_record import RANDOM, VIEW, Op
 
+from ._dtensor_factory import make_dtensor, replicate_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
-from ._parts import made, replicated
-from ._random import drawing
-from ._redistribute import redistributed, spread
+from ._random import use_mesh_generator
+from ._redistribute import redistribute_local_tensor, sum_gradients
 from .placement_types import Partial, Placement, Replicate, Shard
 
 # A way to compute along one dimension of the mesh: a placement for each DTensor among the arguments, and one for all
 # results or a list with one for each.
-Way = tuple[Sequence[Placement], Any]
+Strategy = tuple[Sequence[Placement], Any]
 R = Replicate()
 
 
@@ -37,28 +37,28 @@ class _Mode(threading.local):
     replicating_ops: frozenset[str] = frozenset()  # ops for which they are so in any case
 
 
-MODE = _Mode()
+DISPATCH_MODE = _Mode()
 
 
-class Replicating:
+class ImplicitReplication:
     """Inside, a plain tensor beside DTensors counts as replicated."""
 
     def __enter__(self) -> None:
-        MODE.replicates += 1
+        DISPATCH_MODE.replicates += 1
 
     def __exit__(self, *error: object) -> None:
-        MODE.replicates -= 1
+        DISPATCH_MODE.replicates -= 1
 
 
-class Call:
+class OpCall:
     """An op's bound values, with what rules ask about them. ways: those chosen so far, for the mesh's first
     dimensions.
     """
 
     def __init__(self, op: Op, values: list, mesh: Any, writes: bool):
         self.op, self.values, self.mesh, self.writes = op, values, mesh, writes
-        self.ways: list[Way] = []
-        self.tensors: list[Any] = [v for v in flat(values) if is_dtensor(v)]
+        self.ways: list[Strategy] = []
+        self.tensors: list[Any] = [v for v in flatten_values(values) if is_dtensor(v)]
 
     def __getitem__(self, name: str) -> Any:
         """The value of a parameter."""
@@ -77,7 +77,7 @@ class Call:
         return torch.is_grad_enabled() and any(t.requires_grad for t in self.tensors)
 
 
-class Rule:
+class ShardingRule:
     """How an op is computed in parts.
 
     ways: gives, for a Call and a dimension of the mesh, the ways to compute along it. localized: gives, for a Call, the
@@ -85,52 +85,52 @@ class Rule:
     those of the whole.
     """
 
-    def __init__(self, ways: Callable[[Call, int], Iterator[Way]], localized: Callable | None = None):
+    def __init__(self, ways: Callable[[OpCall, int], Iterator[Strategy]], localized: Callable | None = None):
         self.ways, self.localized = ways, localized
 
 
 # By the name of an op's record: its rule; or what runs the op, and may leave it to the rule by NotImplemented.
-RULES: dict[str, Rule] = {}
-RUNS: dict[str, Callable[[Call], Any]] = {}
+SHARDING_RULES: dict[str, ShardingRule] = {}
+CUSTOM_OP_HANDLERS: dict[str, Callable[[OpCall], Any]] = {}
 
 
-def ways_of(*names: str, localized: Callable | None = None) -> Callable:
+def register_op_strategy(*names: str, localized: Callable | None = None) -> Callable:
     """Declare the decorated function as the ways of ops."""
 
     def declare(function: Callable) -> Callable:
         for name in names:
-            RULES[name] = Rule(function, localized)
+            SHARDING_RULES[name] = ShardingRule(function, localized)
         return function
 
     return declare
 
 
-def runs(*names: str) -> Callable:
+def register_op_handler(*names: str) -> Callable:
     """Declare the decorated function, which gets a Call, as what runs ops."""
 
     def declare(function: Callable) -> Callable:
         for name in names:
-            RUNS[name] = function
+            CUSTOM_OP_HANDLERS[name] = function
         return function
 
     return declare
 
 
-def flat(values: Any) -> Iterator[Any]:
+def flatten_values(values: Any) -> Iterator[Any]:
     """Values, and those in lists among them."""
     for value in values:
         if value.__class__ in (list, tuple):
-            yield from flat(value)
+            yield from flatten_values(value)
         else:
             yield value
 
 
-def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+def map_values(function: Callable[[Any], Any], value: Any) -> Any:
     """A value, or a list of them, through a function."""
     if value.__class__ in (list, tuple):
-        return value.__class__([mapped(function, item) for item in value])
+        return value.__class__([map_values(function, item) for item in value])
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)([mapped(function, item) for item in value])
+        return type(value)([map_values(function, item) for item in value])
     return function(value)
 
 
@@ -141,40 +141,42 @@ def is_dtensor(value: Any) -> bool:
 
 def run_record(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
     """What an op with DTensors among its bound values gives."""
-    mesh = next(v for v in flat(values) if is_dtensor(v))._spec.mesh
-    found = Call(op, [mapped(lambda v: _taken(op, v, mesh, writes), value) for value in values], mesh, writes)
+    mesh = next(v for v in flatten_values(values) if is_dtensor(v))._spec.mesh
+    found = OpCall(
+        op, [map_values(lambda v: _to_op_argument(op, v, mesh, writes), value) for value in values], mesh, writes
+    )
     if mesh.get_coordinate() is None:
         raise RuntimeError(f"{op.name}: this process is not in the mesh of the DTensors, {mesh}")
     if (writes or op.name[-1] == "_") and not is_dtensor(values[0]):
-        raise RuntimeError(_MIXED.format(f"{op.name}_"))
+        raise RuntimeError(_MIXED_MESSAGE.format(f"{op.name}_"))
     if (writes or op.name[-1] == "_") and values[0]._is_copy:
-        raise RuntimeError(_COPY.format(f"{op.name}_"))
-    special = RUNS.get(op.name)
+        raise RuntimeError(_PLACEMENT_CHANGE_MESSAGE.format(f"{op.name}_"))
+    special = CUSTOM_OP_HANDLERS.get(op.name)
     if special is not None:
         result = special(found)
         if result is not NotImplemented:
             return result
     if writes:
-        return _written(found)
+        return _run_in_place(found)
     if op.name[-1] == "_":
-        return _written_whole(found, functools.partial(called, op))
-    if op.is_implicit and op.name not in RULES:
-        with Replicating():
+        return _run_in_place_replicated(found, functools.partial(call_op, op))
+    if op.is_implicit and op.name not in SHARDING_RULES:
+        with ImplicitReplication():
             return op.composite(CALLBACKS.F, *found.values)  # type: ignore[misc]
-    return computed(found)
+    return compute_local(found)
 
 
-_MIXED = (
+_MIXED_MESSAGE = (
     "{}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
     "operators!"
 )
-_COPY = (
+_PLACEMENT_CHANGE_MESSAGE = (
     "{}: in-place operations that require placement changes are not supported: this DTensor would be a view of "
     "another, but had to be gathered and is a copy. Please redistribute the other one before the view is taken."
 )
 
 
-def _taken(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
+def _to_op_argument(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
     """An argument as the op takes it: a plain tensor as a replicated one, where that is allowed."""
     if is_dtensor(value):
         if value._spec.mesh != mesh:
@@ -185,22 +187,22 @@ def _taken(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
         return value
     if not isinstance(value, torch.Tensor):
         return value
-    if value.numel() == 1 and value.ndim == 1 and not MODE.replicates:
+    if value.numel() == 1 and value.ndim == 1 and not DISPATCH_MODE.replicates:
         warnings.warn(
             "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for "
             "it. However, please consider changing it to a scalar tensor or explicitly create a DTensor under "
             "distributed enviroment.",
             stacklevel=2,
         )
-    if value.numel() == 1 or MODE.replicates or op.name in MODE.replicating_ops:
-        return replicated(value, mesh)
-    raise RuntimeError(_MIXED.format(op.name))
+    if value.numel() == 1 or DISPATCH_MODE.replicates or op.name in DISPATCH_MODE.replicating_ops:
+        return replicate_tensor(value, mesh)
+    raise RuntimeError(_MIXED_MESSAGE.format(op.name))
 
 
 # -- which way --------------------------------------------------------------------------------------
 
 
-def _cost(now: Placement, wanted: Placement, elements: int, count: int) -> float:
+def _redistribute_cost(now: Placement, wanted: Placement, elements: int, count: int) -> float:
     """What it takes to bring an argument from one placement to another, in elements that move."""
     if now == wanted:
         return 0
@@ -217,22 +219,22 @@ def _cost(now: Placement, wanted: Placement, elements: int, count: int) -> float
     return 0.001
 
 
-def chosen(found: Call, target: Any = None) -> list[Way]:
+def select_strategies(found: OpCall, target: Any = None) -> list[Strategy]:
     """The cheapest way along each dimension of the mesh; with `target`, of those that leave a result like it."""
-    rule = RULES.get(found.op.name)
+    rule = SHARDING_RULES.get(found.op.name)
     ways = found.ways = []
     for number in range(found.mesh.ndim):
         count = found.mesh.size(number)
         now = [t._spec.placements[number] for t in found.tensors]
         best: Any = ([R] * len(now), R)
-        least = _total(now, best[0], found.tensors, count)
+        least = _total_cost(now, best[0], found.tensors, count)
         if target is not None and target[number] != R:
             least = float("inf")
         if least:
             for ins, outs in rule.ways(found, number) if rule is not None else ():
                 if target is not None and (outs != target[number] or ins[0] != target[number]):
                     continue
-                price = _total(now, ins, found.tensors, count)
+                price = _total_cost(now, ins, found.tensors, count)
                 if price < least:
                     best, least = (ins, outs), price
         if least == float("inf"):
@@ -241,14 +243,16 @@ def chosen(found: Call, target: Any = None) -> list[Way]:
     return ways
 
 
-def _total(now: Sequence[Placement], wanted: Sequence[Placement], tensors: Sequence[Any], count: int) -> float:
-    return sum(_cost(a, b, t.numel() * t.itemsize, count) for a, b, t in zip(now, wanted, tensors, strict=True))
+def _total_cost(now: Sequence[Placement], wanted: Sequence[Placement], tensors: Sequence[Any], count: int) -> float:
+    return sum(
+        _redistribute_cost(a, b, t.numel() * t.itemsize, count) for a, b, t in zip(now, wanted, tensors, strict=True)
+    )
 
 
 # -- running ----------------------------------------------------------------------------------------
 
 
-def _as_arguments(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
+def _to_args_kwargs(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
     """Bound values as positional ones and keywords."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
@@ -266,40 +270,41 @@ def _as_arguments(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]
     return tuple(args), kwargs
 
 
-def called(op: Op, values: Sequence[Any]) -> Any:
+def call_op(op: Op, values: Sequence[Any]) -> Any:
     """The op's function on bound values."""
-    args, kwargs = _as_arguments(op, values)
+    args, kwargs = _to_args_kwargs(op, values)
     return function_for(op)(*args, **kwargs)
 
 
-def brought(tensor: Any, placements: Sequence[Placement]) -> torch.Tensor:
+def redistribute_to_local(tensor: Any, placements: Sequence[Placement]) -> torch.Tensor:
     """The part of a DTensor when it lies as `placements` say."""
     spec = tensor._spec
-    return redistributed(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
+    return redistribute_local_tensor(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
 
 
-def parts_of(found: Call, ways: Sequence[Way]) -> list[torch.Tensor]:
+def local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
     """The arguments' parts where the ways want them."""
     parts = []
     varying = [
-        any(not p.is_replicate() for p in ins) or any(not p.is_replicate() for p in flat([outs])) for ins, outs in ways
+        any(not p.is_replicate() for p in ins) or any(not p.is_replicate() for p in flatten_values([outs]))
+        for ins, outs in ways
     ]
     for i, tensor in enumerate(found.tensors):
         wanted = [ins[i] for ins, _ in ways]
-        part = brought(tensor, wanted)
+        part = redistribute_to_local(tensor, wanted)
         for number, placement in enumerate(wanted):
             if varying[number] and placement.is_replicate() and torch.is_grad_enabled():
-                part = spread(part, found.mesh.get_group(number))
+                part = sum_gradients(part, found.mesh.get_group(number))
         parts.append(part)
     return parts
 
 
-def described(found: Call, result: Any, ways: Sequence[Way]) -> Any:
+def output_specs(found: OpCall, result: Any, ways: Sequence[Strategy]) -> Any:
     """The specs of the results, in the result's own form; None where a result is no tensor."""
     several = result.__class__ in (list, tuple) or isinstance(result, tuple)
     locals_ = list(result) if several else [result]
-    sharded = any(isinstance(p, Shard) for _, outs in ways for p in flat([outs]))
-    wholes = _whole_results(found) if sharded else locals_
+    sharded = any(isinstance(p, Shard) for _, outs in ways for p in flatten_values([outs]))
+    wholes = _propagate_shapes(found) if sharded else locals_
     specs: list[Any] = []
     for i, (own, whole) in enumerate(zip(locals_, wholes, strict=True)):
         if not isinstance(own, torch.Tensor):
@@ -310,43 +315,43 @@ def described(found: Call, result: Any, ways: Sequence[Way]) -> Any:
     return specs
 
 
-def _whole_results(found: Call) -> list[Any]:
+def _propagate_shapes(found: OpCall) -> list[Any]:
     """What the op gives of whole tensors without elements: shapes and strides."""
     with recording(False):
-        result = called(found.op, [mapped(_without_elements, value) for value in found.values])
+        result = call_op(found.op, [map_values(_to_meta, value) for value in found.values])
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _without_elements(value: Any) -> Any:
+def _to_meta(value: Any) -> Any:
     if not is_dtensor(value):
         return value
     meta: Any = torch.device("meta")
     return call.wrap(table_of(meta), value._data, value.dtype)
 
 
-def computed(found: Call, ways: Sequence[Way] | None = None) -> Any:
+def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:
     """The op in the cheapest way."""
-    ways = chosen(found) if ways is None else ways
-    parts = parts_of(found, ways)
-    rule = RULES.get(found.op.name)
+    ways = select_strategies(found) if ways is None else ways
+    parts = local_args(found, ways)
+    rule = SHARDING_RULES.get(found.op.name)
     rest = iter(parts)
-    values = [mapped(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
+    values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
     if rule is not None and rule.localized is not None:
         values = rule.localized(found, ways, values)
     if found.op.tags & RANDOM:
-        with drawing(found.mesh):
-            result = called(found.op, values)
+        with use_mesh_generator(found.mesh):
+            result = call_op(found.op, values)
     else:
-        result = called(found.op, values)
-    specs = described(found, result, ways)
+        result = call_op(found.op, values)
+    specs = output_specs(found, result, ways)
     moved = bool(found.op.tags & VIEW) and (
         found.tensors[0]._is_copy
         or any(ins[0] != p for (ins, _), p in zip(ways, found.tensors[0].placements, strict=True))
     )
-    return wrapped_results(result, specs, moved)
+    return wrap_results(result, specs, moved)
 
 
-def wrapped_results(result: Any, specs: list[Any], is_copy: bool = False) -> Any:
+def wrap_results(result: Any, specs: list[Any], is_copy: bool = False) -> Any:
     """Parts of results as DTensors."""
     each = iter(specs)
 
@@ -354,54 +359,56 @@ def wrapped_results(result: Any, specs: list[Any], is_copy: bool = False) -> Any
         spec = next(each)
         if spec is None:
             return part
-        out = made(part, spec)
+        out = make_dtensor(part, spec)
         if is_copy:
             out._is_copy = True
         return out
 
-    return mapped(wrap, result)
+    return map_values(wrap, result)
 
 
-def _written(found: Call) -> Any:
+def _run_in_place(found: OpCall) -> Any:
     """An op in place: on the part, where some way leaves the target as it lies; else its result is brought there."""
     target = found.values[0]
-    ways = chosen(found, target._spec.placements)
+    ways = select_strategies(found, target._spec.placements)
     if ways:
-        parts = parts_of(found, ways)
+        parts = local_args(found, ways)
         rest = iter(parts)
-        values = [mapped(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
+        values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
         values[0] = target._local_tensor
-        rule = RULES.get(found.op.name)
+        rule = SHARDING_RULES.get(found.op.name)
         if rule is not None and rule.localized is not None:
             values = rule.localized(found, ways, values)
         _in_place(found.op, values)
         return target
-    return _written_whole(found, functools.partial(_in_place, found.op))
+    return _run_in_place_replicated(found, functools.partial(_in_place, found.op))
 
 
 def _in_place(op: Op, values: Sequence[Any]) -> Any:
-    return call.in_place(op, *_as_arguments(op, values))
+    return call.in_place(op, *_to_args_kwargs(op, values))
 
 
-def _written_whole(found: Call, run: Callable[[Sequence[Any]], Any]) -> Any:
+def _run_in_place_replicated(found: OpCall, run: Callable[[Sequence[Any]], Any]) -> Any:
     """An op in place on a whole copy of the target, whose part is written back."""
     target, ways = found.values[0], [([R] * len(found.tensors), R)] * found.mesh.ndim
-    rest = iter(parts_of(found, ways))
-    values = [mapped(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
+    rest = iter(local_args(found, ways))
+    values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
     whole = values[0].clone()
     if whole.shape != run([whole, *values[1:]]).shape or whole.shape != target.shape:
         raise RuntimeError(f"{found.op.name}: in-place operations that change a DTensor's shape are not supported")
     spec = target._spec
-    target._local_tensor.copy_(redistributed(whole, spec.shape, spec.mesh, ways_placed(ways), spec.placements))
+    target._local_tensor.copy_(
+        redistribute_local_tensor(whole, spec.shape, spec.mesh, output_placements(ways), spec.placements)
+    )
     return target
 
 
-def ways_placed(ways: Sequence[Way]) -> list[Placement]:
+def output_placements(ways: Sequence[Strategy]) -> list[Placement]:
     """The placements that ways leave a result with."""
     return [outs for _, outs in ways]
 
 
-def local_shape(shape: Sequence[int], mesh: Any, ways: Sequence[Way]) -> tuple[int, ...]:
+def local_shape(shape: Sequence[int], mesh: Any, ways: Sequence[Strategy]) -> tuple[int, ...]:
     """This process's part of a result's shape."""
     from ._utils import compute_local_shape
 

@@ -16,8 +16,8 @@ from torchlite._dispatch import table_of
 
 from ..device_mesh import DeviceMesh
 from ._collective_utils import mesh_broadcast
+from ._dtensor_factory import local_part, make_dtensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
-from ._parts import made, part_of
 from .placement_types import Placement
 
 _GENERATORS: dict[Any, torch.Generator] = {}
@@ -40,7 +40,7 @@ def manual_seed(seed: int, device_mesh: DeviceMesh) -> None:
     _GENERATORS[device_mesh] = torch.Generator(device_mesh.device_type).manual_seed(seed)
 
 
-class drawing:
+class use_mesh_generator:
     """Inside, the process's generator gives the mesh's numbers."""
 
     def __init__(self, mesh: DeviceMesh) -> None:
@@ -63,11 +63,11 @@ def _default(mesh: DeviceMesh) -> Any:
     return default_of(table_of(where))
 
 
-def drawn(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:
+def draw_dtensor(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:
     """A DTensor of what `draw()` draws as a whole."""
-    with drawing(mesh):
+    with use_mesh_generator(mesh):
         whole = draw()
-    return made(
-        part_of(whole, mesh, placements),
+    return make_dtensor(
+        local_part(whole, mesh, placements),
         DTensorSpec(mesh, placements, TensorMeta(whole.shape, whole.stride(), whole.dtype)),
     )

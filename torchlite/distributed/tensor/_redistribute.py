@@ -15,54 +15,54 @@ import torchlite as torch
 from torchlite.autograd import Function
 
 from ..device_mesh import DeviceMesh
-from ._collective_utils import all_reduced, exchanged, gathered, reduce_scattered
-from .placement_types import Partial, Placement, Replicate, Shard, pick
+from ._collective_utils import all_gather_dim, all_reduce_tensor, all_to_all_dims, reduce_scatter_dim
+from .placement_types import Partial, Placement, Replicate, Shard, concat_ranges
 
 # (dimension, placement, whole size): what says how a dimension is cut.
-Cut = tuple[int, Shard, int]
+DimShard = tuple[int, Shard, int]
 
 
-class _Gather(Function):
+class _ShardToReplicate(Function):
     """Cut to replicated."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, cut: Cut, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
         ctx.cut, ctx.group = cut, group
-        return gathered(tensor, *cut, group)
+        return all_gather_dim(tensor, *cut, group)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Cut.apply(grad, ctx.cut, ctx.group), None, None
+        return _ReplicateToShard.apply(grad, ctx.cut, ctx.group), None, None
 
 
-class _Cut(Function):
+class _ReplicateToShard(Function):
     """Replicated to cut."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, cut: Cut, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
         ctx.cut, ctx.group = cut, group
         dim, placement, size = cut
-        return pick(tensor, dim, placement.pieces(size, group.size())[group.rank()]).clone()
+        return concat_ranges(tensor, dim, placement.pieces(size, group.size())[group.rank()]).clone()
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Gather.apply(grad, ctx.cut, ctx.group), None, None
+        return _ShardToReplicate.apply(grad, ctx.cut, ctx.group), None, None
 
 
-class _Sum(Function):
+class _PartialToReplicate(Function):
     """Summands to their sum."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
         ctx.group = group
-        return all_reduced(tensor, "sum", group)
+        return all_reduce_tensor(tensor, "sum", group)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Spread.apply(grad, ctx.group), None
+        return _SumGradients.apply(grad, ctx.group), None
 
 
-class _Spread(Function):
+class _SumGradients(Function):
     """A replicated tensor where each process does something else with it: the gradients add up."""
 
     @staticmethod
@@ -72,36 +72,36 @@ class _Spread(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Sum.apply(grad, ctx.group), None
+        return _PartialToReplicate.apply(grad, ctx.group), None
 
 
-class _SumAndCut(Function):
+class _PartialToShard(Function):
     """Summands to their sum, cut."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, cut: Cut, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
         ctx.cut, ctx.group = cut, group
-        return reduce_scattered(tensor, cut[0], cut[1], "sum", group)
+        return reduce_scatter_dim(tensor, cut[0], cut[1], "sum", group)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Spread.apply(_Gather.apply(grad, ctx.cut, ctx.group), ctx.group), None, None
+        return _SumGradients.apply(_ShardToReplicate.apply(grad, ctx.cut, ctx.group), ctx.group), None, None
 
 
-class _CutOtherwise(Function):
+class _ShardToShard(Function):
     """Cut in one dimension to cut in another."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, source: Cut, target: Cut, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, source: DimShard, target: DimShard, group: Any) -> torch.Tensor:
         ctx.source, ctx.target, ctx.group = source, target, group
-        return exchanged(tensor, source, target, group)
+        return all_to_all_dims(tensor, source, target, group)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _CutOtherwise.apply(grad, ctx.target, ctx.source, ctx.group), None, None, None
+        return _ShardToShard.apply(grad, ctx.target, ctx.source, ctx.group), None, None, None
 
 
-class _AsSummand(Function):
+class _ReplicateToPartial(Function):
     """A replicated tensor as summands: the first process's, and zeros."""
 
     @staticmethod
@@ -111,10 +111,10 @@ class _AsSummand(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _OfSummand.apply(grad, ctx.group), None
+        return _PartialGradient.apply(grad, ctx.group), None
 
 
-class _OfSummand(Function):
+class _PartialGradient(Function):
     """The transpose of `_AsSummand`: the gradient of a sum is that of each summand."""
 
     @staticmethod
@@ -124,15 +124,15 @@ class _OfSummand(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _AsSummand.apply(grad, ctx.group), None
+        return _ReplicateToPartial.apply(grad, ctx.group), None
 
 
-class _Extreme(Function):
+class _ExtremeToReplicate(Function):
     """The largest or smallest over the processes; equal ones share the gradient."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
-        out = all_reduced(tensor, reduce_op, group)
+        out = all_reduce_tensor(tensor, reduce_op, group)
         ctx.save_for_backward(tensor, out)
         ctx.group = group
         return out
@@ -141,34 +141,36 @@ class _Extreme(Function):
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         tensor, out = ctx.saved_tensors
         mine = (tensor == out).to(grad.dtype)
-        return grad * (mine / all_reduced(mine, "sum", ctx.group)), None, None
+        return grad * (mine / all_reduce_tensor(mine, "sum", ctx.group)), None, None
 
 
-def spread(tensor: torch.Tensor, group: Any) -> torch.Tensor:
+def sum_gradients(tensor: torch.Tensor, group: Any) -> torch.Tensor:
     """A replicated tensor that each process of the group uses in its own way."""
-    return _Spread.apply(tensor, group) if tensor.requires_grad else tensor
+    return _SumGradients.apply(tensor, group) if tensor.requires_grad else tensor
 
 
-def of_summand(gradient: torch.Tensor, group: Any) -> torch.Tensor:
+def partial_gradient(gradient: torch.Tensor, group: Any) -> torch.Tensor:
     """The gradient of a summand as that of the sum, which is replicated."""
-    return _OfSummand.apply(gradient, group) if gradient.requires_grad else gradient
+    return _PartialGradient.apply(gradient, group) if gradient.requires_grad else gradient
 
 
 def _reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
     if reduce_op in ("sum", "avg"):
-        out = _Sum.apply(tensor, group)
+        out = _PartialToReplicate.apply(tensor, group)
         if reduce_op == "sum":
             return out
         return out / group.size() if out.is_floating_point() or out.is_complex() else out // group.size()
     if reduce_op in ("max", "min"):
-        return _Extreme.apply(tensor, reduce_op, group)
+        return _ExtremeToReplicate.apply(tensor, reduce_op, group)
     if tensor.requires_grad and reduce_op == "product":
         cut = (0, Shard(0), group.size())
-        return _Gather.apply(tensor.unsqueeze(0), cut, group).prod(0)
-    return all_reduced(tensor, reduce_op, group)
+        return _ShardToReplicate.apply(tensor.unsqueeze(0), cut, group).prod(0)
+    return all_reduce_tensor(tensor, reduce_op, group)
 
 
-def step(tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequence[int], group: Any) -> torch.Tensor:
+def redistribute_dim(
+    tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequence[int], group: Any
+) -> torch.Tensor:
     """This process's part after one step along one dimension of the mesh, whose line is `group`; `shape` is what the
     tensor would be without that dimension's cut. RuntimeError where there is no way to the target.
     """
@@ -178,19 +180,21 @@ def step(tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequ
         cut = (source.dim, source, shape[source.dim])
         if isinstance(target, Shard):
             if target.dim == source.dim:
-                return _Cut.apply(_Gather.apply(tensor, cut, group), (target.dim, target, shape[target.dim]), group)
-            return _CutOtherwise.apply(tensor, cut, (target.dim, target, shape[target.dim]), group)
-        whole = _Gather.apply(tensor, cut, group)
-        return whole if target.is_replicate() else step(whole, Replicate(), target, shape, group)
+                return _ReplicateToShard.apply(
+                    _ShardToReplicate.apply(tensor, cut, group), (target.dim, target, shape[target.dim]), group
+                )
+            return _ShardToShard.apply(tensor, cut, (target.dim, target, shape[target.dim]), group)
+        whole = _ShardToReplicate.apply(tensor, cut, group)
+        return whole if target.is_replicate() else redistribute_dim(whole, Replicate(), target, shape, group)
     if isinstance(source, Partial):
         if isinstance(target, Shard) and source.reduce_op == "sum":
-            return _SumAndCut.apply(tensor, (target.dim, target, shape[target.dim]), group)
+            return _PartialToShard.apply(tensor, (target.dim, target, shape[target.dim]), group)
         whole = _reduced(tensor, source.reduce_op, group)
-        return whole if target.is_replicate() else step(whole, Replicate(), target, shape, group)
+        return whole if target.is_replicate() else redistribute_dim(whole, Replicate(), target, shape, group)
     if isinstance(target, Shard):
-        return _Cut.apply(tensor, (target.dim, target, shape[target.dim]), group)
+        return _ReplicateToShard.apply(tensor, (target.dim, target, shape[target.dim]), group)
     if isinstance(target, Partial):
-        return _AsSummand.apply(tensor, group) if target.reduce_op == "sum" else tensor
+        return _ReplicateToPartial.apply(tensor, group) if target.reduce_op == "sum" else tensor
     raise RuntimeError(f"Can not redistribute from {source} to {target}")
 
 
@@ -204,11 +208,11 @@ def _shape_before(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[P
     return left
 
 
-def _cuts(placement: Placement) -> int | None:
+def _is_shard(placement: Placement) -> int | None:
     return placement.dim if isinstance(placement, Shard) else None
 
 
-def redistributed(
+def redistribute_local_tensor(
     tensor: torch.Tensor,
     shape: Sequence[int],
     mesh: DeviceMesh,
@@ -224,13 +228,13 @@ def redistributed(
         nonlocal tensor
         if now[number] != placement:
             before = _shape_before(shape, mesh, now, number)
-            tensor = step(tensor, now[number], placement, before, mesh.get_group(number))
+            tensor = redistribute_dim(tensor, now[number], placement, before, mesh.get_group(number))
             now[number] = placement
 
     # What a dimension of the mesh cuts is cut anew where one that stands before it begins or ends to cut the same.
     for number in reversed(range(1, mesh.ndim)):
-        moved = {_cuts(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
-        if isinstance(now[number], Shard) and _cuts(now[number]) in moved:
+        moved = {_is_shard(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
+        if isinstance(now[number], Shard) and _is_shard(now[number]) in moved:
             go(number, Replicate())
     for number in range(mesh.ndim):
         go(number, target[number])

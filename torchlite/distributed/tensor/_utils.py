@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ranges_of(
+def local_ranges(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], place: Sequence[int] | None = None
 ) -> list[list[tuple[int, int]]]:
     """For each dimension of a tensor the ranges (start, stop) that the process at a place of the mesh has, in the order
@@ -28,11 +28,11 @@ def ranges_of(
         return [[] for _ in global_shape]
     for i, placement in enumerate(placements):
         if isinstance(placement, Shard):
-            held[placement.dim] = _part(held[placement.dim], placement, mesh.size(i), where[i])
+            held[placement.dim] = _shard_ranges(held[placement.dim], placement, mesh.size(i), where[i])
     return held
 
 
-def _part(held: list[tuple[int, int]], placement: Shard, count: int, mine: int) -> list[tuple[int, int]]:
+def _shard_ranges(held: list[tuple[int, int]], placement: Shard, count: int, mine: int) -> list[tuple[int, int]]:
     """Of ranges that lie one behind another those that a process has once they are cut once more."""
     size = sum(stop - start for start, stop in held)
     found: list[tuple[int, int]] = []
@@ -57,7 +57,7 @@ def compute_local_shape_and_global_offset(
     """
     if mesh.get_coordinate() is None:
         return (0,), ()
-    held = ranges_of(global_shape, mesh, placements)
+    held = local_ranges(global_shape, mesh, placements)
     shape = tuple(sum(stop - start for start, stop in part) for part in held)
     if skip_offset:
         return shape, ()

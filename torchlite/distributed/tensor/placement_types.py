@@ -94,11 +94,11 @@ class Shard(Placement):
         if self.dim > tensor.ndim:
             raise AssertionError(f"Sharding dim {self.dim} greater than tensor ndim {tensor.ndim}")
         dim = self.dim % max(tensor.ndim, 1)
-        parts = [pick(tensor, dim, ranges) for ranges in self.pieces(tensor.shape[dim], num_chunks)]
+        parts = [concat_ranges(tensor, dim, ranges) for ranges in self.pieces(tensor.shape[dim], num_chunks)]
         longest = parts[0].shape[dim]
         pads = [longest - part.shape[dim] for part in parts] if with_padding else []
         if with_padding:
-            parts = [padded(part, dim, longest) for part in parts]
+            parts = [pad_dim(part, dim, longest) for part in parts]
         return [part.contiguous() for part in parts] if contiguous else parts, pads
 
     def __repr__(self) -> str:
@@ -229,13 +229,13 @@ def _chunks(size: int, count: int) -> list[tuple[int, int]]:
     return [(min(i * step, size), min((i + 1) * step, size)) for i in range(count)]
 
 
-def pick(tensor: torch.Tensor, dim: int, ranges: list[tuple[int, int]]) -> torch.Tensor:
+def concat_ranges(tensor: torch.Tensor, dim: int, ranges: list[tuple[int, int]]) -> torch.Tensor:
     """The ranges of a dimension, one after the other: a view where it is one range."""
     parts = [tensor.narrow(dim, start, stop - start) for start, stop in ranges]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
-def padded(tensor: torch.Tensor, dim: int, size: int) -> torch.Tensor:
+def pad_dim(tensor: torch.Tensor, dim: int, size: int) -> torch.Tensor:
     """A tensor that is `size` long in a dimension, with zeros behind it."""
     missing = size - tensor.shape[dim]
     if not missing:

@@ -9,7 +9,17 @@ from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import align_ndim, promote_operands, to_batch, elementwise_rule, flatten_examples, composite_rule, logical_ndim, rule, run_below_level
+from .rule_helpers import (
+    align_ndim,
+    composite_rule,
+    elementwise_rule,
+    flatten_examples,
+    logical_ndim,
+    promote_operands,
+    rule,
+    run_below_level,
+    to_batch,
+)
 
 rule("_masked_fill", kind="pointwise")(elementwise_rule)
 
@@ -114,7 +124,11 @@ def _take(level, op, values):
 def _put(level, op, values):
     x, index, source, accumulate = values
     batched = to_batch(level, x)
-    base, rows, value = flatten_examples(batched), flatten_examples(to_batch(level, index)), flatten_examples(to_batch(level, source))
+    base, rows, value = (
+        flatten_examples(batched),
+        flatten_examples(to_batch(level, index)),
+        flatten_examples(to_batch(level, source)),
+    )
     rows = F.where(F.lt(rows, 0), F.add(rows, base.shape[1]), rows)
     out = F.scatter_add(base, 1, rows, value) if accumulate else F.scatter(base, 1, rows, value)
     return level.wrap(F.reshape(out, batched.shape))
@@ -125,7 +139,13 @@ def _index_put(level, op, values):
     from .indexing import BatchedIndex, is_mask, write_item
 
     x, index, value, accumulate = values
-    if len(index) == 1 and is_mask(index[0]) and is_batched_at(index[0], level) and not accumulate and value.numel() == 1:
+    if (
+        len(index) == 1
+        and is_mask(index[0])
+        and is_batched_at(index[0], level)
+        and not accumulate
+        and value.numel() == 1
+    ):
         made = F.clone(to_batch(level, x))
         write_item(level, level.wrap(made), index, value)
         return level.wrap(made)
@@ -149,7 +169,11 @@ def _embedding(level, op, values):
         hidden = F.unsqueeze(
             F.eq(
                 F.new_arange(
-                    indices if not is_batched_at(indices, level) else batch_dim_first(indices), 0, weight.shape[0], 1, indices.dtype
+                    indices if not is_batched_at(indices, level) else batch_dim_first(indices),
+                    0,
+                    weight.shape[0],
+                    1,
+                    indices.dtype,
                 ),
                 padding,
             ),

@@ -11,8 +11,8 @@ from ..._dispatch.out_variants import check_output_shape
 from ..._dispatch.shapes import broadcast_shapes
 from ..._tensor import Tensor
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import flatten_examples, rule
 from .indexing import align_value, write_item
+from .rule_helpers import flatten_examples, rule
 from .views import _ints
 
 # What ops in place do that do not compute their result first: `(level, target, *the op's further arguments)`.

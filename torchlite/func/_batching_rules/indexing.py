@@ -13,7 +13,7 @@ from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._dispatch.shapes import broadcast_shapes
 from ..._tensor import Tensor
 from .._batched_tensor import BatchedTensor, batch_dim_first, is_batched_at, move_dim
-from .rule_helpers import to_batch, rule
+from .rule_helpers import rule, to_batch
 
 _MASK_INDEX_ERROR = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "

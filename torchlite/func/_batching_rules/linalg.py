@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .rule_helpers import leading_batch_rule, logical_ndim, rule, run_below_level, pad_ndim
+from .rule_helpers import leading_batch_rule, logical_ndim, pad_ndim, rule, run_below_level
 
 for _name in (
     "_cholesky_core", "_qr_core", "geqrf", "_lu_core", "_pivots_to_permutation", "_permutation_matrix", "_ldl_factor_core",

@@ -6,7 +6,7 @@ from ..._dispatch import F
 from ..._dispatch.interceptors import stack
 from ..._dispatch.meta_backend import shape_fn_error
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import RULES, align_ndim, promote_operands, to_batch, composite_rule, rule
+from .rule_helpers import RULES, align_ndim, composite_rule, promote_operands, rule, to_batch
 
 
 def _check_example_shapes(op, values) -> None:

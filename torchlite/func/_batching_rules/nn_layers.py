@@ -5,7 +5,15 @@ from __future__ import annotations
 from ..._dispatch import F
 from ..._dispatch.interceptors import ReenabledInterceptor
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import to_batch, split_batch_from_dim, decomposed_rule, merge_batch_into_dim, composite_rule, rule, run_below_level
+from .rule_helpers import (
+    composite_rule,
+    decomposed_rule,
+    merge_batch_into_dim,
+    rule,
+    run_below_level,
+    split_batch_from_dim,
+    to_batch,
+)
 
 _BATCH_NORM = (
     "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
@@ -23,7 +31,9 @@ def _convolution(level, op, values):
     size = level.size
     if not is_batched_at(weight, level):
         own = None if is_batched_at(bias, level) else bias
-        out = split_batch_from_dim(F.convolution(merge_batch_into_dim(to_batch(level, x)), weight, own, *options, groups), size)
+        out = split_batch_from_dim(
+            F.convolution(merge_batch_into_dim(to_batch(level, x)), weight, own, *options, groups), size
+        )
         return _add_bias(level, level.wrap(out), bias) if own is not bias else level.wrap(out)
     kernels = batch_dim_first(weight)
     if is_batched_at(x, level):
@@ -106,7 +116,11 @@ def _group_norm(level, op, values):
     x, weight, bias, *rest = values
     own = not is_batched_at(weight, level) and not is_batched_at(bias, level)
     affine = (weight, bias) if own else (None, None)
-    out = level.wrap(split_batch_from_dim(run_below_level(op, [merge_batch_into_dim(to_batch(level, x)), *affine, *rest]), level.size))
+    out = level.wrap(
+        split_batch_from_dim(
+            run_below_level(op, [merge_batch_into_dim(to_batch(level, x)), *affine, *rest]), level.size
+        )
+    )
     if own:
         return out
     with ReenabledInterceptor(level):
@@ -120,7 +134,11 @@ def _group_norm(level, op, values):
 def _channel_affine(level, op, values):
     if any(is_batched_at(v, level) for v in values[1:]):
         return decomposed_rule(level, op, values)
-    return level.wrap(split_batch_from_dim(run_below_level(op, [merge_batch_into_dim(batch_dim_first(values[0])), *values[1:]]), level.size))
+    return level.wrap(
+        split_batch_from_dim(
+            run_below_level(op, [merge_batch_into_dim(batch_dim_first(values[0])), *values[1:]]), level.size
+        )
+    )
 
 
 @rule("batch_norm", "instance_norm", "native_batch_norm", kind="composite")
@@ -147,7 +165,13 @@ def _recurrent(level, op, values):
     if any(is_batched_at(v, level) for v in values[1 + states : -1]):
         return decomposed_rule(level, op, values)
     x, *rest = values
-    made = [merge_batch_into_dim(to_batch(level, x), 1), *(merge_batch_into_dim(to_batch(level, s)) for s in rest[:states]), *rest[states:]]
+    made = [
+        merge_batch_into_dim(to_batch(level, x), 1),
+        *(merge_batch_into_dim(to_batch(level, s)) for s in rest[:states]),
+        *rest[states:],
+    ]
     found = run_below_level(op, made)
-    results = [level.wrap(split_batch_from_dim(t, level.size, d)) for t, d in zip(found, [1, *[0] * states], strict=False)]
+    results = [
+        level.wrap(split_batch_from_dim(t, level.size, d)) for t, d in zip(found, [1, *[0] * states], strict=False)
+    ]
     return type(found)([*results, *found[1 + states :]])  # the rest is between the kernel and its backward

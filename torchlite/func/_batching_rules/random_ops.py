@@ -8,7 +8,16 @@ from ..._dispatch import F, call
 from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._tensor import Tensor
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import to_batch, elementwise_rule, split_batch_from_dim, merge_batch_into_dim, logical_ndim, rule, run_below_level, pad_ndim
+from .rule_helpers import (
+    elementwise_rule,
+    logical_ndim,
+    merge_batch_into_dim,
+    pad_ndim,
+    rule,
+    run_below_level,
+    split_batch_from_dim,
+    to_batch,
+)
 
 _RANDOMNESS_ERROR = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -127,7 +136,9 @@ def _multinomial(level, op, values):
     weights = to_batch(level, values[0])
     if weights.ndim == 2:
         return level.wrap(run_below_level(op, [weights, *values[1:]]))
-    return level.wrap(split_batch_from_dim(run_below_level(op, [merge_batch_into_dim(weights), *values[1:]]), level.size))
+    return level.wrap(
+        split_batch_from_dim(run_below_level(op, [merge_batch_into_dim(weights), *values[1:]]), level.size)
+    )
 
 
 @_make_rule("_random_permutation")

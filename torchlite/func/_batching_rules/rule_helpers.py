@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._dispatch import F, function_for, type_promotion
-from ..._dispatch.op_functions import unintercepted_function_for
 from ..._dispatch.hooks import saved_tensor_hooks
 from ..._dispatch.interceptors import ReenabledInterceptor, stack
+from ..._dispatch.op_functions import unintercepted_function_for
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_unflatten
@@ -138,7 +138,9 @@ def _cast(value, to):
 def elementwise_rule(level, op, values):
     """Ops that work on elements: the examples first, ranks made equal, and the rest broadcasts."""
     values = promote_operands(op, values)
-    ndim = max(logical_ndim(v) for p, v in zip(op.params, values, strict=True) if p.is_tensor and v.__class__ is not tuple)
+    ndim = max(
+        logical_ndim(v) for p, v in zip(op.params, values, strict=True) if p.is_tensor and v.__class__ is not tuple
+    )
     return level.wrap(run_below_level(op, [align_ndim(level, v, ndim) for v in values]))
 
 
@@ -214,7 +216,9 @@ def loop_fallback(level, op, values):
         raise RuntimeError(
             f"There is a batching rule missing for {op.name}, and a batch without examples says nothing of its results."
         )
-    results = [tree_flatten(run_below_level(op, [_select_example(level, v, i) for v in values])) for i in range(level.size)]
+    results = [
+        tree_flatten(run_below_level(op, [_select_example(level, v, i) for v in values])) for i in range(level.size)
+    ]
     columns = zip(*(leaves for leaves, _ in results), strict=True)
     made = [make_batched(F.stack(list(c), 0), 0, level) if isinstance(c[0], Tensor) else c[0] for c in columns]
     return tree_unflatten(made, results[0][1])

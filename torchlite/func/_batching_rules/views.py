@@ -10,7 +10,17 @@ from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from ..._types.layouts import contiguous_format, preserve_format
 from .._batched_tensor import batch_dim_first, is_batched_at
-from .rule_helpers import align_ndim, promote_operands, to_batch, flatten_examples, leading_batch_rule, logical_ndim, rule, run_below_level, shift_dims
+from .rule_helpers import (
+    align_ndim,
+    flatten_examples,
+    leading_batch_rule,
+    logical_ndim,
+    promote_operands,
+    rule,
+    run_below_level,
+    shift_dims,
+    to_batch,
+)
 
 # Ops that run for each example in turn, and why.
 LOOPS = {
@@ -310,7 +320,9 @@ def _new_empty(level, op, values):
 @rule("_new_empty_strided", kind="creation")
 def _new_empty_strided(level, op, values):
     x, size, stride, *rest = values
-    return level.wrap(run_below_level(op, [batch_dim_first(x), (level.size, *size), (_memory_span(size, stride), *stride), *rest]))
+    return level.wrap(
+        run_below_level(op, [batch_dim_first(x), (level.size, *size), (_memory_span(size, stride), *stride), *rest])
+    )
 
 
 def _call_on_batch(op, first, size, rest):

@@ -20,16 +20,16 @@ from ..._aten.record_to_overload import match_overload
 from ..._C import _set_grad_enabled
 from ..._dispatch import call
 from ..._dispatch.autograd_graph import Node as History
-from ..._dispatch.autograd_graph import OutputEdge, saved_values_of, nodes_created_since
+from ..._dispatch.autograd_graph import OutputEdge, nodes_created_since, saved_values_of
+from ..._dispatch.callbacks import CALLBACKS
+from ..._dispatch.dispatch_state import MODE, SEQUENCE
 from ..._dispatch.interceptors import InPlaceCall, showing, stack
 from ..._dispatch.memory_layout import elementwise_output_strides
-from ..._dispatch.dispatch_state import MODE, SEQUENCE
 from ..._dispatch.shapes import wrap_dim
-from ..._dispatch.callbacks import CALLBACKS
 from ..._dispatch.tracing import Trace
-from ..._library.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._library.library_op import LibraryOp
 from ..._library.tags import Tag
+from ..._library.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
@@ -92,7 +92,12 @@ class _TensorMethods(Trace):
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
         """What the recorder makes of a method or property."""
         run, tensor = _METHODS.get(name), args[0]
-        if run is not None and tensor.__class__ in _CLASSES and current_recorder() is self.owner and self.owner.follows(tensor):
+        if (
+            run is not None
+            and tensor.__class__ in _CLASSES
+            and current_recorder() is self.owner
+            and self.owner.follows(tensor)
+        ):
             result = run(self.owner, *args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -326,12 +331,12 @@ class OpRecorder(DispatchMode):
 
     def bind(self, node: Node, result: Any) -> Any:
         """Say that a result is a node's."""
-        from ..._subclasses.described import of_tensor
+        from ..._subclasses.fake_constructors import fake_tensor_like
 
         if self.unbacked is not None:
             result = self.unbacked.result(node, result)
         if isinstance(result, Tensor):
-            node.meta["val"] = of_tensor(result)
+            node.meta["val"] = fake_tensor_like(result)
             self.track(result, node)
         elif isinstance(result, (list, tuple)):
             import operator
@@ -416,7 +421,9 @@ class OpRecorder(DispatchMode):
             return super().intercept(op, function, args, kwargs)
         if op.name == "conj" and not values[0].dtype.is_complex:
             return values[0]  # nothing to do, which is no op in the library
-        found = match_overload(op, values, writes, whole=not self.decomposing or op.is_implicit) or _library_call(op.name, values)
+        found = match_overload(op, values, writes, whole=not self.decomposing or op.is_implicit) or _library_call(
+            op.name, values
+        )
         if found is None:
             if self.is_inside and not op.is_implicit and not writes:  # whole, as its derivative knows it
                 own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default

@@ -251,7 +251,7 @@ class GraphMerger:
         nodes[0].meta["val"] = self._value(found, near, nodes[0])
 
     def _value(self, found: list[Any], near: list, node: Node) -> Any:
-        from torchlite._subclasses.described import described
+        from torchlite._subclasses.fake_constructors import new_fake_tensor
 
         first = found[0]
         if isinstance(first, list):
@@ -266,7 +266,7 @@ class GraphMerger:
                 products = math.prod((e for e, _ in pairs), start=Expr.of(1)), _products([v for _, v in pairs])
                 near = [*near, products]
             strides = [self._stride(v, [*own, *near]) for v in zip(*(v.stride() for v in found), strict=True)]
-            return described(first.dtype, sizes, strides, first.device, first.requires_grad)
+            return new_fake_tensor(first.dtype, sizes, strides, first.device, first.requires_grad)
         if isinstance(first, SymInt) and first.node.trace is not None:
             expr, values = first.node.expr.replaced(self.own), tuple(map(int, found))
             if self._is(expr, values):

@@ -15,7 +15,18 @@ from typing import Any, NamedTuple
 
 from ..._aten import ops
 from ..._dispatch.interceptors import stack
-from ..._symbolic_shapes import Expr, SymBool, SymFloat, SymInt, UnbackedInt, compare, sym_ite, sym_max, sym_min, sym_not
+from ..._symbolic_shapes import (
+    Expr,
+    SymBool,
+    SymFloat,
+    SymInt,
+    UnbackedInt,
+    compare,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+)
 from ..._tensor import Tensor
 from ..node import Node
 

@@ -8,12 +8,12 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ..._dispatch.dispatch_state import MODE
 from ..._dispatch.interceptors import showing, stack
 from ..._dispatch.mode_restoring import restores_modes
-from ..._dispatch.dispatch_state import MODE
 from ..._symbolic_shapes import SymFloat, SymInt
 from ..._tensor import Tensor
-from ...amp.autocast_mode import without_casts
+from ...amp.autocast_mode import without_cast_cache
 from ...nn import Module, Parameter
 from ...utils import _pytree as pytree
 from .._codegen import _PyTreeCodeGen, _PyTreeInfo
@@ -71,7 +71,7 @@ class _MakeFxTrace:
         self.recorder.decomposing = not pre_dispatch
         self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
         self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
-        with without_casts(), self.recorder:
+        with without_cast_cache(), self.recorder:
             result = f(*args)
         if before is not None:
             self.recorder.follow(before)

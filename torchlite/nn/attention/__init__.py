@@ -19,7 +19,7 @@ class SDPBackend(enum.Enum):
     OVERRIDEABLE = 4
 
 
-_SWITCHES = {
+_BACKEND_FLAGS = {
     "math": SDPBackend.MATH,
     "flash": SDPBackend.FLASH_ATTENTION,
     "mem_efficient": SDPBackend.EFFICIENT_ATTENTION,
@@ -42,7 +42,7 @@ def sdpa_kernel(backends, set_priority=False):
     if not chosen or not all(isinstance(backend, SDPBackend) for backend in chosen):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
     before = dict(FLAGS.sdp)
-    FLAGS.sdp.update({name: backend in chosen for name, backend in _SWITCHES.items()})
+    FLAGS.sdp.update({name: backend in chosen for name, backend in _BACKEND_FLAGS.items()})
     try:
         yield
     finally:

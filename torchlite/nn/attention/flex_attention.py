@@ -44,7 +44,9 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
     return batch.new_ones((), dtype=torch.bool, device=batch.device)
 
 
-def _combined(mask_mods: tuple[Callable[..., Any], ...], start: bool, join: Callable[[Tensor, Any], Tensor]) -> Any:
+def _combine_masks(
+    mask_mods: tuple[Callable[..., Any], ...], start: bool, join: Callable[[Tensor, Any], Tensor]
+) -> Any:
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -59,15 +61,15 @@ def _combined(mask_mods: tuple[Callable[..., Any], ...], start: bool, join: Call
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """A mask where all of several say that a place counts."""
-    return _combined(mask_mods, True, lambda a, b: a & b)
+    return _combine_masks(mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """A mask where one of several says that a place counts."""
-    return _combined(mask_mods, False, lambda a, b: a | b)
+    return _combine_masks(mask_mods, False, lambda a, b: a | b)
 
 
-def _indices(shape: tuple[int, ...], device: Any) -> list[Tensor]:
+def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
     """For each dimension its positions, as a tensor that broadcasts with the others'."""
     return [
         torch.arange(size, device=device).reshape([-1 if d == i else 1 for d in range(len(shape))])
@@ -75,9 +77,9 @@ def _indices(shape: tuple[int, ...], device: Any) -> list[Tensor]:
     ]
 
 
-def _at_once(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, *score: Tensor) -> Tensor:
+def _evaluate_mod(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, *score: Tensor) -> Tensor:
     """What a function of single positions says for all, of that shape."""
-    return torch.as_tensor(mod(*score, *_indices(shape, device)), device=device).expand(shape)
+    return torch.as_tensor(mod(*score, *_index_grids(shape, device)), device=device).expand(shape)
 
 
 def create_mask(
@@ -91,12 +93,12 @@ def create_mask(
               [ True,  True]]]])
     """
     shape = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
-    if _takes_score(mod_fn):
-        return ~torch.isneginf(_at_once(mod_fn, shape, device, torch.zeros(shape, device=device)))
-    return _at_once(mod_fn, shape, device).to(torch.bool)
+    if _is_score_mod(mod_fn):
+        return ~torch.isneginf(_evaluate_mod(mod_fn, shape, device, torch.zeros(shape, device=device)))
+    return _evaluate_mod(mod_fn, shape, device).to(torch.bool)
 
 
-def _takes_score(mod: Callable[..., Any]) -> bool:
+def _is_score_mod(mod: Callable[..., Any]) -> bool:
     """Whether a function is a score_mod (five positional parameters) and no mask_mod (four)."""
     kinds = inspect.Parameter
     places = [
@@ -109,14 +111,14 @@ def _takes_score(mod: Callable[..., Any]) -> bool:
     return len(places) == 5
 
 
-def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
+def _dense_to_ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
     """How many blocks of each row are set, and which: these first, in order, then the others."""
     counts = blocks.sum(dim=-1).to(torch.int32)
     order = torch.argsort(blocks.to(torch.int32), dim=-1, descending=True, stable=True).to(torch.int32)
     return counts, order
 
 
-def _dense(counts: Tensor, order: Tensor) -> Tensor:
+def _ordered_to_dense(counts: Tensor, order: Tensor) -> Tensor:
     """The blocks that are set, from their lists."""
     columns = order.shape[-1]
     places = torch.arange(columns, device=order.device) < counts.unsqueeze(-1)
@@ -189,9 +191,9 @@ class BlockMask:
         size = _pair(BLOCK_SIZE)
         seen: list[Any] = [None] * 4
         if compute_q_blocks:
-            seen[:2] = _listed(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
+            seen[:2] = _dense_to_ordered(_ordered_to_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None and full_kv_indices is not None:
-                seen[2:] = _listed(_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
+                seen[2:] = _dense_to_ordered(_ordered_to_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         make: Callable[..., BlockMask] = cls
@@ -218,9 +220,9 @@ class BlockMask:
 
     def to_dense(self) -> Tensor:
         """1 for each block that is seen, at least in part."""
-        dense = _dense(self.kv_num_blocks, self.kv_indices)
+        dense = _ordered_to_dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
-            return dense | _dense(self.full_kv_num_blocks, self.full_kv_indices)
+            return dense | _ordered_to_dense(self.full_kv_num_blocks, self.full_kv_indices)
         return dense
 
     def sparsity(self) -> float:
@@ -284,7 +286,7 @@ def create_block_mask(
     tensor([[[[1, 0],
               [1, 1]]]], dtype=torch.int32)
     """
-    if _takes_score(mask_mod):
+    if _is_score_mod(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     rows, columns = size = _pair(BLOCK_SIZE)
@@ -294,15 +296,15 @@ def create_block_mask(
     sums = blocks.sum(dim=(-3, -1))
     if not separate_full_blocks:
         return BlockMask.from_kv_blocks(
-            *_listed(sums > 0), BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+            *_dense_to_ordered(sums > 0), BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
         )
     full = sums == rows * columns
     return BlockMask.from_kv_blocks(
-        *_listed((sums > 0) & ~full), *_listed(full), size, mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+        *_dense_to_ordered((sums > 0) & ~full), *_dense_to_ordered(full), size, mask_mod, seq_lengths=(Q_LEN, KV_LEN)
     )
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool) -> None:
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool) -> None:
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if block_mask is None and query.size(0) != key.size(0) and key.size(0) != 1:
@@ -339,13 +341,13 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
         )
 
 
-def _seen(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
+def _dense_mask(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
     """Which places count: in blocks that are seen in full all, in those that are seen in part what mask_mod says."""
     rows, columns = block_mask.BLOCK_SIZE
-    mask = _at_once(block_mask.mask_mod, shape, device).to(torch.bool)
+    mask = _evaluate_mod(block_mask.mask_mod, shape, device).to(torch.bool)
 
     def spread(counts: Tensor, order: Tensor) -> Tensor:
-        blocks = _dense(counts, order).to(torch.bool)
+        blocks = _ordered_to_dense(counts, order).to(torch.bool)
         lines = blocks.repeat_interleave(min(rows, shape[-2]), -2) if rows > 1 else blocks
         wide = lines.repeat_interleave(min(columns, shape[-1]), -1) if columns > 1 else lines
         return wide[..., : shape[-2], : shape[-1]]
@@ -382,7 +384,7 @@ def flex_attention(
     """
     if return_lse and return_aux is not None:
         raise ValueError("Cannot specify both return_lse and return_aux.")
-    _check(query, key, value, block_mask, enable_gqa)
+    _check_inputs(query, key, value, block_mask, enable_gqa)
     groups = query.size(1) // key.size(1)
     key, value = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (key, value))
     key, value = (x.expand(query.size(0), -1, -1, -1) for x in (key, value))
@@ -391,9 +393,9 @@ def flex_attention(
     scores = (query.to(working) @ key.to(working).transpose(-2, -1)) * factor
     shape = tuple(scores.shape)
     if score_mod is not None:
-        scores = _at_once(score_mod, shape, query.device, scores).to(working)
+        scores = _evaluate_mod(score_mod, shape, query.device, scores).to(working)
     if block_mask is not None:
-        scores = scores.masked_fill(~_seen(block_mask, shape, query.device), -math.inf)
+        scores = scores.masked_fill(~_dense_mask(block_mask, shape, query.device), -math.inf)
     largest = scores.amax(-1, keepdim=True)
     blind = largest == -math.inf
     weights = torch.softmax(scores.masked_fill(blind, 0.0), -1).masked_fill(blind, 0.0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # The tables of the whole process are variables of `module`, where programs look for them and put others.
-PROCESS: dict[str, Any] = {}
+GLOBAL_HOOKS: dict[str, Any] = {}
 
 
 def _register(table, hook, *, extra=(), marks=(), prepend=False):
@@ -38,64 +38,64 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
     arguments.
     """
-    return _register(PROCESS["_global_forward_pre_hooks"], hook)
+    return _register(GLOBAL_HOOKS["_global_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
-    extra = [PROCESS["_global_forward_hooks_with_kwargs"], PROCESS["_global_forward_hooks_always_called"]]
+    extra = [GLOBAL_HOOKS["_global_forward_hooks_with_kwargs"], GLOBAL_HOOKS["_global_forward_hooks_always_called"]]
     marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
-    return _register(PROCESS["_global_forward_hooks"], hook, extra=extra, marks=marks)
+    return _register(GLOBAL_HOOKS["_global_forward_hooks"], hook, extra=extra, marks=marks)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
-    return _register(PROCESS["_global_backward_pre_hooks"], hook)
+    return _register(GLOBAL_HOOKS["_global_backward_pre_hooks"], hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
-    if PROCESS["_global_is_full_backward_hook"] is False:
+    if GLOBAL_HOOKS["_global_is_full_backward_hook"] is False:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
             "one of them."
         )
-    PROCESS["_global_is_full_backward_hook"] = True
-    return _register(PROCESS["_global_backward_hooks"], hook)
+    GLOBAL_HOOKS["_global_is_full_backward_hook"] = True
+    return _register(GLOBAL_HOOKS["_global_backward_hooks"], hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
-    if PROCESS["_global_is_full_backward_hook"] is True:
+    if GLOBAL_HOOKS["_global_is_full_backward_hook"] is True:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
             "one of them."
         )
-    PROCESS["_global_is_full_backward_hook"] = False
-    return _register(PROCESS["_global_backward_hooks"], hook)
+    GLOBAL_HOOKS["_global_is_full_backward_hook"] = False
+    return _register(GLOBAL_HOOKS["_global_backward_hooks"], hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is
     registered instead.
     """
-    return _register(PROCESS["_global_parameter_registration_hooks"], hook)
+    return _register(GLOBAL_HOOKS["_global_parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered
     instead.
     """
-    return _register(PROCESS["_global_buffer_registration_hooks"], hook)
+    return _register(GLOBAL_HOOKS["_global_buffer_registration_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is
     registered instead.
     """
-    return _register(PROCESS["_global_module_registration_hooks"], hook)
+    return _register(GLOBAL_HOOKS["_global_module_registration_hooks"], hook)
 
 
 class _WrappedHook:
@@ -241,17 +241,17 @@ class HooksMixin:
         """(full hooks, older hooks) that a call has to serve now."""
         full: list[Any] = []
         older: list[Any] = []
-        everywhere = full if PROCESS["_global_is_full_backward_hook"] is True else older
-        everywhere.extend(PROCESS["_global_backward_hooks"].values())
+        everywhere = full if GLOBAL_HOOKS["_global_is_full_backward_hook"] is True else older
+        everywhere.extend(GLOBAL_HOOKS["_global_backward_hooks"].values())
         (full if self._is_full_backward_hook is True else older).extend(self._backward_hooks.values())
         return full, older
 
     def _get_backward_pre_hooks(self):
-        return [*PROCESS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
+        return [*GLOBAL_HOOKS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
 
     def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn):
         """Warn where the node of the result does not see all gradients of the module."""
-        results, inputs = _tensors(result), _tensors(inputs)
+        results, inputs = _as_tensor_tuple(result), _as_tensor_tuple(inputs)
         if results is None:
             what = "s on a Module that does not return a single Tensor or a tuple of Tensors", "some of the grad_output"
         elif inputs is None:
@@ -280,7 +280,7 @@ class HooksMixin:
         )
 
 
-def call_hooked(module, args, kwargs):
+def call_with_hooks(module, args, kwargs):
     """The call of a module for which there are hooks."""
     called: set[int] = set()
     taps = result = None
@@ -296,18 +296,18 @@ def call_hooked(module, args, kwargs):
         result = module.forward(*args, **kwargs)
         result = _run_forward_hooks(module, args, kwargs, result, called)
         if taps is not None:
-            result = _tap_result(module, taps, result)
+            result = _attach_backward_hooks(module, taps, result)
         if older:
-            _attach_older_hooks(module, args, result, older)
+            _attach_non_full_backward_hooks(module, args, result, older)
     except Exception:
-        _run_always_called(module, args, kwargs, result, called)
+        _run_always_call_hooks(module, args, kwargs, result, called)
         raise
     return result
 
 
 def _run_forward_hooks(module, args, kwargs, result, called):
     tables = (
-        (PROCESS["_global_forward_hooks"], PROCESS["_global_forward_hooks_with_kwargs"]),
+        (GLOBAL_HOOKS["_global_forward_hooks"], GLOBAL_HOOKS["_global_forward_hooks_with_kwargs"]),
         (module._forward_hooks, module._forward_hooks_with_kwargs),
     )
     for hooks, with_kwargs in tables:
@@ -319,7 +319,7 @@ def _run_forward_hooks(module, args, kwargs, result, called):
     return result
 
 
-def _tap_result(module, taps, result):
+def _attach_backward_hooks(module, taps, result):
     from torchlite import Tensor
 
     if not isinstance(result, (Tensor, tuple)):
@@ -332,7 +332,7 @@ def _tap_result(module, taps, result):
 
 
 def _run_forward_pre_hooks(module, args, kwargs):
-    for key, hook in [*PROCESS["_global_forward_pre_hooks"].items(), *module._forward_pre_hooks.items()]:
+    for key, hook in [*GLOBAL_HOOKS["_global_forward_pre_hooks"].items(), *module._forward_pre_hooks.items()]:
         if key in module._forward_pre_hooks_with_kwargs:
             changed = hook(module, args, kwargs)
             if changed is not None:
@@ -348,11 +348,11 @@ def _run_forward_pre_hooks(module, args, kwargs):
     return args, kwargs
 
 
-def _run_always_called(module, args, kwargs, result, called):
+def _run_always_call_hooks(module, args, kwargs, result, called):
     """After an exception: the hooks that asked to run in any case, each once."""
     own = (module._forward_hooks, module._forward_hooks_always_called, module._forward_hooks_with_kwargs)
     names = ("_global_forward_hooks", "_global_forward_hooks_always_called", "_global_forward_hooks_with_kwargs")
-    tables = (tuple(PROCESS[name] for name in names), own)
+    tables = (tuple(GLOBAL_HOOKS[name] for name in names), own)
     for hooks, always, with_kwargs in tables:
         for key, hook in list(hooks.items()):
             if key not in always or key in called:
@@ -369,7 +369,7 @@ def _run_always_called(module, args, kwargs, result, called):
                 )
 
 
-def _attach_older_hooks(module, args, result, hooks):
+def _attach_non_full_backward_hooks(module, args, result, hooks):
     from torchlite import Tensor
 
     value = result
@@ -385,7 +385,7 @@ def _attach_older_hooks(module, args, result, hooks):
         module._maybe_warn_non_full_backward_hook(args, result, node)
 
 
-def _tensors(value):
+def _as_tensor_tuple(value):
     """A tensor, or a tuple of tensors, as a tuple; None for anything else."""
     from torchlite import Tensor
 

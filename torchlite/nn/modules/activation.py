@@ -369,7 +369,7 @@ class Tanhshrink(Module):
         return F.tanhshrink(input)
 
 
-class _OverDim(Module):
+class _SoftmaxBase(Module):
     __constants__ = ["dim"]
 
     def __init__(self, dim: int | None = None) -> None:
@@ -385,14 +385,14 @@ class _OverDim(Module):
         return f"dim={self.dim}"
 
 
-class Softmin(_OverDim):
+class Softmin(_SoftmaxBase):
     """softmax of -x along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
-class Softmax(_OverDim):
+class Softmax(_SoftmaxBase):
     """exp(x) / sum(exp(x)) along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -408,7 +408,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3, _stacklevel=5)
 
 
-class LogSoftmax(_OverDim):
+class LogSoftmax(_SoftmaxBase):
     """log(softmax(x)) along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:

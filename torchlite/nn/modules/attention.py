@@ -10,7 +10,7 @@ from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_
 from torchlite.nn.parameter import Parameter
 
 from ..._types.package_name import package_name
-from ._masks import additive_mask, dtype_or_none
+from ._attention_masks import additive_mask, dtype_or_none
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 

@@ -9,7 +9,7 @@ from torchlite.nn import functional as F
 from torchlite.nn import init
 from torchlite.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
-from ._module_state import repeatable
+from ._module_state_dict import allow_dry_run
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -88,7 +88,7 @@ class _NormBase(Module):
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
-    @repeatable
+    @allow_dry_run
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
@@ -203,7 +203,7 @@ class SyncBatchNorm(_BatchNorm):
         group = _group_of(self.process_group) if self.training else None
         if group is None:
             return super().forward(input)
-        from ._synchronized import sync_batch_norm
+        from ._sync_batch_norm import sync_batch_norm
 
         momentum = self.momentum
         if self.track_running_stats and self.num_batches_tracked is not None:

@@ -60,16 +60,16 @@ def _check_times(module, times):
         raise ValueError(f"Non-positive multiplication factor {times} for {type(module)}")
 
 
-def _load_through(modules: Iterable, x: Any) -> Any:
+def _load_run_modules(modules: Iterable, x: Any) -> Any:
     """`_joined.through`, which takes this one's place when it is first called."""
-    global _through
-    from ._joined import through
+    global _run_modules
+    from ._sequential_fusion import run_modules
 
-    _through = through
-    return through(modules, x)
+    _run_modules = run_modules
+    return run_modules(modules, x)
 
 
-_through = _load_through
+_run_modules = _load_run_modules
 
 
 class Sequential(Module):
@@ -95,7 +95,7 @@ class Sequential(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if nothing_recorded():
-            return _through(self._modules.values(), input)
+            return _run_modules(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input

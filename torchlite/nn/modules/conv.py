@@ -82,7 +82,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = _amounts_to_pad(self)
+        self._reversed_padding_repeated_twice = _padding_amounts(self)
         shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(torch.empty((*shape, *kernel_size), device=device, dtype=dtype))
         if bias:
@@ -122,7 +122,7 @@ class _ConvNd(Module):
             self.padding_mode = "zeros"
 
 
-def _amounts_to_pad(module):
+def _padding_amounts(module):
     """What `F.pad` takes for the padding modes other than zeros: last dimension first, before and after."""
     if not isinstance(module.padding, str):
         return _reverse_repeat_tuple(module.padding, 2)

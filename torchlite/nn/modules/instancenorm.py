@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlite.nn import functional as F
 
-from ._module_state import repeatable
+from ._module_state_dict import allow_dry_run
 from .batchnorm import _LazyNormBase, _NormBase
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _InstanceNorm(_NormBase):
             self.eps,
         )
 
-    @repeatable
+    @allow_dry_run
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):

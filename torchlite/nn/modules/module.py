@@ -25,7 +25,7 @@ from ._module_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._module_state import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
+from ._module_state_dict import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ _global_forward_pre_hooks: OrderedDict = OrderedDict()
 _global_forward_hooks: OrderedDict = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
-_module_hooks.PROCESS = globals()
+_module_hooks.GLOBAL_HOOKS = globals()
 
 T_destination = TypeVar("T_destination", bound=dict[str, Any])
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -96,19 +96,19 @@ def _after_registration(hooks, module, name, value):
     return value
 
 
-_TO_FORMS = (
+_TO_SIGNATURES = (
     "torch.device device = None, torch.dtype dtype = None, ", "torch.dtype dtype, ", "Tensor tensor, "
 )  # fmt: skip
 
 
-def _wrong_to(args, kwargs=()):
+def _to_signature_error(args, kwargs=()):
     """The words for arguments of `to` that no form takes."""
     kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
     named = dict(kwargs)
     kinds += [f"{name}={type(named[name]).__name__}" for name in sorted(named)]
     kinds += [] if args or not named else [""]  # PyTorch's list of names alone ends in a comma
     rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
-    forms = "".join(f" * ({form}{rest})\n" for form in _TO_FORMS)
+    forms = "".join(f" * ({form}{rest})\n" for form in _TO_SIGNATURES)
     return (
         f"to() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n{forms}"
     )
@@ -123,7 +123,7 @@ def _parse_to(args, kwargs):
     other, non_blocking = named.pop("tensor", None), named.pop("non_blocking", False)
     memory_format = named.pop("memory_format", None)
     if named:
-        raise TypeError(_wrong_to(args, kwargs))
+        raise TypeError(_to_signature_error(args, kwargs))
     if given and isinstance(given[0], torch.Tensor):
         other = given.pop(0)
     elif given and isinstance(given[0], torch.dtype):
@@ -135,11 +135,11 @@ def _parse_to(args, kwargs):
         if given and (given[0] is None or isinstance(given[0], torch.dtype)):
             dtype = given.pop(0)
         elif given:
-            raise TypeError(_wrong_to(args, kwargs))
+            raise TypeError(_to_signature_error(args, kwargs))
     if given and isinstance(given[0], bool):
         non_blocking = given.pop(0)
     if given:
-        raise TypeError(_wrong_to(args, kwargs))
+        raise TypeError(_to_signature_error(args, kwargs))
     if other is not None:
         device, dtype = other.device, other.dtype
     return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format
@@ -244,7 +244,7 @@ class Module(_Parts):
             or _global_backward_hooks
             or _global_backward_pre_hooks
         ):
-            return _module_hooks.call_hooked(self, args, kwargs)
+            return _module_hooks.call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
@@ -311,7 +311,7 @@ class Module(_Parts):
         if isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            _forget(self, name, "_buffers", "_modules")
+            _remove_from_registries(self, name, "_buffers", "_modules")
             self.register_parameter(name, value)
         elif params is not None and name in params:
             if value is not None:
@@ -321,7 +321,7 @@ class Module(_Parts):
                 )
             self.register_parameter(name, None)
         else:
-            _set_other(self, name, value, attributes)
+            _set_attribute(self, name, value, attributes)
 
     def __delattr__(self, name: str) -> None:
         if name in self._parameters:
@@ -677,7 +677,7 @@ class Module(_Parts):
         return f"{self._get_name()}({body})"
 
 
-def _forget(module, name, *kinds):
+def _remove_from_registries(module, name, *kinds):
     attributes = module.__dict__
     attributes.pop(name, None)
     for kind in kinds:
@@ -685,13 +685,13 @@ def _forget(module, name, *kinds):
     module._non_persistent_buffers_set.discard(name)
 
 
-def _set_other(module, name, value, attributes):
+def _set_attribute(module, name, value, attributes):
     """Assign a submodule, a buffer or anything that is neither."""
     modules, buffers = attributes.get("_modules"), attributes.get("_buffers")
     if isinstance(value, Module):
         if modules is None:
             raise AttributeError("cannot assign module before Module.__init__() call")
-        _forget(module, name, "_parameters", "_buffers")
+        _remove_from_registries(module, name, "_parameters", "_buffers")
         modules[name] = _after_registration(_global_module_registration_hooks, module, name, value)
     elif modules is not None and name in modules:
         if value is not None:
@@ -716,7 +716,7 @@ def _set_buffer(module, name, value, buffers):
     if not isinstance(value, Buffer):
         buffers[name] = _after_registration(_global_buffer_registration_hooks, module, name, value)
         return
-    _forget(module, name, "_parameters", "_modules")
+    _remove_from_registries(module, name, "_parameters", "_modules")
     if "persistent" in inspect.signature(module.register_buffer).parameters:
         module.register_buffer(name, value, value.persistent)
     elif value.persistent:

@@ -95,7 +95,7 @@ class _MaxUnpoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-def _settle_unpool(module, expand, kernel_size, stride, padding):
+def _init_unpool(module, expand, kernel_size, stride, padding):
     module.kernel_size = expand(kernel_size)
     module.stride = expand(stride if stride is not None else kernel_size)
     module.padding = expand(padding)
@@ -108,7 +108,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        _settle_unpool(self, _single, kernel_size, stride, padding)
+        _init_unpool(self, _single, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -119,7 +119,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        _settle_unpool(self, _pair, kernel_size, stride, padding)
+        _init_unpool(self, _pair, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -130,7 +130,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        _settle_unpool(self, _triple, kernel_size, stride, padding)
+        _init_unpool(self, _triple, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -238,7 +238,7 @@ class AvgPool3d(_AvgPoolNd):
         )
 
 
-def _settle_fractional(module, expand, kernel_size, output_size, output_ratio, return_indices, samples):
+def _init_fractional_pool(module, expand, kernel_size, output_size, output_ratio, return_indices, samples):
     module.kernel_size = expand(kernel_size)
     module.return_indices = return_indices
     module.register_buffer("_random_samples", samples)
@@ -269,7 +269,7 @@ class FractionalMaxPool2d(Module):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        _settle_fractional(self, _pair, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        _init_fractional_pool(self, _pair, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(
@@ -296,7 +296,7 @@ class FractionalMaxPool3d(Module):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        _settle_fractional(self, _triple, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        _init_fractional_pool(self, _triple, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(

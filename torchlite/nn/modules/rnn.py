@@ -25,7 +25,7 @@ __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "R
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-def _autocast():
+def _is_autocast_enabled():
     """Whether autocast will bring the dtypes together."""
     from ...amp.autocast_mode import is_any_autocast_enabled
 
@@ -171,7 +171,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Any) -> Any:
         """Raise where the input's dtype, dimension or size is wrong."""
         weight = self._flat_weights[0]
-        if input.dtype is not weight.dtype and not _autocast():
+        if input.dtype is not weight.dtype and not _is_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
@@ -560,7 +560,7 @@ def _check_dims(module, input, states):
             raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead")
 
 
-def _step(module, run, input, hx):
+def _run_cell(module, run, input, hx):
     """One step of a cell with one state."""
     _check_dims(module, input, () if hx is None else (hx,))
     batched = input.dim() == 2
@@ -594,7 +594,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return _step(self, torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
+        return _run_cell(self, torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
 
 
 class LSTMCell(RNNCellBase):
@@ -638,4 +638,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        return _step(self, torch.gru_cell, input, hx)
+        return _run_cell(self, torch.gru_cell, input, hx)

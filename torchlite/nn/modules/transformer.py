@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite.nn import functional as F
 from torchlite.nn.init import xavier_uniform_
 
-from ._masks import additive_mask, dtype_or_none
+from ._attention_masks import additive_mask, dtype_or_none
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -76,7 +76,7 @@ def _relu_or_gelu(activation):
     return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
 
 
-def _why_not_nested(layer):
+def _why_not_nested_tensor(layer):
     """PyTorch's reason for not using nested tensors with an encoder layer, or ""."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
@@ -285,7 +285,7 @@ class TransformerEncoder(Module):
         self.norm = norm
         # PyTorch's warning, for a way of computing that is not taken here in any case.
         self.enable_nested_tensor = enable_nested_tensor
-        why_not = _why_not_nested(encoder_layer)
+        why_not = _why_not_nested_tensor(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not
         self.mask_check = mask_check
         if enable_nested_tensor and why_not:

@@ -20,8 +20,8 @@ from torchlite.autograd.graph import get_gradient_edge
 from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.distributed._grad_bucket import GradBucket
 
-from ._buckets import Bucket, assign
-from ._sparse import reduce_sparse
+from ._gradient_buckets import Bucket, compute_bucket_assignment
+from ._sparse_all_reduce import reduce_sparse
 
 Hook = Callable[[Any, GradBucket], Any]
 
@@ -69,12 +69,12 @@ class Reducer:
         self._map_work: Any = None
         self._never: set[int] = set()  # parameters that no rank used
         self.buckets: list[Bucket] = []
-        self._make(list(reversed(assign(parameters, self.limits, sparse))))
+        self._make(list(reversed(compute_bucket_assignment(parameters, self.limits, sparse))))
         self.handles = [self._watch(number, parameter) for number, parameter in enumerate(parameters)]
 
     def _watch(self, number: int, parameter: Any) -> Any:
         # On the node that adds to the gradient: hooks on the parameter have all been called then.
-        return get_gradient_edge(parameter).node.register_hook(lambda *_: self._came(number))
+        return get_gradient_edge(parameter).node.register_hook(lambda *_: self._on_gradient_ready(number))
 
     def remove(self) -> None:
         """Take the hooks away."""
@@ -159,7 +159,7 @@ class Reducer:
             return False
         if len(self.order) != len(self.parameters):
             return False
-        numbers = assign(
+        numbers = compute_bucket_assignment(
             [self.parameters[n] for n in self.order], self.limits, [self.sparse[n] for n in self.order], self.order
         )
         words = torch.tensor([n for members in numbers for n in (*members, -1)])
@@ -194,10 +194,10 @@ class Reducer:
         if self.static and self.times:
             self._unused = [n for n in range(len(self.parameters)) if not self.times.get(n)]
         else:
-            self._unused = [] if outputs is None else self._not_reached(outputs)
+            self._unused = [] if outputs is None else self._find_unused(outputs)
         self._used = set()
 
-    def _not_reached(self, outputs: list[Any]) -> list[int]:
+    def _find_unused(self, outputs: list[Any]) -> list[int]:
         roots = [edge_of(output) for output in outputs if output.requires_grad]
         nodes = reachable([node for node in map(node_of, roots) if node is not None])
         leaves = {id(e) for node in nodes for e in flatten_edges(node._edges) if isinstance(e, torch.Tensor)}
@@ -206,22 +206,22 @@ class Reducer:
 
     # -- during backward
 
-    def _came(self, number: int) -> None:
+    def _on_gradient_ready(self, number: int) -> None:
         """A parameter's gradient is there."""
         if not self._expects:
             return
         if not self._begun:
             self._begun = True
-            if self._learns():
-                CURRENT_PASSES.runs[0].callbacks += (self._learned,)
+            if self._is_learning_static_graph():
+                CURRENT_PASSES.runs[0].callbacks += (self._finish_learning_static_graph,)
             elif self.find_unused:
-                CURRENT_PASSES.runs[0].callbacks += (self._mark_the_rest,)
+                CURRENT_PASSES.runs[0].callbacks += (self._mark_unused,)
             for unused in self._unused:
-                if not self._learns():
+                if not self._is_learning_static_graph():
                     self._mark(unused, False)
         if self.static:
             self._count[number] = self._count.get(number, 0) + 1
-            if self._learns():
+            if self._is_learning_static_graph():
                 if self._count[number] == 1:
                     self.order.append(number)
                 return
@@ -235,15 +235,15 @@ class Reducer:
             if self._count[number] < wanted:
                 return
         elif number in self._ready:
-            self._refuse(number)
+            self._raise_marked_twice(number)
         elif not self.rebuilt:
             self.order.append(number)
         self._mark(number, True)
 
-    def _learns(self) -> bool:
+    def _is_learning_static_graph(self) -> bool:
         return self.static and not self.times
 
-    def _learned(self) -> None:
+    def _finish_learning_static_graph(self) -> None:
         """The first backward pass of a static graph has ended: everything is reduced now."""
         counted = dict(self._count)
         self.order += [n for n in range(len(self.parameters)) if n not in counted]
@@ -251,13 +251,13 @@ class Reducer:
             self._mark(number, number in counted)
         self.times = counted
 
-    def _mark_the_rest(self) -> None:
+    def _mark_unused(self) -> None:
         """Backward has ended: what has no gradient now led to outputs that no loss was computed from."""
         for number in range(len(self.parameters)):
             if self._begun and number not in self._ready:
                 self._mark(number, False)
 
-    def _refuse(self, number: int) -> None:
+    def _raise_marked_twice(self, number: int) -> None:
         words = (
             "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) "
             "Use of a module parameter outside the `forward` function. Please make sure model parameters are not "
@@ -289,13 +289,13 @@ class Reducer:
         bucket.left.discard(number)
         for work in self.works:
             # Futures of hooks are not asked: what hangs on them may send more, which all ranks must do in one order.
-            if work.__class__ is _Summed:
+            if work.__class__ is _BucketWork:
                 work.done()
         while self._next < len(self.buckets) and not self.buckets[self._next].left:
             self._launch(self.buckets[self._next])
             self._next += 1
         if self._next == len(self.buckets) and len(self.works) == len(self.buckets):
-            if self._asks_who_used():
+            if self._exchanges_used_map():
                 self._used_map = torch.tensor([int(n in self._used) for n in range(len(self.parameters))])
                 self._map_work = dist.all_reduce(self._used_map, group=self.group, async_op=True)
             if CURRENT_PASSES.runs:
@@ -303,9 +303,9 @@ class Reducer:
             else:
                 self._finish()
 
-    def _asks_who_used(self) -> bool:
+    def _exchanges_used_map(self) -> bool:
         """Whether the ranks tell each other which parameters they used: of a static graph once."""
-        return not self.skip_unused and (self._learns() if self.static else self.find_unused)
+        return not self.skip_unused and (self._is_learning_static_graph() if self.static else self.find_unused)
 
     def _fill(self, bucket: Bucket, position: int, parameter: Any, used: bool) -> None:
         grad = parameter.grad if used else None
@@ -334,9 +334,9 @@ class Reducer:
         if bucket.sparse:
             self.works.append(reduce_sparse(self.group, bucket, self.divisor))
         elif self.hook is None:
-            self.works.append(_Summed(dist.all_reduce(bucket.buffer, group=self.group, async_op=True), bucket))
+            self.works.append(_BucketWork(dist.all_reduce(bucket.buffer, group=self.group, async_op=True), bucket))
         else:
-            self.works.append(self.run_hook(self._given(bucket)))
+            self.works.append(self.run_hook(self._make_grad_bucket(bucket)))
 
     def _take_prior(self) -> None:
         """In a join context the work that counts who is still there, by which is divided from now on."""
@@ -346,7 +346,7 @@ class Reducer:
         if not fixed:
             self.divisor = float(tensor.item())
 
-    def _given(self, bucket: Bucket) -> GradBucket:
+    def _make_grad_bucket(self, bucket: Bucket) -> GradBucket:
         last = bucket.index == len(self.buckets) - 1
         return GradBucket(bucket.index, bucket.buffer, bucket.views, bucket.parameters, last)
 
@@ -374,18 +374,18 @@ class Reducer:
                 self.waited += time.perf_counter() - start
                 while isinstance(value, list | tuple):
                     value = value[0]
-                self._give(bucket, value)
+                self._write_gradients(bucket, value)
         self.works = []
 
-    def _unused_everywhere(self) -> set[int]:
+    def _globally_unused(self) -> set[int]:
         if self._used_map is not None:
             self._map_work.wait()
             self._never = {n for n, count in enumerate(self._used_map.tolist()) if not count}
             self._used_map = None
         return set(self._unused) if self.skip_unused else self._never
 
-    def _give(self, bucket: Bucket, value: Any) -> None:
-        unused = self._unused_everywhere()
+    def _write_gradients(self, bucket: Bucket, value: Any) -> None:
+        unused = self._globally_unused()
         if bucket.sparse:
             if bucket.numbers[0] not in unused:
                 bucket.parameters[0].grad = value
@@ -395,9 +395,9 @@ class Reducer:
             if self.as_views and value.dtype is bucket.buffer.dtype:
                 bucket.buffer.copy_(value.reshape(-1))
             else:
-                from ._buckets import views_in
+                from ._gradient_buckets import bucket_views
 
-                views = views_in(value.reshape(-1), bucket.parameters)
+                views = bucket_views(value.reshape(-1), bucket.parameters)
         for number, parameter, view in zip(bucket.numbers, bucket.parameters, views, strict=True):
             if number in unused:
                 continue
@@ -425,15 +425,15 @@ class Reducer:
                 value = work.wait()
                 while isinstance(value, list | tuple):
                     value = value[0]
-                self._give(bucket, value)  # an optimizer whose state is shared out steps with them
+                self._write_gradients(bucket, value)  # an optimizer whose state is shared out steps with them
         self.works = []
-        if self._asks_who_used():
+        if self._exchanges_used_map():
             dist.all_reduce(torch.zeros(len(self.parameters), dtype=torch.int64), group=self.group)
             self.times = self.times or dict.fromkeys(range(len(self.parameters)), 1)
         self.order = self.order or list(range(len(self.parameters)))  # rank 0's order is taken, whatever this is
 
 
-class _Summed:
+class _BucketWork:
     """A reduction on its way, whose result is the bucket's buffer."""
 
     def __init__(self, work: Any, bucket: Bucket) -> None:

@@ -17,10 +17,10 @@ from torchlite.distributed._grad_bucket import BuiltinCommHookType, GradBucket
 from torchlite.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlite.nn.modules.module import Module
 
-from ._buckets import CAP_MB, FIRST_BYTES
-from ._delayed import Delayed
+from ._delayed_all_reduce import DelayedAllReduce
+from ._gradient_buckets import BUCKET_CAP_MB, FIRST_BUCKET_BYTES
 from ._reducer import Reducer
-from ._synchronized import broadcast_coalesced, sync_module_states, verify_shapes
+from ._sync_module_states import broadcast_coalesced, sync_module_states, verify_shapes
 
 __all__ = ["DistributedDataParallel"]
 
@@ -137,7 +137,7 @@ class DistributedDataParallel(Module, Joinable):
                 "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy "
                 "forward pass to correctly initialize the modules"
             )
-        self.forward_sync_buffers, init_buffers = _buffers_wanted(broadcast_buffers, forward_sync_buffers)
+        self.forward_sync_buffers, init_buffers = _parse_broadcast_buffers(broadcast_buffers, forward_sync_buffers)
         self.dim, self.module = dim, module
         self.static_graph = False
         self.find_unused_parameters, self.gradient_as_bucket_view = find_unused_parameters, gradient_as_bucket_view
@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
         self.mixed_precision = mixed_precision
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._divide_by_initial_world_size = True
-        self._limits = _limits(bucket_cap_mb, bucket_cap_mb_list)
+        self._limits = _bucket_limits(bucket_cap_mb, bucket_cap_mb_list)
         self.bucket_bytes_cap = self._limits[-1]
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
         self._delayed = None
@@ -153,7 +153,7 @@ class DistributedDataParallel(Module, Joinable):
             verify_shapes(self.process_group, [p for _, p in named if p.requires_grad])
             sync_module_states(module, self.process_group, 0, self.parameters_to_ignore, init_buffers)
         if delayed:
-            self._delayed = Delayed(self.process_group, [p for _, p in delayed], param_to_hook_all_reduce)
+            self._delayed = DelayedAllReduce(self.process_group, [p for _, p in delayed], param_to_hook_all_reduce)
         self._make_reducer(static_graph)
         self._assign_modules_buffers()
 
@@ -266,7 +266,7 @@ class DistributedDataParallel(Module, Joinable):
         if self.reducer is not None:
             self._before_forward()
         if self.device_ids:
-            inputs, kwargs = _moved((inputs, kwargs), self.device_ids[0])
+            inputs, kwargs = _to_device((inputs, kwargs), self.device_ids[0])
         return inputs, kwargs
 
     def _post_forward(self, output: Any) -> Any:
@@ -294,7 +294,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _expects_backward(self, output: Any) -> None:
         search = self.find_unused_parameters and not self.static_graph
-        self.reducer.prepare(list(_tensors_in(output)) if search else None)
+        self.reducer.prepare(list(_find_tensors(output)) if search else None)
 
     def _run_ddp_forward(self, *inputs: Any, **kwargs: Any) -> Any:
         with self._inside_ddp_forward():
@@ -451,7 +451,7 @@ class DistributedDataParallel(Module, Joinable):
             "iteration": reducer.iteration,
             "num_parameter_tensors": len(reducer.parameters),
             "total_parameter_size_bytes": sum(p.nbytes for p in reducer.parameters),
-            "bucket_sizes" if not reducer.rebuilt else "rebuilt_bucket_sizes": _sizes(reducer),
+            "bucket_sizes" if not reducer.rebuilt else "rebuilt_bucket_sizes": _bucket_sizes(reducer),
             "has_rebuilt_buckets": int(reducer.rebuilt),
             "num_buckets_reduced": len(reducer.buckets),
             "backward_comm_wait_time": int(reducer.waited * 1e9),
@@ -475,7 +475,7 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer.remove()
 
 
-def _sizes(reducer: Reducer) -> str:
+def _bucket_sizes(reducer: Reducer) -> str:
     return ", ".join(str(bucket.nbytes) for bucket in reducer.buckets)
 
 
@@ -489,7 +489,7 @@ def _group_of(process_group: Any, device_mesh: Any) -> Any:
     return device_mesh.get_group(mesh_dim=0)
 
 
-def _buffers_wanted(broadcast: bool | None, forward: bool | None) -> tuple[bool, bool]:
+def _parse_broadcast_buffers(broadcast: bool | None, forward: bool | None) -> tuple[bool, bool]:
     """Whether buffers are synchronised before a forward, and when the model is wrapped."""
     if broadcast is not None:
         words = (
@@ -506,7 +506,7 @@ def _buffers_wanted(broadcast: bool | None, forward: bool | None) -> tuple[bool,
     return wanted, wanted
 
 
-def _limits(cap: float | None, caps: list[float] | None) -> list[int]:
+def _bucket_limits(cap: float | None, caps: list[float] | None) -> list[int]:
     """The bytes of the buckets; the last number is for all further ones."""
     if caps is not None:
         if not caps or any(one <= 0 for one in caps):
@@ -514,7 +514,7 @@ def _limits(cap: float | None, caps: list[float] | None) -> list[int]:
         return [int(one * 1024 * 1024) for one in caps]
     if cap is not None:
         return [int(cap * 1024 * 1024)]
-    return [FIRST_BYTES, CAP_MB * 1024 * 1024]
+    return [FIRST_BUCKET_BYTES, BUCKET_CAP_MB * 1024 * 1024]
 
 
 def _check_hook(hook: Any) -> None:
@@ -530,35 +530,35 @@ def _check_hook(hook: Any) -> None:
         raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
 
 
-def _tensors_in(output: Any) -> Iterator[Any]:
+def _find_tensors(output: Any) -> Iterator[Any]:
     if isinstance(output, torch.Tensor):
         yield output
     elif isinstance(output, dict):
         for item in output.values():
-            yield from _tensors_in(item)
+            yield from _find_tensors(item)
     elif isinstance(output, list | tuple | set):
         for item in output:
-            yield from _tensors_in(item)
+            yield from _find_tensors(item)
     elif is_dataclass(output) and not isinstance(output, type):
         for field in fields(output):
-            yield from _tensors_in(getattr(output, field.name))
+            yield from _find_tensors(getattr(output, field.name))
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_tensors(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        return type(value)((key, _mapped(item, change)) for key, item in value.items())
+        return type(value)((key, _map_tensors(item, change)) for key, item in value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_mapped(item, change) for item in value))
+        return type(value)(*(_map_tensors(item, change) for item in value))
     if isinstance(value, list | tuple):
-        return type(value)(_mapped(item, change) for item in value)
+        return type(value)(_map_tensors(item, change) for item in value)
     return value
 
 
-def _moved(value: Any, device: Any) -> Any:
-    return _mapped(value, lambda tensor: tensor.to(device))
+def _to_device(value: Any, device: Any) -> Any:
+    return _map_tensors(value, lambda tensor: tensor.to(device))
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    return _mapped(value, lambda tensor: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor)
+    return _map_tensors(value, lambda tensor: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor)

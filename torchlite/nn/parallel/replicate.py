@@ -15,15 +15,15 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
     """Copies of a model, one a device. Gradients go through their parameters, which are no leaves, to the model's own,
     unless `detach`.
     """
-    return [_copied(network, device, detach, {}) for device in devices]
+    return [_replicate_module(network, device, detach, {}) for device in devices]
 
 
-def _copied(module: Module, device: Any, detach: bool, known: dict[int, Any]) -> Module:
+def _replicate_module(module: Module, device: Any, detach: bool, known: dict[int, Any]) -> Module:
     if id(module) in known:
         return known[id(module)]
     made = known[id(module)] = copy.copy(module)
     made._modules = {
-        name: child if child is None else _copied(child, device, detach, known)
+        name: child if child is None else _replicate_module(child, device, detach, known)
         for name, child in module._modules.items()
     }
     made._parameters = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
-_WHERE = {
+_MODULE_OF = {
     **dict.fromkeys(
         ("clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"),
         "clip_grad",
@@ -28,7 +28,7 @@ _MODULES = {
 }  # fmt: skip
 
 __all__ = [
-    *_WHERE,
+    *_MODULE_OF,
     "parametrizations",
     "parametrize",
     "remove_spectral_norm",
@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        if name in _WHERE:
-            found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+        if name in _MODULE_OF:
+            found = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
         elif name in _MODULES:
             found = importlib.import_module(f".{name}", __name__)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlite import Tensor
 from torchlite.nn.modules.module import Module
 
-from .stateless import _swap
+from .stateless import _swap_tensor
 
 __all__ = ["swap_tensor"]
 
@@ -19,4 +19,4 @@ def swap_tensor(module: Module, name: str, tensor: Tensor | None, allow_missing:
         raise KeyError('tensor name can\'t contain "."')
     if not allow_missing and not hasattr(module, name):
         raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-    return _swap(module, name, tensor)
+    return _swap_tensor(module, name, tensor)

@@ -221,7 +221,7 @@ def _compute_norm(t, n, dim):
     return torch.norm(t, p=n, dim=[d for d in range(t.dim()) if d != dim % t.dim()])
 
 
-def _count(amount, size):
+def _num_to_prune(amount, size):
     _validate_pruning_amount(amount, size)
     return _compute_nparams_toprune(amount, size)
 
@@ -234,7 +234,7 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        count = _count(self.amount, t.nelement())
+        count = _num_to_prune(self.amount, t.nelement())
         mask = default_mask.clone(memory_format=torch.contiguous_format)
         if count != 0:
             mask.view(-1)[torch.topk(torch.rand_like(t).view(-1), k=count).indices] = 0
@@ -254,7 +254,7 @@ class L1Unstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        count = _count(self.amount, t.nelement())
+        count = _num_to_prune(self.amount, t.nelement())
         mask = default_mask.clone(memory_format=torch.contiguous_format)
         if count != 0:
             mask.view(-1)[torch.topk(torch.abs(t).reshape(-1), k=count, largest=False).indices] = 0
@@ -278,7 +278,7 @@ class _Structured(BasePruningMethod):
         _validate_structured_pruning(t)
         _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
-        count = _count(self.amount, size)
+        count = _num_to_prune(self.amount, size)
         if count == 0:
             return default_mask
         kept = torch.topk(self._scores(t), k=size - count).indices

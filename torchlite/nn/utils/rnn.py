@@ -58,19 +58,19 @@ class PackedSequence(_Packed):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert the data's dtype or device; the batch sizes stay on the CPU."""
-        return _map(self, lambda data: data.to(*args, **kwargs))
+        return _map_fields(self, lambda data: data.to(*args, **kwargs))
 
     def cuda(self, *args: Any, **kwargs: Any) -> Any:
         """Move to a CUDA device."""
-        return _map(self, lambda data: data.cuda(*args, **kwargs))
+        return _map_fields(self, lambda data: data.cuda(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> Any:
         """Move to the CPU."""
-        return _map(self, lambda data: data.cpu())
+        return _map_fields(self, lambda data: data.cpu())
 
     def pin_memory(self) -> Any:
         """The same with its data in pinned memory."""
-        return _map(self, lambda data: data.pin_memory())
+        return _map_fields(self, lambda data: data.pin_memory())
 
     def double(self) -> Any:
         """Cast the data to float64."""
@@ -114,7 +114,7 @@ class PackedSequence(_Packed):
         return self.data.is_pinned()
 
 
-def _map(packed, convert):
+def _map_fields(packed, convert):
     moved = convert(packed.data)
     if moved is packed.data:
         return packed

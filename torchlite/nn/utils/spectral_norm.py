@@ -81,11 +81,11 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
-        module._register_state_dict_hook(_WithVersion(hook))
+        module._register_state_dict_hook(_VersionHook(hook))
         return hook
 
 
-class _WithVersion:
+class _VersionHook:
     """The hook that writes the norm's version beside the module's, where PyTorch looks for it."""
 
     def __init__(self, norm: SpectralNorm) -> None:
@@ -122,7 +122,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             for place, one in list(module._state_dict_hooks.items()):
-                if isinstance(one, _WithVersion) and one.norm is hook:
+                if isinstance(one, _VersionHook) and one.norm is hook:
                     del module._state_dict_hooks[place]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -16,16 +16,16 @@ __all__ = ["functional_call"]
 _MISSING = object()
 
 
-def _held(module):
+def _named_tensors(module):
     """(dotted name, tensor) of all parameters and buffers, those held twice under each name."""
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
 
 
-def _tied(module, given):
+def _tie_weights(module, given):
     """`given` with every name of a tensor that the module holds under several names."""
     names: dict[int, list[str]] = {}
-    for name, value in _held(module):
+    for name, value in _named_tensors(module):
         names.setdefault(id(value), []).append(name)
     groups = {name: group for group in names.values() if len(group) > 1 for name in group}
     result = dict(given)
@@ -41,7 +41,7 @@ def _tied(module, given):
 
 
 def _check_names(module, given):
-    known = {name for name, _ in _held(module)}
+    known = {name for name, _ in _named_tensors(module)}
     parts = [
         f"{kind} key(s): {', '.join(map(repr, sorted(names)))}."
         for kind, names in (("Unexpected", set(given) - known), ("Missing", known - set(given)))
@@ -53,7 +53,7 @@ def _check_names(module, given):
         )
 
 
-def _owner(module, path):
+def _submodule_at(module, path):
     """The submodule of a dotted name."""
     for name in path.split(".") if path else ():
         if not hasattr(module, name):
@@ -65,10 +65,10 @@ def _owner(module, path):
     return module
 
 
-def _swap(module, name, tensor):
+def _swap_tensor(module, name, tensor):
     """Put a tensor (None, or `_MISSING`: nothing) in the place of a tensor of the module; returns what was there."""
     path, _, leaf = name.rpartition(".")
-    owner = _owner(module, path)
+    owner = _submodule_at(module, path)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     if leaf == "":
@@ -94,16 +94,16 @@ def _swap(module, name, tensor):
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
     """Within, the module has these tensors; what it put in their place is in the dict afterwards."""
-    given = _tied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
+    given = _tie_weights(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         _check_names(module, given)
     before: dict[str, Any] = {}
     try:
         for name, value in given.items():
-            before[name] = _swap(module, name, value)
+            before[name] = _swap_tensor(module, name, value)
         yield
     finally:
-        after = {name: _swap(module, name, before[name]) for name in reversed(before)}
+        after = {name: _swap_tensor(module, name, before[name]) for name in reversed(before)}
         parameters_and_buffers.update({name: after[name] for name in parameters_and_buffers if name in after})
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._protobuf import Message
 from .._element_types import NUMBERS
+from .._protobuf import Message
 from ..errors import OnnxExporterError
-from .graph_builder import WriterValue, OnnxGraphBuilder
+from .graph_builder import OnnxGraphBuilder, WriterValue
 
 
 def _graph_of(module: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._element_types import NUMBERS
 from ..errors import UnsupportedOperatorError
-from .graph_builder import OLDER, InputList, WriterValue, OnnxGraphBuilder
+from .graph_builder import OLDER, InputList, OnnxGraphBuilder, WriterValue
 
 _INTEGERS = frozenset(number for name, number in NUMBERS.items() if name.startswith(("int", "uint")))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._element_types import NUMBERS
-from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, promoted_type, translates
+from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, promoted_type, translates
 
 _SAME = {
     "abs": "Abs", "ceil": "Ceil", "floor": "Floor", "neg": "Neg", "relu": "Relu", "round": "Round", "sign": "Sign",
@@ -441,7 +441,11 @@ def isfinite(w: OnnxGraphBuilder, x: WriterValue) -> str:
 
 @translates("aten.nan_to_num")
 def nan_to_num(
-    w: OnnxGraphBuilder, x: WriterValue, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
 ) -> str:
     if not x.is_float:
         return w.op("Identity", x)

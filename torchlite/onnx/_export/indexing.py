@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import OnnxExporterError
+from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, translates
 from .reductions import reduce_with
-from .graph_builder import LAST, WriterValue, OnnxGraphBuilder, translates
 
 
 def _is_full_slice(w: OnnxGraphBuilder, index: WriterValue) -> str:
@@ -112,7 +112,9 @@ def index_put(w: OnnxGraphBuilder, x: WriterValue, indices: Any, values: WriterV
 
 
 @translates("aten.scatter", "aten.scatter.src", "aten.scatter.value")
-def scatter(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, src: Any, *, reduce: str | None = None) -> str:
+def scatter(
+    w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, src: Any, *, reduce: str | None = None
+) -> str:
     if not isinstance(src, WriterValue):
         src = WriterValue(w.op("Expand", w.constant(src, x.dtype), w.shape(index)), x.dtype, index.sizes)
     elif src.sizes != index.sizes:
@@ -133,7 +135,16 @@ def scatter_add(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValu
 
 
 @translates("aten.scatter_reduce")
-def scatter_reduce(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, src: WriterValue, reduce: str, *, include_self: bool = True) -> str:
+def scatter_reduce(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    dim: int,
+    index: WriterValue,
+    src: WriterValue,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> str:
     kinds = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
     if reduce == "mean":
         if not include_self:
@@ -160,9 +171,13 @@ def _expand_row_index(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: Writ
 
 
 @translates("aten.index_add")
-def index_add(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, source: WriterValue, *, alpha: Any = 1) -> str:
+def index_add(
+    w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, source: WriterValue, *, alpha: Any = 1
+) -> str:
     part = source.name if alpha == 1 else w.op("Mul", source, w.constant(alpha, source.dtype))
-    return w.op("ScatterElements", x, _expand_row_index(w, x, dim, index, source), part, axis=dim % x.ndim, reduction="add")
+    return w.op(
+        "ScatterElements", x, _expand_row_index(w, x, dim, index, source), part, axis=dim % x.ndim, reduction="add"
+    )
 
 
 @translates("aten.index_copy")
@@ -181,7 +196,15 @@ def index_fill(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue
 
 
 @translates("aten.slice_scatter")
-def slice_scatter(w: OnnxGraphBuilder, x: WriterValue, src: WriterValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
+def slice_scatter(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    src: WriterValue,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+) -> str:
     dim %= x.ndim
     size = w.size(x, dim)
     every = w.op("Range", w.constant(0, "int64"), w.put(size), w.constant(1, "int64"))

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import OnnxExporterError
 from .elementwise import to_common_type
+from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, translates
 from .reductions import reduce_with
-from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, translates
 
 
 @translates("aten.matmul", "aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.inner", "aten.linalg_matmul")
@@ -36,14 +36,18 @@ def _product(w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterVa
 
 
 @translates("aten.addmm")
-def addmm(w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, *, beta: float = 1, alpha: float = 1) -> str:
+def addmm(
+    w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, *, beta: float = 1, alpha: float = 1
+) -> str:
     if a.is_float:
         return w.op("Gemm", a, b, base, alpha=float(alpha), beta=float(beta))
     return _product(w, base, a, b, beta, alpha)
 
 
 @translates("aten.baddbmm", "aten.addmv")
-def baddbmm(w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, *, beta: float = 1, alpha: float = 1) -> str:
+def baddbmm(
+    w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, *, beta: float = 1, alpha: float = 1
+) -> str:
     return _product(w, base, a, b, beta, alpha)
 
 
@@ -58,7 +62,9 @@ def outer(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
 
 
 @translates("aten.bilinear")
-def bilinear(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, weight: WriterValue, bias: WriterValue | None = None) -> str:
+def bilinear(
+    w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, weight: WriterValue, bias: WriterValue | None = None
+) -> str:
     out = w.op("Einsum", x, weight, y, equation="...i,oij,...j->...o")
     return out if bias is None else w.op("Add", out, bias)
 
@@ -70,14 +76,27 @@ def _repeat_value(value: Any, rank: int) -> list[int]:
 
 
 def _conv(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any, dilation: Any, groups: int
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    weight: WriterValue,
+    bias: WriterValue | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
 ) -> str:
     rank = weight.ndim - 2
     alone = x.ndim == rank + 1
     value = w.unsqueeze(x, 0) if alone else x
-    given: dict[str, Any] = {"strides": _repeat_value(stride, rank), "dilations": _repeat_value(dilation, rank), "group": groups}
+    given: dict[str, Any] = {
+        "strides": _repeat_value(stride, rank),
+        "dilations": _repeat_value(dilation, rank),
+        "group": groups,
+    }
     if isinstance(padding, str):
-        given["auto_pad" if padding == "valid" else "pads"] = "VALID" if padding == "valid" else _same_padding(weight, given)
+        given["auto_pad" if padding == "valid" else "pads"] = (
+            "VALID" if padding == "valid" else _same_padding(weight, given)
+        )
     else:
         given["pads"] = _repeat_value(padding, rank) * 2
     out = w.op("Conv", value, weight, bias, kernel_shape=list(weight.sizes[2:]), **given)
@@ -136,7 +155,15 @@ def _with_batch(w: OnnxGraphBuilder, x: WriterValue, rank: int) -> tuple[Any, bo
 
 
 def _max_pool(
-    w: OnnxGraphBuilder, x: WriterValue, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, outputs: int
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    rank: int,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    outputs: int,
 ) -> Any:
     value, alone = _with_batch(w, x, rank)
     out = w.op(
@@ -157,13 +184,25 @@ def _max_pool(
 def _pools(rank: int) -> None:
     @translates(f"aten.max_pool{rank}d")
     def max_pool(
-        w: OnnxGraphBuilder, x: WriterValue, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+        w: OnnxGraphBuilder,
+        x: WriterValue,
+        kernel: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
     ) -> str:
         return _max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 1)
 
     @translates(f"aten.max_pool{rank}d_with_indices")
     def with_indices(
-        w: OnnxGraphBuilder, x: WriterValue, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+        w: OnnxGraphBuilder,
+        x: WriterValue,
+        kernel: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
     ) -> list[str]:
         return _max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 2)
 
@@ -255,7 +294,9 @@ def _adaptive_max(w: OnnxGraphBuilder, x: WriterValue, now: Sequence[Any], wante
     places = places.reshape(count, -1)
     flat = w.op("Reshape", x, w.ints([*[0] * (x.ndim - rank), -1]))
     windows = w.op("Gather", flat, w.constant(places, "int64"), axis=-1)
-    value = reduce_with(w, "ReduceMax", WriterValue(windows, x.dtype, (None,) * (x.ndim - rank + 2)), [x.ndim - rank + 1], False)
+    value = reduce_with(
+        w, "ReduceMax", WriterValue(windows, x.dtype, (None,) * (x.ndim - rank + 2)), [x.ndim - rank + 1], False
+    )
     chosen = w.op("ArgMax", windows, axis=-1, keepdims=0)
     chosen = w.op("Add", chosen, w.constant(np.arange(count) * places.shape[1], "int64"))
     place = w.op("Gather", w.constant(places.reshape(-1), "int64"), chosen)
@@ -267,7 +308,15 @@ def _per_channel(w: OnnxGraphBuilder, value: Any, x: WriterValue) -> str:
     return w.reshape(value, [-1, *[1] * (x.ndim - 2)])
 
 
-def batch_norm_with(w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: Any, var: Any, eps: float) -> str:
+def batch_norm_with(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    weight: WriterValue | None,
+    bias: WriterValue | None,
+    mean: Any,
+    var: Any,
+    eps: float,
+) -> str:
     count = x.sizes[1]
     scale = weight if weight is not None else w.constant(np.ones(count or 1), x.dtype)
     shift = bias if bias is not None else w.constant(np.zeros(count or 1), x.dtype)
@@ -299,7 +348,14 @@ def batch_statistics(w: OnnxGraphBuilder, x: WriterValue, weight: Any, bias: Any
 
 @translates("aten._native_batch_norm_legit_no_training", "aten._batch_norm_no_update")
 def batch_norm_no_training(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue, var: WriterValue, momentum: float, eps: float
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    weight: WriterValue | None,
+    bias: WriterValue | None,
+    mean: WriterValue,
+    var: WriterValue,
+    momentum: float,
+    eps: float,
 ) -> list[str]:
     nothing = w.constant(np.zeros(0), x.dtype)
     return [batch_norm_with(w, x, weight, bias, mean, var, eps), nothing, nothing]
@@ -307,7 +363,13 @@ def batch_norm_no_training(
 
 @translates("aten._native_batch_norm_legit.no_stats")
 def batch_norm_no_stats(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, training: bool, momentum: float, eps: float
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    weight: WriterValue | None,
+    bias: WriterValue | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> list[str]:
     return batch_statistics(w, x, weight, bias, eps)
 
@@ -354,13 +416,17 @@ def layer_norm(
 
 
 @translates("aten.native_layer_norm")
-def native_layer_norm(w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None, bias: WriterValue | None, eps: float) -> list[str]:
+def native_layer_norm(
+    w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None, bias: WriterValue | None, eps: float
+) -> list[str]:
     scale = weight if weight is not None else w.constant(np.ones(tuple(shape)), x.dtype)
     return w.op("LayerNormalization", x, scale, bias, outputs=3, axis=-len(shape), epsilon=float(eps))
 
 
 @translates("aten.rms_norm")
-def rms_norm(w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None = None, eps: float | None = None) -> str:
+def rms_norm(
+    w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None = None, eps: float | None = None
+) -> str:
     small = float(np.finfo(x.dtype).eps) if eps is None else float(eps)
     if w.version >= 23:
         scale = weight if weight is not None else w.constant(np.ones(tuple(shape)), x.dtype)
@@ -390,7 +456,15 @@ def group_norm(
 
 @translates("aten.native_group_norm")
 def native_group_norm(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, n: Any, c: Any, hw: Any, groups: int, eps: float
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    weight: WriterValue | None,
+    bias: WriterValue | None,
+    n: Any,
+    c: Any,
+    hw: Any,
+    groups: int,
+    eps: float,
 ) -> list[str]:
     nothing = w.constant(np.zeros(0), x.dtype)
     return [group_norm(w, x, groups, weight, bias, eps), nothing, nothing]
@@ -456,7 +530,15 @@ def _repeat_heads(w: OnnxGraphBuilder, x: WriterValue, times: int) -> WriterValu
 
 def _scaled_dot_product(*names: str) -> None:
     @translates(*names)
-    def write(w: OnnxGraphBuilder, q: WriterValue, k: WriterValue, v: WriterValue, *rest: Any, scale: float | None = None, **options: Any) -> list[str]:
+    def write(
+        w: OnnxGraphBuilder,
+        q: WriterValue,
+        k: WriterValue,
+        v: WriterValue,
+        *rest: Any,
+        scale: float | None = None,
+        **options: Any,
+    ) -> list[str]:
         mask = rest[0] if rest and isinstance(rest[0], WriterValue) else options.get("attn_mask")
         flags = [item for item in rest if isinstance(item, bool)]
         causal = flags[-1] if flags else options.get("is_causal", False)
@@ -482,13 +564,17 @@ def interpolate_nearest_exact(w: OnnxGraphBuilder, x: WriterValue, size: Any, sc
 @translates(
     "aten.upsample_linear1d", "aten.upsample_bilinear2d", "aten.upsample_trilinear3d", "aten._upsample_bilinear2d_aa"
 )
-def interpolate_linear(w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any) -> str:
+def interpolate_linear(
+    w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any
+) -> str:
     way = "align_corners" if align_corners else "pytorch_half_pixel"
     return _resize(w, x, size, scales, rest, mode="linear", coordinate_transformation_mode=way)
 
 
 @translates("aten.upsample_bicubic2d", "aten._upsample_bicubic2d_aa")
-def interpolate_cubic(w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any) -> str:
+def interpolate_cubic(
+    w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any
+) -> str:
     way = "align_corners" if align_corners else "pytorch_half_pixel"
     return _resize(w, x, size, scales, rest, mode="cubic", coordinate_transformation_mode=way, cubic_coeff_a=-0.75)
 
@@ -502,7 +588,9 @@ def _resize(w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any, rest: t
 
 
 @translates("aten.grid_sampler", "aten.grid_sampler_2d", "aten.grid_sampler_3d")
-def grid_sampler(w: OnnxGraphBuilder, x: WriterValue, grid: WriterValue, mode: int, padding: int, align_corners: bool) -> str:
+def grid_sampler(
+    w: OnnxGraphBuilder, x: WriterValue, grid: WriterValue, mode: int, padding: int, align_corners: bool
+) -> str:
     modes = ("linear", "nearest", "cubic") if w.version >= 20 else ("bilinear", "nearest", "bicubic")
     return w.op("GridSample", x, grid, mode=modes[mode], padding_mode=("zeros", "border", "reflection")[padding],
                 align_corners=int(align_corners))  # fmt: skip
@@ -519,7 +607,9 @@ def im2col(w: OnnxGraphBuilder, x: WriterValue, kernel: Any, dilation: Any, padd
 
 
 @translates("aten.col2im")
-def col2im(w: OnnxGraphBuilder, x: WriterValue, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> str:
+def col2im(
+    w: OnnxGraphBuilder, x: WriterValue, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any
+) -> str:
     return w.op("Col2Im", x, w.ints(list(size)), w.ints(list(kernel)), dilations=list(dilation),
                 pads=list(padding) * 2, strides=list(stride))  # fmt: skip
 
@@ -565,7 +655,12 @@ def cross_entropy(
 
 @translates("aten.nll_loss", "aten.nll_loss_nd", "aten.nll_loss2d")
 def nll_loss(
-    w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, weight: WriterValue | None = None, reduction: int = 1, ignore_index: int = -100
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    target: WriterValue,
+    weight: WriterValue | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
 ) -> str:
     return w.op("NegativeLogLikelihoodLoss", x, target, weight, reduction=_REDUCTIONS[reduction],
                 ignore_index=ignore_index)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._protobuf import Message
 from ..errors import UnsupportedOperatorError
-from .graph_builder import WriterValue, OnnxGraphBuilder, translates
+from .graph_builder import OnnxGraphBuilder, WriterValue, translates
 
 
 @translates("onnx_symbolic._symbolic", "onnx_symbolic._symbolic_multi_out")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .._protobuf import Message
 from .._element_types import NUMBERS
+from .._protobuf import Message
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
-from . import control_flow, indexing, layers, downgrade_opset, onnx_ops, elementwise, recurrent, reductions, shape_ops
-from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, find_rule, is_fixed, make_tensor
+from . import control_flow, downgrade_opset, elementwise, indexing, layers, onnx_ops, recurrent, reductions, shape_ops
+from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
 
 __all__ = [
     "ExportedGraph",
@@ -148,7 +148,9 @@ class GraphTranslator:
         except OnnxExporterError:
             raise
         except Exception as error:
-            raise OnnxExporterError(f"{node.name} ({name}): {type(error).__name__}: {error}{_source_location(node)}") from error
+            raise OnnxExporterError(
+                f"{node.name} ({name}): {type(error).__name__}: {error}{_source_location(node)}"
+            ) from error
         value = self.named(node, result)
         if in_place:
             self.replaced(node, env, value)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import OnnxExporterError
+from .graph_builder import OnnxGraphBuilder, WriterValue, make_tensor, translates
 from .reductions import reduce_with
-from .graph_builder import WriterValue, OnnxGraphBuilder, make_tensor, translates
 
 
 def _gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows: int) -> str:
@@ -118,13 +118,27 @@ _rnn("rnn_tanh", "Tanh")
 _rnn("rnn_relu", "Relu")
 
 
-def _cell(w: OnnxGraphBuilder, x: WriterValue, h: Any, w_ih: WriterValue, w_hh: WriterValue, b_ih: WriterValue | None, b_hh: WriterValue | None) -> tuple[str, str]:
+def _cell(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    h: Any,
+    w_ih: WriterValue,
+    w_hh: WriterValue,
+    b_ih: WriterValue | None,
+    b_hh: WriterValue | None,
+) -> tuple[str, str]:
     return w.op("Gemm", x, w_ih, b_ih, transB=1), w.op("Gemm", h, w_hh, b_hh, transB=1)
 
 
 @translates("aten.lstm_cell")
 def lstm_cell(
-    w: OnnxGraphBuilder, x: WriterValue, states: Any, w_ih: WriterValue, w_hh: WriterValue, b_ih: WriterValue | None = None, b_hh: WriterValue | None = None
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    states: Any,
+    w_ih: WriterValue,
+    w_hh: WriterValue,
+    b_ih: WriterValue | None = None,
+    b_hh: WriterValue | None = None,
 ) -> list[str]:
     h, c = states
     i, f, g, o = w.op("Split", w.op("Add", *_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)), outputs=4, axis=1, num_outputs=4)
@@ -134,7 +148,15 @@ def lstm_cell(
 
 
 @translates("aten.gru_cell")
-def gru_cell(w: OnnxGraphBuilder, x: WriterValue, h: WriterValue, w_ih: WriterValue, w_hh: WriterValue, b_ih: WriterValue | None = None, b_hh: WriterValue | None = None) -> str:
+def gru_cell(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    h: WriterValue,
+    w_ih: WriterValue,
+    w_hh: WriterValue,
+    b_ih: WriterValue | None = None,
+    b_hh: WriterValue | None = None,
+) -> str:
     a, b = (w.op("Split", v, outputs=3, axis=1, num_outputs=3) for v in _cell(w, x, h, w_ih, w_hh, b_ih, b_hh))
     r, z = (w.op("Sigmoid", w.op("Add", a[i], b[i])) for i in (0, 1))
     n = w.op("Tanh", w.op("Add", a[2], w.op("Mul", r, b[2])))
@@ -143,7 +165,15 @@ def gru_cell(w: OnnxGraphBuilder, x: WriterValue, h: WriterValue, w_ih: WriterVa
 
 def _rnn_cell(name: str, activation: str) -> None:
     @translates(f"aten.{name}")
-    def cell(w: OnnxGraphBuilder, x: WriterValue, h: WriterValue, w_ih: WriterValue, w_hh: WriterValue, b_ih: WriterValue | None = None, b_hh: WriterValue | None = None) -> str:
+    def cell(
+        w: OnnxGraphBuilder,
+        x: WriterValue,
+        h: WriterValue,
+        w_ih: WriterValue,
+        w_hh: WriterValue,
+        b_ih: WriterValue | None = None,
+        b_hh: WriterValue | None = None,
+    ) -> str:
         return w.op(activation, w.op("Add", *_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)))
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .elementwise import to_float_type
-from .graph_builder import WriterValue, OnnxGraphBuilder, dtype_name, translates
+from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, translates
 
 
 def _dims(x: WriterValue, dim: Any) -> list[int]:
@@ -36,7 +36,9 @@ def mean(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = F
 
 
 @translates("aten.prod")
-def prod(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+def prod(
+    w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> str:
     kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
     return reduce_with(w, "ReduceProd", w.cast(x, kind), _dims(x, dim), keepdim)
 
@@ -105,7 +107,9 @@ def logsumexp(w: OnnxGraphBuilder, x: WriterValue, dim: Any, keepdim: bool = Fal
 
 
 @translates("aten.linalg_vector_norm", "aten.norm")
-def norm(w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
+def norm(
+    w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> str:
     dims, value = _dims(x, dim), to_float_type(w, x)
     kind = {1: "ReduceL1", 2: "ReduceL2", None: "ReduceL2"}.get(ord)
     if kind:
@@ -120,7 +124,9 @@ def norm(w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, kee
     return w.op("Pow", reduce_with(w, "ReduceSum", power, dims, keepdim), w.constant(1 / ord, value.dtype))
 
 
-def _var_or_std(w: OnnxGraphBuilder, x: WriterValue, dims: list[int], correction: Any, keepdim: bool) -> tuple[str, str]:
+def _var_or_std(
+    w: OnnxGraphBuilder, x: WriterValue, dims: list[int], correction: Any, keepdim: bool
+) -> tuple[str, str]:
     """A variance and the mean."""
     value = to_float_type(w, x)
     middle = reduce_with(w, "ReduceMean", value, dims, True)
@@ -156,7 +162,9 @@ def std(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None,
 
 
 @translates("aten.var_mean")
-def var_mean(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> list[str]:
+def var_mean(
+    w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False
+) -> list[str]:
     dim, by, keep = _correction(rest, correction)
     return list(_var_or_std(w, x, _dims(x, dim), by, keepdim or keep))
 
@@ -180,12 +188,16 @@ def cumsum(w: OnnxGraphBuilder, x: WriterValue, dim: int, *, dtype: Any = None) 
 
 
 @translates("aten.topk")
-def topk(w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[str]:
+def topk(
+    w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> list[str]:
     return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=int(sorted))
 
 
 @translates("aten.sort")
-def sort(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> list[str]:
+def sort(
+    w: OnnxGraphBuilder, x: WriterValue, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None
+) -> list[str]:
     flags = [v for v in rest if v is not None]
     if rest and not isinstance(rest[0], bool) and rest[0] is not None:
         dim, descending = rest[0], rest[1] if len(rest) > 1 else descending

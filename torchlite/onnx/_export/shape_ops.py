@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import OnnxExporterError
 from .elementwise import to_common_type
-from .graph_builder import LAST, WriterValue, OnnxGraphBuilder, dtype_name, is_fixed, translates
+from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, dtype_name, is_fixed, translates
 
 
 @translates("aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy", "aten._reshape_copy")
@@ -102,7 +102,9 @@ def repeat(w: OnnxGraphBuilder, x: WriterValue, repeats: Any) -> str:
 
 
 @translates("aten.repeat_interleave")
-def repeat_interleave(w: OnnxGraphBuilder, x: WriterValue, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> str:
+def repeat_interleave(
+    w: OnnxGraphBuilder, x: WriterValue, repeats: Any, dim: int | None = None, *, output_size: Any = None
+) -> str:
     if isinstance(repeats, WriterValue) and repeats.ndim:
         raise OnnxExporterError("repeat_interleave: repeats of several sizes")
     if dim is None:
@@ -350,7 +352,10 @@ def arange(w: OnnxGraphBuilder, *bounds: Any, dtype: Any = None, **options: Any)
     start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     floats = any(isinstance(v, float) or isinstance(v, WriterValue) and v.is_float for v in (start, end, step))
     kind = _type(dtype, "float32" if floats else "int64")
-    if all(isinstance(v, (int, float)) and not isinstance(v, WriterValue) for v in (start, end, step)) and end - start <= 64:
+    if (
+        all(isinstance(v, (int, float)) and not isinstance(v, WriterValue) for v in (start, end, step))
+        and end - start <= 64
+    ):
         from .._tensor_data import numpy_dtype
 
         return w.constant(np.arange(start, end, step).astype(numpy_dtype(kind)), kind)
@@ -439,7 +444,14 @@ def channel_shuffle(w: OnnxGraphBuilder, x: WriterValue, groups: int) -> str:
 
 
 @translates("aten.diff")
-def diff(w: OnnxGraphBuilder, x: WriterValue, n: int = 1, dim: int = -1, prepend: WriterValue | None = None, append: WriterValue | None = None) -> str:
+def diff(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    n: int = 1,
+    dim: int = -1,
+    prepend: WriterValue | None = None,
+    append: WriterValue | None = None,
+) -> str:
     parts = [part for part in (prepend, x, append) if part is not None]
     out = w.op("Concat", *parts, axis=dim) if len(parts) > 1 else x.name
     for _ in range(n):

@@ -12,9 +12,9 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from ..._serialization.limits import indexed
-from .resource_limits import TrackedSequence, check_elements, check_broadcast, check_objects, check_work
+from ..._serialization.pickle_costs import index_of_keys
 from .op_registry import Ints, op
+from .resource_limits import TrackedSequence, check_broadcast, check_elements, check_objects, check_work
 from .strings import string_array
 
 _DOMAIN = "ai.onnx.ml"
@@ -42,7 +42,7 @@ def label_encoder(
 ) -> Any:  # fmt: skip
     given = locals()
     keys, values = _lookup_table(given, "keys") or [], _lookup_table(given, "values") or []
-    known = {k: values[place] for k, place in indexed(keys).items() if k == k}
+    known = {k: values[place] for k, place in index_of_keys(keys).items() if k == k}
     nothing = next((v for k, v in zip(keys, values, strict=True) if k != k), None)  # what no number stands for
     if values_strings is not None or values_tensor is not None and not isinstance(values_tensor, Tensor):
         missing: Any = default_string if default_tensor is None else _as_array(default_tensor).ravel()[0]
@@ -131,7 +131,7 @@ def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
 def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = None, zeros: int = 1) -> Tensor:
     kinds = cats_strings if cats_int64s is None else cats_int64s
     array = _as_array(x)
-    known = indexed(kinds)
+    known = index_of_keys(kinds)
     found = [known.get(item if isinstance(item, str) else int(item), -1) for item in array.ravel().tolist()]
     if not zeros and -1 in found:
         raise ValueError("OneHotEncoder: a value is of no category")
@@ -210,7 +210,7 @@ def zip_map(x: Tensor, *, classlabels_int64s: Ints = None, classlabels_strings: 
     labels = classlabels_strings if classlabels_int64s is None else classlabels_int64s
     objects = x.numel() + 4 * x.shape[0]
     check_objects("ZipMap", objects)
-    indexed(labels)
+    index_of_keys(labels)
     return TrackedSequence((dict(zip(labels, row, strict=True)) for row in x.tolist()), objects)
 
 
@@ -303,7 +303,7 @@ def tree_ensemble(
 
 
 def _nodes_by_id(trees: Any, nodes: Any) -> dict[tuple[int, int], int]:
-    return indexed(list(zip(trees, nodes, strict=True)))
+    return index_of_keys(list(zip(trees, nodes, strict=True)))
 
 
 def _child_nodes(place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:

@@ -10,8 +10,8 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._element_types import dtype_of
-from .resource_limits import check_elements, check_broadcast, check_products, check_steps
 from .op_registry import op, to_common_device
+from .resource_limits import check_broadcast, check_elements, check_products, check_steps
 
 
 def _split_heads(x: Tensor, count: int) -> Tensor:

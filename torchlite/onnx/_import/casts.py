@@ -10,8 +10,8 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._element_types import NAMES, NARROW, NUMBERS, OLD_NAMES, NarrowTensor, dtype_of, to_narrow, type_name
-from .resource_limits import check_elements, check_work, dtype_width
 from .op_registry import Ints, ints, op
+from .resource_limits import check_elements, check_work, dtype_width
 
 _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
 
@@ -125,7 +125,11 @@ def constant_of_shape(shape: Ints, *, value: Any = None) -> Any:
     if isinstance(value, np.ndarray):
         check_elements("ConstantOfShape", *sizes, each=16 + len(value.reshape(-1)[0]))
         return np.full(sizes, value.reshape(-1)[0], object)
-    check_elements("ConstantOfShape", *sizes, each=dtype_width(value.values.dtype if isinstance(value, NarrowTensor) else value.dtype))
+    check_elements(
+        "ConstantOfShape",
+        *sizes,
+        each=dtype_width(value.values.dtype if isinstance(value, NarrowTensor) else value.dtype),
+    )
     if isinstance(value, NarrowTensor):
         return NarrowTensor(value.values.reshape(()).expand(sizes), value.type)
     return value.reshape(()).expand(sizes).clone()

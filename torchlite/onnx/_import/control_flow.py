@@ -7,8 +7,8 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from .resource_limits import check_elements, check_objects, check_steps, count_elements
 from .op_registry import single_number, to_common_device, truth
+from .resource_limits import check_elements, check_objects, check_steps, count_elements
 from .sequences import check_sequence_element
 
 

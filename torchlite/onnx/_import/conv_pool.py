@@ -10,8 +10,8 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 from .op_registry import Ints, ints, op, to_common_device
+from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 
 _FEW = 8  # filters, for which a product of matrices is slow
 _MAX_SPATIAL_DIMS = 128  # of a kernel, which is no product of matrices then
@@ -120,7 +120,10 @@ def conv_transpose(
 
 def _padded_with_bias(out: Tensor, b: Tensor, begin: list[int], end: list[int], extra: list[int]) -> Tensor:
     bias = b.reshape(-1, *[1] * len(begin))
-    return F.pad(out - bias, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)])) + bias
+    return (
+        F.pad(out - bias, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)]))
+        + bias
+    )
 
 
 @op("DeformConv")
@@ -202,7 +205,10 @@ def max_pool(
     if not simple:
         if ceil_mode:
             end = [
-                a + b for a, b in zip(end, _ceil_mode_padding(x.shape[2:], kernel, strides, dilations, begin, end), strict=True)
+                a + b
+                for a, b in zip(
+                    end, _ceil_mode_padding(x.shape[2:], kernel, strides, dilations, begin, end), strict=True
+                )
             ]
         lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
         whole, shift, begin, ceil_mode = F.pad(x, to_torch_padding(begin, end), value=lowest), begin, [0] * rank, 0
@@ -248,7 +254,9 @@ def average_pool(
     rest = _ceil_mode_padding(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
     wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums of narrower ones would copy all windows
     counts = torch.ones(1, 1, *x.shape[2:], dtype=wide.dtype, device=x.device)
-    counts = F.pad(F.pad(counts, to_torch_padding(begin, end), value=float(count_include_pad)), to_torch_padding([0] * rank, rest))
+    counts = F.pad(
+        F.pad(counts, to_torch_padding(begin, end), value=float(count_include_pad)), to_torch_padding([0] * rank, rest)
+    )
     wide = F.pad(wide, to_torch_padding(begin, [a + b for a, b in zip(end, rest, strict=True)]))
     dims = list(range(2 + rank, 2 + 2 * rank))
     total = unfold_windows(wide, kernel, strides, dilations).sum(dims)

@@ -13,8 +13,8 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .resource_limits import check_elements, check_broadcast, check_matmul, check_products, check_work, count_value
-from .op_registry import Number, fits_into, single_number, op, to_common_device
+from .op_registry import Number, fits_into, op, single_number, to_common_device
+from .resource_limits import check_broadcast, check_elements, check_matmul, check_products, check_work, count_value
 
 PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
@@ -72,7 +72,9 @@ def checked_matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 # As DIRECT, where the result may be larger than both inputs.
-CHECKED = {name: _register_broadcast(name, f) for name, f in _TWO.items() if name != "Equal"} | {"MatMul": checked_matmul}
+CHECKED = {name: _register_broadcast(name, f) for name, f in _TWO.items() if name != "Equal"} | {
+    "MatMul": checked_matmul
+}
 
 
 def broadcast_checked(name: str, *values: Any) -> tuple:
@@ -136,7 +138,11 @@ def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     check_elements("BitShift", x.numel(), each=4 if bits == 64 else 2)
     wide = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     a, b = (x.to(torch.int64), y.to(torch.int64)) if wide else (x, y)
-    out = a << torch.clamp(b, max=bits - 1) if direction == "LEFT" else _logical_shift_right(a, torch.clamp(b, max=bits - 1), bits)
+    out = (
+        a << torch.clamp(b, max=bits - 1)
+        if direction == "LEFT"
+        else _logical_shift_right(a, torch.clamp(b, max=bits - 1), bits)
+    )
     if direction == "RIGHT" and not x.dtype.is_signed or direction == "LEFT":
         out = torch.where(b >= bits, torch.zeros_like(out), out)
     if x.dtype in (torch.uint16, torch.uint32):

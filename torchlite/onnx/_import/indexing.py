@@ -10,8 +10,8 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .op_registry import Number, op, single_number, to_common_device
 from .resource_limits import check_elements, check_work, dtype_width
-from .op_registry import Number, single_number, op, to_common_device
 
 
 def _wrap_negative(indices: Tensor, length: int) -> Tensor:

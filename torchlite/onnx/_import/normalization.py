@@ -10,8 +10,8 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._element_types import dtype_of
-from .resource_limits import check_elements, check_broadcast, check_work
-from .op_registry import Ints, Number, single_number, op
+from .op_registry import Ints, Number, op, single_number
+from .resource_limits import check_broadcast, check_elements, check_work
 
 
 def _per_channel(value: Tensor, x: Tensor) -> Tensor:

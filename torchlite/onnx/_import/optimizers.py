@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlite import Tensor
 
+from .op_registry import op, single_number
 from .resource_limits import check_broadcast, count_value
-from .op_registry import single_number, op
 
 _DOMAIN = "ai.onnx.preview.training"
 

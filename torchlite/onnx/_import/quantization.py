@@ -8,10 +8,10 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._element_types import NAMES, NarrowTensor, dtype_of, type_name
-from .conv_pool import conv
-from .resource_limits import check_elements, check_broadcast, check_matmul
-from .op_registry import Ints, op
 from .casts import convert
+from .conv_pool import conv
+from .op_registry import Ints, op
+from .resource_limits import check_broadcast, check_elements, check_matmul
 
 _RANGES = {
     "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),

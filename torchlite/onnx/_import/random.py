@@ -9,8 +9,8 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._element_types import dtype_of
-from .resource_limits import check_elements, check_work
 from .op_registry import Ints, op
+from .resource_limits import check_elements, check_work
 
 _CALL = 1 << 16  # what a generator's start costs, as elements
 

@@ -9,8 +9,8 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .resource_limits import check_matmul, check_steps
 from .op_registry import ints, op
+from .resource_limits import check_matmul, check_steps
 
 # By name: a function with its two numbers, and what these are where the file does not say.
 _ACTIVATIONS: dict[str, tuple[Callable, float, float]] = {
@@ -179,12 +179,17 @@ def lstm(
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
-    start = (_initial_state(initial_h, layout, x, len(ways), hidden), _initial_state(initial_c, layout, x, len(ways), hidden))
+    start = (
+        _initial_state(initial_h, layout, x, len(ways), hidden),
+        _initial_state(initial_c, layout, x, len(ways), hidden),
+    )
     if p is None and lengths is None and clip is None and not input_forget and direction != "reverse" and _has_default_activations(
         activations, ["sigmoid", "tanh", "tanh"], ways
     ):  # fmt: skip
         return _run_torch_layer(torch.lstm, (0, 2, 3, 1), x, w, r, b, start, ways, layout, outputs)
-    functions = _activation_functions(activations or ["Sigmoid", "Tanh", "Tanh"] * len(ways), activation_alpha, activation_beta)
+    functions = _activation_functions(
+        activations or ["Sigmoid", "Tanh", "Tanh"] * len(ways), activation_alpha, activation_beta
+    )
     found = []
     for d, backward in enumerate(ways):
         wb, rb = _split_biases(b, d, 4, hidden, w)

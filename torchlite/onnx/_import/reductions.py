@@ -7,8 +7,8 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
+from .op_registry import Ints, ints, normalize_dims, op
 from .resource_limits import check_work
-from .op_registry import Ints, ints, op, normalize_dims
 
 
 def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:

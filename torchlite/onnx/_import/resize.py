@@ -11,8 +11,8 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .op_registry import Floats, Ints, floats, ints, normalize_dims, op
 from .resource_limits import check_elements, check_work
-from .op_registry import Floats, Ints, floats, ints, op, normalize_dims
 
 
 class ResizeOptions(NamedTuple):
@@ -132,7 +132,9 @@ def _interpolate(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOp
     return None
 
 
-def _resize(x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[float, float]], way: ResizeOptions) -> Tensor:
+def _resize(
+    x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[float, float]], way: ResizeOptions
+) -> Tensor:
     for d in range(x.ndim):  # each dimension after those before it
         check_elements("Resize", *sizes[: d + 1], *x.shape[d + 1 :])
         if way.antialias and way.mode != "nearest":

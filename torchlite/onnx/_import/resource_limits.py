@@ -21,7 +21,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import Parameter
 
-from ..._serialization.budget import slowness
+from ..._serialization.resource_budget import slowness
 from ..._types.layouts import MAX_DIMS
 from .._element_types import NarrowTensor
 from ..errors import OnnxFileError

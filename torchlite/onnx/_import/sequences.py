@@ -9,8 +9,8 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .op_registry import Ints, Number, ints, op, single_number, to_common_device
 from .resource_limits import TrackedSequence, check_elements, check_objects, check_work, count_elements
-from .op_registry import Ints, Number, ints, single_number, op, to_common_device
 
 
 @op("SequenceEmpty")

@@ -12,8 +12,8 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._element_types import NarrowTensor
+from .op_registry import Ints, Number, ints, normalize_dims, op, single_number, to_common_device
 from .resource_limits import check_elements, check_objects
-from .op_registry import Ints, Number, ints, single_number, op, normalize_dims, to_common_device
 
 
 def accepts_narrow(function: Any) -> Any:
@@ -127,7 +127,9 @@ def _slice_dim(x: Any, d: int, a: int, b: int, step: int) -> Any:
     n = x.shape[d]
     if step == 0:
         raise ValueError("Slice: a step is zero")
-    begin, end, step = slice(_clamp_bound(a, n, step), _clamp_bound(b, n, step), max(min(step, n + 1), -n - 1)).indices(n)
+    begin, end, step = slice(_clamp_bound(a, n, step), _clamp_bound(b, n, step), max(min(step, n + 1), -n - 1)).indices(
+        n
+    )
     if step < 0:
         begin, end = (begin, end) if b >= -n or b >= 0 else (begin, -1)
         places = np.arange(begin, end, step)

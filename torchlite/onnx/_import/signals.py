@@ -11,8 +11,8 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._element_types import dtype_of
-from .resource_limits import check_elements, check_broadcast, check_work
-from .op_registry import Number, single_number, op
+from .op_registry import Number, op, single_number
+from .resource_limits import check_broadcast, check_elements, check_work
 
 
 def _cosine_window(size: Number, periodic: int, output_datatype: int, terms: tuple[float, ...]) -> Tensor:

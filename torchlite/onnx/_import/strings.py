@@ -11,10 +11,10 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from ..._serialization.limits import indexed
-from .resource_limits import check_elements, check_broadcast, check_objects, check_steps, check_work
-from .re2_regex import RE2Pattern
+from ..._serialization.pickle_costs import index_of_keys
 from .op_registry import Ints, op
+from .re2_regex import RE2Pattern
+from .resource_limits import check_broadcast, check_elements, check_objects, check_steps, check_work
 
 
 def string_array(values: Any, shape: Any) -> np.ndarray:
@@ -36,7 +36,9 @@ def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @op("StringSplit")
 def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
-    check_work("StringSplit", 128 * check_elements("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16))
+    check_work(
+        "StringSplit", 128 * check_elements("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16)
+    )
     parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
     width = max(map(len, parts), default=0)
     check_elements("StringSplit", len(parts), width, each=4)
@@ -55,7 +57,9 @@ def _strip_accents(word: str) -> str:
     """A word without the marks on its letters."""
     if word.isascii():
         return word
-    check_elements("StringNormalizer", 18 * len(word), each=16)  # the most letters that one becomes, and what an object takes
+    check_elements(
+        "StringNormalizer", 18 * len(word), each=16
+    )  # the most letters that one becomes, and what an object takes
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
@@ -81,7 +85,7 @@ def tf_idf(
         raise ValueError(f"TfIdfVectorizer: ngram_counts {str(ngram_counts)[:100]} of {len(pool)} in the pool")
     ends = [*ngram_counts[1:], len(pool)]
     grams = enumerate(zip(ngram_counts, ends, strict=True), 1)
-    places = indexed([tuple(pool[at : at + size]) for size, ends in grams for at in range(*ends, size)])
+    places = index_of_keys([tuple(pool[at : at + size]) for size, ends in grams for at in range(*ends, size)])
     check_objects("TfIdfVectorizer", math.prod(x.shape) // 4)
     rows = x.tolist() if x.ndim == 2 else [x.tolist()]
     columns = max(ngram_indexes, default=-1) + 1

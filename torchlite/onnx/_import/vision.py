@@ -12,8 +12,8 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .op_registry import Ints, Number, ints, op, single_number, to_common_device
 from .resource_limits import check_elements, check_steps, check_work
-from .op_registry import Ints, Number, ints, single_number, op, to_common_device
 
 
 @op("GridSample")
@@ -22,7 +22,9 @@ def grid_sample(
 ) -> Tensor:
     x, grid = to_common_device(x, grid)
     name = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
-    check_elements("GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=64 if mode in ("cubic", "bicubic") else 4)
+    check_elements(
+        "GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=64 if mode in ("cubic", "bicubic") else 4
+    )
     grid = grid.to(x.dtype)
     if x.ndim == 3:
         flat = torch.stack([grid[..., 0], torch.zeros_like(grid[..., 0])], -1).unsqueeze(1)
@@ -71,7 +73,9 @@ def _roi_align(
             raise ValueError(f"RoiAlign: a region of {high} by {wide}")
         steps_y, steps_x = (ratio, ratio) if ratio > 0 else (math.ceil(down), math.ceil(across))
         # Of each sample: four neighbours of every channel, and their weights.
-        check_work("RoiAlign", check_elements("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0)))
+        check_work(
+            "RoiAlign", check_elements("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0))
+        )
         y = y1 + (torch.arange(rows * steps_y, device=x.device) + 0.5) * (down / max(steps_y, 1))
         z = x1 + (torch.arange(columns * steps_x, device=x.device) + 0.5) * (across / max(steps_x, 1))
         yy, xx = (part.to(x.dtype) for part in torch.meshgrid(y, z, indexing="ij"))

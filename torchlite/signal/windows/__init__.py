@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _checked(name: str, M: int, dtype, layout):
+def _check_arguments(name: str, M: int, dtype, layout):
     dtype = torch.get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -65,7 +65,7 @@ def exponential(
     >>> torch.signal.windows.exponential(3)
     tensor([0.3679, 1.0000, 0.3679])
     """
-    dtype = _checked("exponential", M, dtype, layout)
+    dtype = _check_arguments("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -93,7 +93,7 @@ def cosine(
     >>> torch.signal.windows.cosine(3)
     tensor([0.5000, 1.0000, 0.5000])
     """
-    dtype = _checked("cosine", M, dtype, layout)
+    dtype = _check_arguments("cosine", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
     step = math.pi / (M + 1 if not sym and M > 1 else M)
@@ -116,7 +116,7 @@ def gaussian(
     >>> torch.signal.windows.gaussian(3)
     tensor([0.6065, 1.0000, 0.6065])
     """
-    dtype = _checked("gaussian", M, dtype, layout)
+    dtype = _check_arguments("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     if M == 0:
@@ -143,7 +143,7 @@ def kaiser(
     >>> torch.signal.windows.kaiser(3)
     tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
-    dtype = _checked("kaiser", M, dtype, layout)
+    dtype = _check_arguments("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     if M == 0:
@@ -173,7 +173,7 @@ def general_cosine(
     >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
     tensor([0., 1., 0.])
     """
-    dtype = _checked("general_cosine", M, dtype, layout)
+    dtype = _check_arguments("general_cosine", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
     if M == 1:
@@ -263,7 +263,7 @@ def blackman(
     >>> torch.signal.windows.blackman(5).round(decimals=4)[1:4]
     tensor([0.3400, 1.0000, 0.3400])
     """
-    dtype = _checked("blackman", M, dtype, layout)
+    dtype = _check_arguments("blackman", M, dtype, layout)
     return general_cosine(
         M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -284,7 +284,7 @@ def bartlett(
     >>> torch.signal.windows.bartlett(3)
     tensor([0., 1., 0.])
     """
-    dtype = _checked("bartlett", M, dtype, layout)
+    dtype = _check_arguments("bartlett", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
     if M == 1:

@@ -51,7 +51,7 @@ class Timer:
         names = dict(globals or {})
         names.setdefault("torch", torch)
         self._globals = names
-        stmt, setup = _dedented(stmt), _dedented(setup)
+        stmt, setup = _dedent(stmt), _dedent(setup)
         self._timer = timeit.Timer(stmt=stmt, setup=setup, timer=timer, globals=names)
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
@@ -135,7 +135,7 @@ class Timer:
         raise NotImplementedError("torchlite counts no instructions by Callgrind; use blocked_autorange for times")
 
 
-def _dedented(text: str) -> str:
+def _dedent(text: str) -> str:
     import textwrap
 
     return textwrap.dedent(text).strip("\n") or "pass"

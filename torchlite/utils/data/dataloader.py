@@ -20,7 +20,7 @@ from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from ._utils.transport import receive, send
-from ._utils.worker import Settings, _End, _serve, _stop
+from ._utils.worker import WorkerSettings, _IterableDatasetStopIteration, _stop_workers, _worker_loop
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item", covariant=True)
 _collate_fn_t = Callable[[list[Any]], Any]  # packages annotate with these two
 _worker_init_fn_t = Callable[[int], None]
-_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+_FIXED_ATTRIBUTES = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
 class _BaseDataLoaderIter:
@@ -125,7 +125,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
         self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor or 2
-        settings = Settings(loader, self._base_seed)
+        settings = WorkerSettings(loader, self._base_seed)
         self._limit = settings.limit
         context: Any = loader.multiprocessing_context or multiprocessing.get_context()
         forked = context.get_start_method() == "fork"
@@ -133,12 +133,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             use_for_multiprocessing()
         self._pipes: list[Any] = []
         self._workers: list[Any] = []
-        self._finalizer = weakref.finalize(self, _stop, self._workers, self._pipes, os.getpid())
+        self._finalizer = weakref.finalize(self, _stop_workers, self._workers, self._pipes, os.getpid())
         for worker in range(self._num_workers):
             mine, theirs = context.Pipe()
             self._pipes.append(mine)
             process = context.Process(
-                target=_serve, args=(theirs, settings, worker, list(self._pipes) if forked else []), daemon=True
+                target=_worker_loop, args=(theirs, settings, worker, list(self._pipes) if forked else []), daemon=True
             )
             with warnings.catch_warnings():
                 warnings.simplefilter(
@@ -156,7 +156,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._active = [True] * len(self._pipes)
         self._cycle = itertools.cycle(range(len(self._pipes)))
         for _ in range(self._prefetch_factor * len(self._pipes)):
-            self._give_work()
+            self._send_task()
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
         """Begin another epoch with the same workers."""
@@ -170,7 +170,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._receive()
         self._begin()
 
-    def _give_work(self) -> None:
+    def _send_task(self) -> None:
         if not any(self._active):
             return
         try:
@@ -212,12 +212,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         except (EOFError, ConnectionResetError):
             self._lost()
         worker = self._waiting.pop(number)
-        if isinstance(data, _End):
+        if isinstance(data, _IterableDatasetStopIteration):
             if self._active[worker] and not self._persistent_workers:
                 with contextlib.suppress(OSError):  # it may be gone already
                     send(self._pipes[worker], None, self._limit)
             self._active[worker] = False
-            self._give_work()
+            self._send_task()
         elif number >= 0:
             self._ready[number] = data
 
@@ -243,7 +243,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             number = self._next_number()
             if number is not None:
                 data = self._ready.pop(number)
-                self._give_work()
+                self._send_task()
                 if isinstance(data, ExceptionWrapper):
                     data.reraise()
                 return data
@@ -255,7 +255,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._waiting.clear()
 
 
-def _conflict(**given) -> None:
+def _raise_option_conflict(**given) -> None:
     """ValueError for options that a stream cannot have."""
     for name, value in given.items():
         if value not in (None, False):
@@ -323,7 +323,7 @@ class DataLoader(Generic[Item]):
         )
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
         if self._dataset_kind == _DatasetKind.Iterable:
-            _conflict(shuffle=shuffle, sampler=sampler, batch_sampler=batch_sampler)
+            _raise_option_conflict(shuffle=shuffle, sampler=sampler, batch_sampler=batch_sampler)
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -337,7 +337,7 @@ class DataLoader(Generic[Item]):
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             if self._dataset_kind == _DatasetKind.Iterable:
-                sampler = _Endless()
+                sampler = _InfiniteConstantSampler()
             else:
                 sampler = (
                     RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
@@ -387,7 +387,7 @@ class DataLoader(Generic[Item]):
         self.__multiprocessing_context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self.__initialized and name in _FIXED:
+        if self.__initialized and name in _FIXED_ATTRIBUTES:
             raise ValueError(f"{name} attribute should not be set after {self.__class__.__name__} is initialized")
         super().__setattr__(name, value)
 
@@ -438,7 +438,7 @@ class DataLoader(Generic[Item]):
         )
 
 
-class _Endless(Sampler):
+class _InfiniteConstantSampler(Sampler):
     """Says "the next one" for as long as a stream goes on."""
 
     def __iter__(self) -> Iterator[Any]:

@@ -72,32 +72,32 @@ class StackDataset(Dataset[Item]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = args or kwargs
-        self._length = len(_members(self)[0])  # type: ignore[arg-type]
-        if any(self._length != len(member) for member in _members(self)):  # type: ignore[arg-type]
+        self._length = len(_stacked_datasets(self)[0])  # type: ignore[arg-type]
+        if any(self._length != len(member) for member in _stacked_datasets(self)):  # type: ignore[arg-type]
             raise ValueError("Size mismatch between datasets")
 
     def __getitem__(self, index: Any) -> Any:
-        return _packed(self, [member[index] for member in _members(self)])
+        return _rebuild_item(self, [member[index] for member in _stacked_datasets(self)])
 
     def __getitems__(self, indices: list) -> Any:
         columns = []
-        for member in _members(self):
+        for member in _stacked_datasets(self):
             fetch = getattr(member, "__getitems__", None)
             column = fetch(indices) if callable(fetch) else [member[i] for i in indices]
             if len(column) != len(indices):
                 raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
             columns.append(column)
-        return [_packed(self, row) for row in zip(*columns, strict=True)]
+        return [_rebuild_item(self, row) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return self._length
 
 
-def _members(stack) -> list[Dataset]:
+def _stacked_datasets(stack) -> list[Dataset]:
     return list(stack.datasets.values() if isinstance(stack.datasets, dict) else stack.datasets)
 
 
-def _packed(stack, items):
+def _rebuild_item(stack, items):
     return dict(zip(stack.datasets, items, strict=True)) if isinstance(stack.datasets, dict) else tuple(items)
 
 
@@ -170,7 +170,7 @@ class Subset(Dataset[Item]):
         return len(self.indices)
 
 
-def _sizes(lengths, total: int) -> list[int]:
+def _split_lengths(lengths, total: int) -> list[int]:
     """Whole lengths from fractions that sum to one; what rounding leaves goes to the first ones in turn."""
     out = []
     for i, fraction in enumerate(lengths):
@@ -197,7 +197,7 @@ def random_split(
     """
     total = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        lengths = _sizes(lengths, total)
+        lengths = _split_lengths(lengths, total)
     if sum(lengths) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = torch.randperm(total, generator=generator).tolist()

@@ -5,6 +5,6 @@
 (False, True, 64)
 """
 
-from ..._serialization.options import load, save
+from ..._serialization.save_load_options import load, save
 
 __all__ = ["load", "save"]

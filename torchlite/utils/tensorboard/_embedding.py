@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._pictures import as_bytes, grid
+from ._image_encoding import make_grid, to_uint8
 
 
 def write_embedding(
@@ -50,5 +50,5 @@ def _write_sprite(path: Path, images: np.ndarray) -> None:
         raise AssertionError("Image should be square, see tensorflow/tensorboard#670")
     side = math.ceil(math.sqrt(len(images)))
     missing = np.zeros((side * side - len(images), *images.shape[1:]), images.dtype)
-    square = grid(np.concatenate([images, missing]).transpose(0, 2, 3, 1), side)
-    Image.fromarray(as_bytes(square).squeeze()).save(path)
+    square = make_grid(np.concatenate([images, missing]).transpose(0, 2, 3, 1), side)
+    Image.fromarray(to_uint8(square).squeeze()).save(path)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._curves import custom_scalars, mesh, pr_curve, pr_curve_raw, tensor_proto, with_plugin
-from ._packages import as_array, proto
-from ._pictures import as_bytes, as_picture, boxed, encoded, film, grid
+from ._image_encoding import draw_boxes, encode_gif, encode_image, make_grid, to_image, to_uint8
+from ._plugin_summaries import custom_scalars, mesh, plugin_summary, pr_curve, pr_curve_raw, tensor_proto
+from ._tensorboard_imports import as_array, import_proto
 
 __all__ = [
     "audio", "custom_scalars", "histogram", "histogram_raw", "hparams", "image", "image_boxes", "make_histogram",
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _summary(**value: Any) -> Any:
-    messages = proto("summary_pb2")
+    messages = import_proto("summary_pb2")
     return messages.Summary(value=[messages.Summary.Value(**value)])
 
 
@@ -33,7 +33,7 @@ def scalar(
                              f"{array.ndim} dimensions.")  # fmt: skip
     if not new_style:
         return _summary(tag=name, simple_value=float(array))
-    messages = proto("tensor_pb2"), proto("types_pb2"), proto("summary_pb2")
+    messages = import_proto("tensor_pb2"), import_proto("types_pb2"), import_proto("summary_pb2")
     kind, values = (messages[1].DT_DOUBLE, "double_val") if double_precision else (messages[1].DT_FLOAT, "float_val")
     content = messages[0].TensorProto(dtype=kind, **{values: [float(array)]})
     plugin = messages[2].SummaryMetadata.PluginData(plugin_name="scalars")
@@ -53,7 +53,7 @@ def make_histogram(values: Any, bins: Any, max_bins: int | None = None) -> Any:
     taken = np.flatnonzero(counts)
     first, last = (int(taken[0]), int(taken[-1]) + 1) if taken.size else (0, 1)
     shown = np.concatenate([[0], counts])[first : last + 1]  # and the empty one before the first
-    return proto("summary_pb2").HistogramProto(
+    return import_proto("summary_pb2").HistogramProto(
         min=values.min(), max=values.max(), num=len(values), sum=values.sum(), sum_squares=values.dot(values),
         bucket_limit=[float(v) for v in limits[first : last + 1]], bucket=[float(count) for count in shown],
     )  # fmt: skip
@@ -68,7 +68,7 @@ def histogram_raw(
     name: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any
 ) -> Any:
     """A histogram that was counted already."""
-    made = proto("summary_pb2").HistogramProto(
+    made = import_proto("summary_pb2").HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
     )
     return _summary(tag=name, histo=made)
@@ -76,37 +76,37 @@ def histogram_raw(
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
     """An image, as PNG, or several in rows of eight. ImportError without Pillow."""
-    return _image(tag, as_bytes(as_picture(as_array(tensor), dataformats), rescale))
+    return _image(tag, to_uint8(to_image(as_array(tensor), dataformats), rescale))
 
 
 def image_boxes(
     tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: Any = None
 ) -> Any:
     """An image with boxes (left, top, right, bottom), each with its label."""
-    picture = as_bytes(as_picture(as_array(tensor_image), dataformats), rescale)
-    return _image(tag, boxed(picture, as_array(tensor_boxes), labels))
+    picture = to_uint8(to_image(as_array(tensor_image), dataformats), rescale)
+    return _image(tag, draw_boxes(picture, as_array(tensor_boxes), labels))
 
 
 def _image(tag: str, picture: np.ndarray) -> Any:
     from PIL import Image
 
     height, width, channels = picture.shape
-    content = encoded(Image.fromarray(picture))
-    kind = proto("summary_pb2").Summary.Image
+    content = encode_image(Image.fromarray(picture))
+    kind = import_proto("summary_pb2").Summary.Image
     return _summary(tag=tag, image=kind(height=height, width=width, colorspace=channels, encoded_image_string=content))
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Any:
     """Films (n, time, channels, height, width) beside each other, as GIF. ImportError without Pillow."""
-    array = as_bytes(as_array(tensor))
+    array = to_uint8(as_array(tensor))
     if array.ndim != 5:
         raise AssertionError(f"a film has dimensions for example, time, channel, height and width, got {array.shape}")
     columns = 1 << (len(array) - 1).bit_length() // 2
-    frames = np.stack([grid(array[:, t].transpose(0, 2, 3, 1), columns) for t in range(array.shape[1])])
+    frames = np.stack([make_grid(array[:, t].transpose(0, 2, 3, 1), columns) for t in range(array.shape[1])])
     frames = np.repeat(frames, 3, axis=3) if frames.shape[3] == 1 else frames
-    kind = proto("summary_pb2").Summary.Image
+    kind = import_proto("summary_pb2").Summary.Image
     _, height, width, channels = frames.shape
-    made = kind(height=height, width=width, colorspace=channels, encoded_image_string=film(frames, fps))
+    made = kind(height=height, width=width, colorspace=channels, encoded_image_string=encode_gif(frames, fps))
     return _summary(tag=tag, image=made)
 
 
@@ -122,7 +122,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
         file.setsampwidth(2)
         file.setframerate(sample_rate)
         file.writeframes(samples.tobytes())
-    made = proto("summary_pb2").Summary.Audio(
+    made = import_proto("summary_pb2").Summary.Audio(
         sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=buffer.getvalue(),
         content_type="audio/wav",
     )  # fmt: skip
@@ -131,12 +131,12 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
 
 def text(tag: str, text: str) -> Any:
     """A text, as Markdown."""
-    sizes = proto("tensor_shape_pb2").TensorShapeProto
-    content = proto("tensor_pb2").TensorProto(
+    sizes = import_proto("tensor_shape_pb2").TensorShapeProto
+    content = import_proto("tensor_pb2").TensorProto(
         dtype="DT_STRING", string_val=[text.encode()], tensor_shape=sizes(dim=[sizes.Dim(size=1)])
     )
-    version = proto("plugin_text_pb2").TextPluginData(version=0)
-    return with_plugin(tag + "/text_summary", "text", content, version.SerializeToString())
+    version = import_proto("plugin_text_pb2").TextPluginData(version=0)
+    return plugin_summary(tag + "/text_summary", "text", content, version.SerializeToString())
 
 
 def hparams(
@@ -145,7 +145,7 @@ def hparams(
     """(experiment, start, end) of a run with hyperparameters and the metrics that came of them. TypeError for
     dictionaries that are none, ValueError for values that are no number, string, truth or tensor.
     """
-    api, plugin, structs = proto("api_pb2"), proto("plugin_hparams_pb2"), _structs()
+    api, plugin, structs = import_proto("api_pb2"), import_proto("plugin_hparams_pb2"), _structs()
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
@@ -174,7 +174,7 @@ def hparams(
     for key, made in values.items():
         begin.hparams[key].CopyFrom(made)
     content["session_start_info"] = plugin.HParamsPluginData(session_start_info=begin, version=0)
-    messages = proto("summary_pb2")
+    messages = import_proto("summary_pb2")
 
     def summarized(tag: str) -> Any:
         data = messages.SummaryMetadata.PluginData(plugin_name="hparams", content=content[tag].SerializeToString())

@@ -12,8 +12,8 @@ import numpy as np
 
 from . import summary
 from ._embedding import write_embedding
-from ._packages import as_array, event_writer, proto
 from ._pytorch_graph import graph
+from ._tensorboard_imports import as_array, import_proto, make_event_writer
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -23,7 +23,7 @@ class FileWriter:
 
     def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
         self._folder = str(log_dir)
-        self.event_writer = event_writer(self._folder, max_queue, flush_secs, filename_suffix)
+        self.event_writer = make_event_writer(self._folder, max_queue, flush_secs, filename_suffix)
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -38,7 +38,7 @@ class FileWriter:
 
     def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
         """Append a summary."""
-        self.add_event(proto("event_pb2").Event(summary=summary), global_step, walltime)
+        self.add_event(import_proto("event_pb2").Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
         """Write what waits."""
@@ -50,10 +50,10 @@ class FileWriter:
 
     def reopen(self) -> None:
         """Open another file."""
-        self.event_writer = event_writer(self._folder, 10, 120, "")
+        self.event_writer = make_event_writer(self._folder, 10, 120, "")
 
 
-def _bins() -> list[float]:
+def _histogram_bins() -> list[float]:
     """Limits of bins that grow by a tenth."""
     found, limit = [], 1e-12
     while limit < 1e20:
@@ -80,7 +80,7 @@ class SummaryWriter:
         self.filename_suffix = filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
-        self.default_bins = _bins()
+        self.default_bins = _histogram_bins()
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
@@ -88,9 +88,9 @@ class SummaryWriter:
             made = FileWriter(self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix)
             self.file_writer, self.all_writers = made, {made.get_logdir(): made}
             if self.purge_step is not None:
-                log = proto("event_pb2").SessionLog
-                made.add_event(proto("event_pb2").Event(step=self.purge_step, file_version="brain.Event:2"))
-                made.add_event(proto("event_pb2").Event(session_log=log(status=log.START)), self.purge_step)
+                log = import_proto("event_pb2").SessionLog
+                made.add_event(import_proto("event_pb2").Event(step=self.purge_step, file_version="brain.Event:2"))
+                made.add_event(import_proto("event_pb2").Event(session_log=log(status=log.START)), self.purge_step)
                 self.purge_step = None
         return self.file_writer
 

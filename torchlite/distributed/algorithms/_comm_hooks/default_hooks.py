@@ -71,7 +71,9 @@ def reduce_scatter_hook(state: DefaultState, grad: torch.Tensor, output: torch.T
     _divide(output, state.gradient_postdivide_factor)
 
 
-def _in(dtype: torch.dtype, state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None) -> None:
+def _reduce_in_dtype(
+    dtype: torch.dtype, state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None
+) -> None:
     grad.data = grad.data.to(dtype)
     if output is None:
         allreduce_hook(state, grad)
@@ -84,9 +86,9 @@ def _in(dtype: torch.dtype, state: LowPrecisionState, grad: torch.Tensor, output
 
 def fp16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
     """The mean, sent in float16: `allreduce_hook` where there is no `output`."""
-    _in(torch.float16, state, grad, output)
+    _reduce_in_dtype(torch.float16, state, grad, output)
 
 
 def bf16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
     """The mean, sent in bfloat16: `allreduce_hook` where there is no `output`."""
-    _in(torch.bfloat16, state, grad, output)
+    _reduce_in_dtype(torch.bfloat16, state, grad, output)

@@ -10,7 +10,7 @@ from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook,
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 
 
-class _Registered:
+class _HookRegistration:
     """Registers a hook with a model: `value(model=..., state=process_group)`."""
 
     def __init__(self, hook: Any, rank: int = 0) -> None:
@@ -26,16 +26,16 @@ class _Registered:
 class DDPCommHookType(enum.Enum):
     """The hooks by name. `DDPCommHookType.FP16_COMPRESS.value(model=model, state=group)` registers one."""
 
-    ALLREDUCE = _Registered(default_hooks.allreduce_hook)
-    FP16_COMPRESS = _Registered(default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = _Registered(default_hooks.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = _Registered(quantization_hooks.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = _Registered(quantization_hooks.quantization_perchannel_hook)
-    POWER_SGD = _Registered(powerSGD_hook.powerSGD_hook, 1)
-    POWER_SGD_RANK2 = _Registered(powerSGD_hook.powerSGD_hook, 2)
-    BATCHED_POWER_SGD = _Registered(powerSGD_hook.batched_powerSGD_hook, 1)
-    BATCHED_POWER_SGD_RANK2 = _Registered(powerSGD_hook.batched_powerSGD_hook, 2)
-    NOOP = _Registered(debugging_hooks.noop_hook)
+    ALLREDUCE = _HookRegistration(default_hooks.allreduce_hook)
+    FP16_COMPRESS = _HookRegistration(default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = _HookRegistration(default_hooks.bf16_compress_hook)
+    QUANTIZE_PER_TENSOR = _HookRegistration(quantization_hooks.quantization_pertensor_hook)
+    QUANTIZE_PER_CHANNEL = _HookRegistration(quantization_hooks.quantization_perchannel_hook)
+    POWER_SGD = _HookRegistration(powerSGD_hook.powerSGD_hook, 1)
+    POWER_SGD_RANK2 = _HookRegistration(powerSGD_hook.powerSGD_hook, 2)
+    BATCHED_POWER_SGD = _HookRegistration(powerSGD_hook.batched_powerSGD_hook, 1)
+    BATCHED_POWER_SGD_RANK2 = _HookRegistration(powerSGD_hook.batched_powerSGD_hook, 2)
+    NOOP = _HookRegistration(debugging_hooks.noop_hook)
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:

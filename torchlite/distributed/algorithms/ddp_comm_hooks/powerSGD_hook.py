@@ -135,7 +135,7 @@ class PowerSGDState:
         return found
 
 
-def _compressed(
+def _allreduce_compressed(
     state: PowerSGDState, index: int, matrices: list[Any], rest: list[Any], buffer: Any, copied: Any, after: Any = None
 ) -> Any:
     """A future of the buffer, in which `matrices` (batches of them) were sent as products and `rest` as it is."""
@@ -204,7 +204,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Fut
     state._report(bucket)
     if not state.batch_tensors_with_same_shape:
         single = [matrix.unsqueeze(0) for group in by_shape.values() for matrix in group]
-        return _compressed(state, bucket.index(), single, rest, buffer, copied)
+        return _allreduce_compressed(state, bucket.index(), single, rest, buffer, copied)
     groups = list(by_shape.values())
     stacked = [torch.stack(group) for group in groups]
 
@@ -213,7 +213,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Fut
             for matrix, one in zip(group, batch, strict=True):
                 matrix.copy_(one)
 
-    return _compressed(state, bucket.index(), stacked, rest, buffer, copied, unstack)
+    return _allreduce_compressed(state, bucket.index(), stacked, rest, buffer, copied, unstack)
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -233,5 +233,5 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.fut
     state.total_numel_after_compression += side * state.matrix_approximation_rank * 2
     state._report(bucket)
     state.maybe_increase_iter(bucket)
-    made = _compressed(state, bucket.index(), [padded.view(1, side, side)], [], padded, copied)
+    made = _allreduce_compressed(state, bucket.index(), [padded.view(1, side, side)], [], padded, copied)
     return made.then(lambda done: buffer.copy_(done.value()[:length]))

@@ -13,7 +13,7 @@ from .default_hooks import _group
 _LARGEST = 255
 
 
-def _mean_of_bytes(group: Any, rows: Any) -> Any:
+def _quantized_mean(group: Any, rows: Any) -> Any:
     """The mean over the group of a matrix, whose rows each process sends as bytes between their least and largest."""
     least, largest = rows.amin(1, keepdim=True).clamp(max=0), rows.amax(1, keepdim=True).clamp(min=0)
     scale = ((largest - least) / _LARGEST).clamp(min=torch.finfo(torch.float32).tiny)
@@ -39,7 +39,7 @@ def _answer(buffer: Any, value: Any) -> Any:
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The mean of the gradients, sent as bytes with one scale a bucket."""
     buffer = bucket.buffer()
-    return _answer(buffer, _mean_of_bytes(_group(process_group), buffer.view(1, -1)).view(-1))
+    return _answer(buffer, _quantized_mean(_group(process_group), buffer.view(1, -1)).view(-1))
 
 
 def quantization_perchannel_hook(
@@ -48,4 +48,4 @@ def quantization_perchannel_hook(
     """The mean of the gradients, sent as bytes with a scale for each `bucket_size` elements."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, -len(buffer) % bucket_size)).view(-1, bucket_size)
-    return _answer(buffer, _mean_of_bytes(_group(process_group), rows).view(-1)[: len(buffer)])
+    return _answer(buffer, _quantized_mean(_group(process_group), rows).view(-1)[: len(buffer)])

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..._launch.reporting import report
+from ..._launch.error_file import report
 
 __all__ = ["ChildFailedError", "record"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from .._utils import ranges_of
+from .._utils import local_ranges
 
 __all__ = ["visualize_sharding"]
 
@@ -40,7 +40,7 @@ def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -
     ranks = mesh.mesh
     cells: dict[tuple[str, str], list[str]] = {}
     for where in itertools.product(*(range(n) for n in mesh.shape)):
-        held = ranges_of(dtensor.shape, mesh, dtensor.placements, where)
+        held = local_ranges(dtensor.shape, mesh, dtensor.placements, where)
         if not all(held):
             continue
         names = [_words(part) for part in held]

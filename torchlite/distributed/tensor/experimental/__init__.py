@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from .._dispatch import Replicating
+from .._dispatch import ImplicitReplication
 from ._attention import context_parallel
 from ._func_map import local_map
 from ._register_sharding import register_sharding
@@ -16,5 +16,5 @@ __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sh
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
     """In this context an op of a DTensor takes plain tensors for replicated ones."""
-    with Replicating():
+    with ImplicitReplication():
         yield

@@ -1,8 +1,11 @@
 """Sequences that lie over several processes in attention."""
 
-from ..._absent import absent
+from ..._unavailable_stubs import unavailable_function
 
 __all__ = ["context_parallel"]
 
 _HERE = "torch.distributed.tensor.experimental"
-context_parallel, set_rotate_method = absent("context_parallel", _HERE), absent("set_rotate_method", _HERE)
+context_parallel, set_rotate_method = (
+    unavailable_function("context_parallel", _HERE),
+    unavailable_function("set_rotate_method", _HERE),
+)

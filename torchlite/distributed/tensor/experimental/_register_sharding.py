@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlite._aten.overload_impl import record_for_library_name
 
-from .._dispatch import RULES, Call, Rule, Way, is_dtensor
+from .._dispatch import SHARDING_RULES, OpCall, ShardingRule, Strategy, is_dtensor
 
 __all__ = ["register_sharding"]
 
@@ -33,15 +33,17 @@ def register_sharding(op: Any) -> Callable:
             record = record_for_library_name(overload._opname)
             if record is None or record.is_implicit:
                 raise NotImplementedError(f"register_sharding: {overload} is no op of its own in torchlite")
-            before = RULES.get(record.name)
-            RULES[record.name] = Rule(_ways(function), before.localized if before is not None else None)
+            before = SHARDING_RULES.get(record.name)
+            SHARDING_RULES[record.name] = ShardingRule(
+                _ways(function), before.localized if before is not None else None
+            )
         return function
 
     return declare
 
 
-def _ways(function: Callable) -> Callable[[Call, int], Iterator[Way]]:
-    def ways(found: Call, number: int) -> Iterator[Way]:
+def _ways(function: Callable) -> Callable[[OpCall, int], Iterator[Strategy]]:
+    def ways(found: OpCall, number: int) -> Iterator[Strategy]:
         values = list(found.values)
         while values and values[-1] is None:
             values.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from .._dispatch import MODE
+from .._dispatch import DISPATCH_MODE
 
 __all__ = ["loss_parallel"]
 
@@ -31,8 +31,8 @@ def loss_parallel() -> Iterator[None]:
     (1.3862943649291992, tensor([-0.3750,  0.1250,  0.1250,  0.1250]))
     >>> dist.destroy_process_group()
     """
-    before, MODE.replicating_ops = MODE.replicating_ops, frozenset({"cross_entropy", "nll_loss"})
+    before, DISPATCH_MODE.replicating_ops = DISPATCH_MODE.replicating_ops, frozenset({"cross_entropy", "nll_loss"})
     try:
         yield
     finally:
-        MODE.replicating_ops = before
+        DISPATCH_MODE.replicating_ops = before

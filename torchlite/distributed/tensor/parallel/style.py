@@ -39,7 +39,7 @@ def _as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement, wanted: Placeme
     return value
 
 
-class _OfLayers(ParallelStyle):
+class _LayerStyle(ParallelStyle):
     """What the two styles of linear layers and embeddings share."""
 
     input_layouts: tuple[Placement, ...]
@@ -63,7 +63,7 @@ class _OfLayers(ParallelStyle):
         def partition(name: str, part: nn.Module, mesh: DeviceMesh) -> None:
             for key, parameter in part.named_parameters(recurse=False):
                 place = self._of_embedding() if isinstance(part, nn.Embedding) else self._of_linear(key)
-                _put(part, key, parameter, mesh, place, self.src_data_rank)
+                _set_parameter(part, key, parameter, mesh, place, self.src_data_rank)
 
         def prepare(mod: nn.Module, inputs: Any, mesh: DeviceMesh) -> Any:
             return (_as_dtensor(inputs[0], mesh, self.input_layouts[0], wanted), *inputs[1:])
@@ -76,7 +76,7 @@ class _OfLayers(ParallelStyle):
         return distribute_module(module, device_mesh, partition, prepare, finish)
 
 
-def _put(
+def _set_parameter(
     module: nn.Module, name: str, parameter: torch.Tensor, mesh: DeviceMesh, place: Placement, source: int | None
 ) -> None:
     """A parameter as a DTensor in its own place."""
@@ -84,7 +84,7 @@ def _put(
     module.register_parameter(name, nn.Parameter(made, requires_grad=parameter.requires_grad))
 
 
-class ColwiseParallel(_OfLayers):
+class ColwiseParallel(_LayerStyle):
     """A linear layer cut by its outputs, or an embedding by the numbers of each row.
 
     input_layouts: how the input lies where it is a plain tensor, replicated by default. output_layouts: how the output
@@ -119,7 +119,7 @@ class ColwiseParallel(_OfLayers):
         )
 
 
-class RowwiseParallel(_OfLayers):
+class RowwiseParallel(_LayerStyle):
     """A linear layer cut by its inputs, or an embedding by its rows.
 
     input_layouts: how the input lies where it is a plain tensor, by default cut in its last dimension. output_layouts:

@@ -26,17 +26,17 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         return torch.as_tensor(data) if data.dtype.kind in _CONVERT_KINDS else data
     if isinstance(data, collections.abc.Mapping):
-        return _like_mapping(data, {key: default_convert(data[key]) for key in data})
+        return _rebuild_mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(item) for item in data))
     if isinstance(data, tuple):
         return [default_convert(item) for item in data]
     if isinstance(data, collections.abc.Sequence) and not isinstance(data, (str, bytes)):
-        return _like_sequence(data, [default_convert(item) for item in data])
+        return _rebuild_sequence(data, [default_convert(item) for item in data])
     return data
 
 
-def _like_mapping(example, values: dict):
+def _rebuild_mapping(example, values: dict):
     """The values in a mapping of the example's type, or in a dict where that type cannot be made so."""
     try:
         if isinstance(example, collections.abc.MutableMapping):
@@ -48,7 +48,7 @@ def _like_mapping(example, values: dict):
         return values
 
 
-def _like_sequence(example, values: list):
+def _rebuild_sequence(example, values: list):
     try:
         if isinstance(example, collections.abc.MutableSequence):
             out = copy.copy(example)
@@ -123,14 +123,14 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         return collate(items, collate_fn_map=collate_fn_map)
 
     if isinstance(first, collections.abc.Mapping):
-        return _like_mapping(first, {key: inner([item[key] for item in batch]) for key in first})
+        return _rebuild_mapping(first, {key: inner([item[key] for item in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(inner(column) for column in zip(*batch, strict=True)))
     if isinstance(first, collections.abc.Sequence):
         if any(len(item) != len(first) for item in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [inner(column) for column in zip(*batch, strict=True)]
-        return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+        return columns if isinstance(first, tuple) else _rebuild_sequence(first, columns)
     raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 

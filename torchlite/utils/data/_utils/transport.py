@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 PIPE_LIMIT = 16384
-_PATIENCE = 60.0  # seconds for which the system may hold too many descriptors on their way
+_TIMEOUT = 60.0  # seconds for which the system may hold too many descriptors on their way
 _SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or says that none comes
-_BY_DESCRIPTOR = hasattr(socket, "send_fds")
+_CAN_SEND_FDS = hasattr(socket, "send_fds")
 
 
 def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
@@ -35,10 +35,10 @@ def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
     if sum(sizes) <= limit:
         connection.send_bytes(pickle.dumps((None, [bytes(part) for part in parts]), protocol=5))
         return
-    if not _BY_DESCRIPTOR:
-        connection.send_bytes(pickle.dumps((sizes, _named(parts)), protocol=5))
+    if not _CAN_SEND_FDS:
+        connection.send_bytes(pickle.dumps((sizes, _write_named_file(parts)), protocol=5))
         return
-    descriptor = _written(parts)
+    descriptor = _write_unnamed_file(parts)
     try:
         connection.send_bytes(pickle.dumps((sizes, None), protocol=5))
         _send_descriptor(connection, descriptor)
@@ -46,7 +46,7 @@ def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
         os.close(descriptor)
 
 
-def _named(parts: list[memoryview]) -> str:
+def _write_named_file(parts: list[memoryview]) -> str:
     """The path of a new file that holds the parts."""
     descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
     try:
@@ -59,10 +59,10 @@ def _named(parts: list[memoryview]) -> str:
     return path
 
 
-def _written(parts: list[memoryview]) -> int:
+def _write_unnamed_file(parts: list[memoryview]) -> int:
     """A new file without a name that holds the parts: in memory, or where that is full, in the temporary folder."""
     error: OSError | None = None
-    for make in (_in_memory, _in_folder):
+    for make in (_open_memfd, _open_temporary):
         try:
             descriptor = make()
         except OSError as raised:
@@ -82,13 +82,13 @@ def _written(parts: list[memoryview]) -> int:
     raise error or RuntimeError("no place for messages")
 
 
-def _in_memory() -> int:
+def _open_memfd() -> int:
     if not hasattr(os, "memfd_create"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     return os.memfd_create("torchlite-message")
 
 
-def _in_folder() -> int:
+def _open_temporary() -> int:
     with contextlib.suppress(OSError, AttributeError):  # not every file system has files without a name
         return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
@@ -114,7 +114,7 @@ def _socket_of(connection: Any) -> Any:
 
 
 def _send_descriptor(connection: Any, descriptor: int) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     with _socket_of(connection) as pipe:
         while True:
             try:
@@ -128,7 +128,7 @@ def _send_descriptor(connection: Any, descriptor: int) -> None:
             time.sleep(0.01)  # until the other side has taken some
 
 
-def _received_descriptor(connection: Any) -> int:
+def _receive_descriptor(connection: Any) -> int:
     """The descriptor that follows a message; -1 where the sender had to take the message back."""
     with _socket_of(connection) as pipe:
         mark, descriptors, *_ = socket.recv_fds(pipe, 1, 1)
@@ -147,7 +147,7 @@ def receive(connection: Any) -> Any:
         sizes, rest = pickle.loads(connection.recv_bytes())
         if sizes is None:
             return pickle.loads(rest[0], buffers=[bytearray(part) for part in rest[1:]])
-        source = rest if rest is not None else _received_descriptor(connection)
+        source = rest if rest is not None else _receive_descriptor(connection)
         if source != -1:
             break
     # Each array gets memory of its own, aligned, so that keeping one does not keep the whole batch.

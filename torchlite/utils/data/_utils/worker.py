@@ -48,7 +48,7 @@ def get_worker_info() -> WorkerInfo | None:
     return _worker_info
 
 
-class _End:
+class _IterableDatasetStopIteration:
     """A worker's answer when its stream has ended."""
 
 
@@ -67,7 +67,7 @@ def _seed_everything(base_seed: int, worker: int) -> int:
     return seed
 
 
-class Settings:
+class WorkerSettings:
     """What a worker is told when it starts."""
 
     def __init__(self, loader: Any, base_seed: int) -> None:
@@ -88,17 +88,17 @@ def _watch_parent() -> None:
     """End this process when its parent has ended, also while the data set computes or waits."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True, name="torchlite-parent").start()
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True, name="torchlite-parent").start()
 
 
-def _end_after(sentinel: int) -> None:
+def _exit_after(sentinel: int) -> None:
     parent = os.getppid()
     while not multiprocessing.connection.wait([sentinel], 1) and os.getppid() == parent:
         pass  # processes that forked meanwhile may keep the sentinel quiet
     os._exit(1)
 
 
-def _serve(connection, settings: Settings, worker: int, others) -> None:
+def _worker_loop(connection, settings: WorkerSettings, worker: int, others) -> None:
     """The worker's main loop: every task gets exactly one answer."""
     global _worker_info
     _watch_parent()
@@ -133,18 +133,18 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
                     )
                     answer = fetcher.fetch(index)
                 except StopIteration:
-                    answer = _End()
+                    answer = _IterableDatasetStopIteration()
                     if settings.kind == _DatasetKind.Map:  # then the data set is broken: say so
                         answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
                 except Exception as raised:
                     answer = ExceptionWrapper(raised, where)
-            _answer(connection, number, answer, settings, where)
+            _send_answer(connection, number, answer, settings, where)
             answer = None
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 
-def _answer(connection, number: int, answer, settings: Settings, where: str) -> None:
+def _send_answer(connection, number: int, answer, settings: WorkerSettings, where: str) -> None:
     try:
         send(connection, (number, answer), settings.limit)
     except (BrokenPipeError, ConnectionResetError):
@@ -165,7 +165,7 @@ def _wait_for_task(connection) -> bool:
     return True
 
 
-def _stop(processes, pipes, pid: int) -> None:
+def _stop_workers(processes, pipes, pid: int) -> None:
     """End the workers: ask, wait, and end those that do not listen. In a process that forked from the one they belong
     to, where an iterator may be collected, only this process's ends of the pipes are closed.
     """

@@ -10,7 +10,7 @@ from ..dataset import Dataset, Item, IterableDataset
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "functional_datapipe"]
 
 
-class _Pipe:
+class _DataPipeBase:
     """The functions that pipes of a kind have."""
 
     functions: dict[str, Callable[..., Any]] = {}
@@ -46,7 +46,7 @@ class _Pipe:
         """Go back to the beginning; a pipe with a state of its own has its own."""
 
 
-class IterDataPipe(_Pipe, IterableDataset[Item]):
+class IterDataPipe(_DataPipeBase, IterableDataset[Item]):
     """A pipe that is iterated over.
 
     >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
@@ -61,7 +61,7 @@ class DFIterDataPipe(IterDataPipe[Item]):
     """A pipe of data frames."""
 
 
-class MapDataPipe(_Pipe, Dataset[Item]):
+class MapDataPipe(_DataPipeBase, Dataset[Item]):
     """A pipe that is indexed."""
 
     functions: dict[str, Callable[..., Any]] = {}

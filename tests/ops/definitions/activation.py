@@ -1,0 +1,31 @@
+"""Activations."""
+
+from tests.ops.op_db import A, S, row
+
+SHAPES = (S((3, 4)), S(()), S((0, 3)))
+WIDE = S(A((40,), low=-8, high=8))
+
+row("relu", *SHAPES, covers=("_relu_backward",))
+row("leaky_relu", *SHAPES, S((3, 4), 0.2), covers=("_leaky_relu_backward",))
+row("hardtanh", *SHAPES, S((3, 4), -0.5, 1.5), covers=("_hardtanh_backward",))
+row("relu6", *SHAPES, WIDE)
+row("threshold", S((3, 4), 0.3, -1.0), S((), 0.0, 2.0))
+row("_add_relu", S((3, 4), (4,)), S((3, 4), (3, 4), alpha=-2.0), grad=False)
+row("hardshrink", *SHAPES, S((3, 4), 1.0))
+row("softshrink", *SHAPES, S((3, 4), 1.0))
+row("prelu", S((3, 4), (4,)), S((2, 3, 4), (1,)), S((3,), (1,)), covers=("_prelu",))
+row("rrelu", S((3, 4)), S((3, 4), 0.1, 0.5))
+row("elu", *SHAPES, S((3, 4), 0.7), covers=("_elu", "_elu_backward"))
+row("selu", *SHAPES)
+row("celu", *SHAPES, S((3, 4), 2.0))
+row("gelu", *SHAPES, WIDE, S((3, 4), approximate="tanh"), covers=("_gelu_backward",))
+row("silu", *SHAPES, WIDE, S(A((3,), dtype="complex128")), covers=("_silu_backward",))
+row("mish", *SHAPES, WIDE, covers=("_mish_backward",))
+row("softplus", *SHAPES, S(A((40,), low=-8, high=8), 2.0, 10.0), covers=("_softplus_backward",))
+row("logsigmoid", *SHAPES, WIDE)
+row("hardsigmoid", *SHAPES, WIDE)
+row("hardswish", *SHAPES, WIDE, covers=("_hardswish_backward",))
+row("tanhshrink", *SHAPES)
+row("softsign", *SHAPES)
+row("glu", S((3, 4)), S((4, 3), 0), S((2, 4, 2), 1))
+row("gumbel_softmax", S((3, 4)), S((3, 4), 0.5, True), random=True)

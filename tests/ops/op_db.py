@@ -1,0 +1,246 @@
+"""The op table: for every op sample arguments, from which the tests of values, derivatives, layouts and devices are
+driven.
+
+A row: `row("mul", S((3, 4), (3, 4)), S((3, 1), (4,)))`. In `S(*args, **kwargs)` a tuple that stands where the op's
+schema has a tensor is the shape of a seeded float64 tensor with values in (-2, 2); `A(...)` gives other data and may
+stand anywhere, also in lists. Everything else is passed as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pathlib
+import pkgutil
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite._dispatch import NAMESPACES, REGISTRY, function_for
+
+ROWS: dict[str, Row] = {}
+COVERED: dict[str, str] = {}
+GOLDEN = pathlib.Path(__file__).with_name("golden")  # a file a family
+
+
+@dataclass
+class A:
+    """Data of a tensor argument: shape, range, dtype name; `kind` "spd" (symmetric positive definite), "distinct" (no
+    ties) or "unit" (well-conditioned square).
+    """
+
+    shape: tuple
+    low: float = -2
+    high: float = 2
+    dtype: str = "float64"
+    kind: str = ""
+    grad: bool = True
+
+    def make(self, rng) -> np.ndarray:
+        if self.dtype == "bool":
+            return np.asarray(rng.random(self.shape) < 0.5)
+        if self.dtype.startswith(("int", "uint")):
+            return rng.integers(int(self.low), max(int(self.high), int(self.low) + 1), self.shape).astype(self.dtype)
+        if self.kind == "distinct":
+            n = int(np.prod(self.shape))
+            return (rng.permutation(n).reshape(self.shape) * ((self.high - self.low) / max(n, 1)) + self.low).astype(
+                self.dtype
+            )
+        data = np.asarray(rng.uniform(self.low, self.high, self.shape))
+        if self.dtype.startswith("complex"):
+            data = data + 1j * rng.uniform(self.low, self.high, self.shape)
+        if self.kind == "spd":
+            data = data @ np.conj(np.swapaxes(data, -1, -2)) + np.eye(self.shape[-1])
+        if self.kind == "unit":
+            data = data * 0.3 + np.eye(self.shape[-1])
+        return np.asarray(data.astype(self.dtype))
+
+
+@dataclass
+class S:
+    """The arguments of one sample."""
+
+    args: tuple
+    kwargs: dict
+
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+
+@dataclass
+class Row:
+    """An op's samples and what is tested of it.
+
+    grad, gradgrad: whether derivatives of first and second order are checked. random: only dtype and shape are compared
+    with PyTorch. oracle: `(torch, *args, **kwargs)` -> what PyTorch calls it (default: the public function of the same
+    name; the same callable runs under torchlite when `call` is not given). call: how torchlite is called. free:
+    compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form.
+    meta: whether shapes are checked on "meta". covers: internal ops that this row exercises (forward or backward). tol:
+    relative tolerance.
+    """
+
+    name: str
+    samples: tuple
+    grad: bool = True
+    gradgrad: bool = True
+    random: bool = False
+    oracle: Callable | None = None
+    call: Callable | None = None
+    free: Any = False
+    meta: bool = True
+    noncontiguous: bool = True
+    tol: float = 1e-7
+    covers: tuple = field(default=())
+    family: str = ""
+
+    def function(self):
+        """The callable under torchlite."""
+        if self.call is not None:
+            return self.call
+        if self.oracle is not None:
+            return lambda *args, **kwargs: self.oracle(torch, *args, **kwargs)
+        return public(self.name)
+
+    def values(self, index: int, seed: str = ""):
+        """(args, kwargs) of a sample with NumPy arrays in place of shapes."""
+        sample = self.samples[index]
+        rng = np.random.default_rng(zlib.crc32(f"{self.name}/{index}{seed}".encode()))
+        record = REGISTRY.get(self.name)
+        kinds = {p.name: p for p in record.params} if record is not None else {}
+        order = list(kinds.values())
+        args = tuple(_fill(a, order[i] if i < len(order) else None, rng) for i, a in enumerate(sample.args))
+        return args, {k: _fill(v, kinds.get(k), rng) for k, v in sample.kwargs.items()}
+
+
+def _fill(value, param, rng):
+    if isinstance(value, A):
+        return value.make(rng)
+    kind = param.kind if param is not None else "plain"
+    if kind in ("tensor", "optional", "number") and isinstance(value, tuple):
+        return A(value).make(rng)
+    if kind == "list" and isinstance(value, (list, tuple)):
+        return [A(v).make(rng) if isinstance(v, tuple) else _fill(v, None, rng) for v in value]
+    if isinstance(value, list):
+        return [_fill(v, None, rng) for v in value]
+    if type(value) is tuple and any(isinstance(v, A) for v in value):
+        return tuple(_fill(v, None, rng) for v in value)
+    return value
+
+
+def row(name: str, *samples: S, covers=(), **options) -> None:
+    """Put an op into the table."""
+    if name in ROWS:
+        raise RuntimeError(f"{name} has two rows")
+    if name not in REGISTRY:
+        raise RuntimeError(f"a row for '{name}', which is no op")
+    if not samples:
+        raise RuntimeError(f"the row of {name} has no samples")
+    family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    ROWS[name] = Row(name, samples, covers=tuple(covers), family=family, **options)
+    for other in covers:
+        COVERED[other] = name
+
+
+def public_name(name: str) -> str | None:
+    """The dotted public name of an op, e.g. "linalg.svd" or "Tensor.expand"; None for an internal one."""
+    record = REGISTRY[name]
+    for space in sorted(NAMESPACES, key=lambda s: (s == "Tensor", s)):
+        for public_, found in NAMESPACES[space].items():
+            if found is record:
+                return public_ if space == "torch" else f"{space}.{public_}"
+    return None
+
+
+def public(name: str):
+    """The op's public function under torchlite."""
+    return function_for(REGISTRY[name])
+
+
+def to_tensors(tree, device="cpu", requires_grad=False, laid_out=np.copy, library=torch):
+    """Arrays in a tree as tensors, in memory as `laid_out` gives them; the float ones may require grad."""
+    if isinstance(tree, np.ndarray):
+        made = library.from_numpy(laid_out(tree))
+        if library is torch:
+            made = made.to(device)
+        if requires_grad and tree.dtype.kind in "fc":
+            made.requires_grad_()
+        return made
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(to_tensors(item, device, requires_grad, laid_out, library) for item in tree)
+    if isinstance(tree, dict):
+        return {k: to_tensors(v, device, requires_grad, laid_out, library) for k, v in tree.items()}
+    return tree
+
+
+def spread_out(array: np.ndarray) -> np.ndarray:
+    """The same values with gaps between the elements and dimensions in another memory order."""
+    if array.ndim == 0:
+        return np.stack([array, array])[1:].reshape(())
+    big = np.zeros(tuple(2 * n for n in reversed(array.shape)), array.dtype)
+    view = big.transpose()[tuple(slice(None, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+ORDERS = 6  # all of three dimensions
+
+
+def reordered(number: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A layout: the same values without gaps, dimensions in one of ORDERS orders."""
+
+    def laid_out(array: np.ndarray) -> np.ndarray:
+        orders = list(itertools.permutations(range(array.ndim)))
+        order = orders[number * max(len(orders) // ORDERS, 1) % len(orders)]
+        return array.transpose(order).copy("C").transpose(np.argsort(order))
+
+    return laid_out
+
+
+def leaves(tree) -> list:
+    """The tensors of a tree, in order."""
+    if hasattr(tree, "detach"):
+        return [tree]
+    if isinstance(tree, (list, tuple)):
+        return [leaf for item in tree for leaf in leaves(item)]
+    if isinstance(tree, dict):
+        return [leaf for item in tree.values() for leaf in leaves(item)]
+    return []
+
+
+def load_rows() -> None:
+    """Import every family's rows."""
+    from . import definitions
+
+    for info in pkgutil.iter_modules(definitions.__path__):
+        importlib.import_module(f"{definitions.__name__}.{info.name}")
+
+
+def in_dtype(tree, dtype):
+    """The arrays of floats in a tree as another dtype; as they are for ""."""
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(in_dtype(item, dtype) for item in tree)
+    if isinstance(tree, dict):
+        return {k: in_dtype(v, dtype) for k, v in tree.items()}
+    if not dtype or getattr(getattr(tree, "dtype", None), "kind", "") != "f":
+        return tree
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        return tree.astype(ml_dtypes.bfloat16)
+    return tree.astype(dtype)
+
+
+def run_through(row, args, kwargs):
+    """Call a row's op with tensors, go backward from each result that has a history, and wait for all of them."""
+    torch.manual_seed(0)
+    results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
+    for result in results:
+        if result.requires_grad:
+            result.backward(torch.ones_like(result), retain_graph=True)
+    for result in results:
+        result.cpu()

@@ -1,0 +1,105 @@
+"""`python -m torchlite bench`: how fast torchlite is, beside what else is installed."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+from typing import Any
+
+ENGINES = ("numpy", "cc", "opencl")
+_ENGINES = ", ".join(ENGINES) + ", each also with oneDNN (numpy+onednn)"
+_DESCRIPTION = """\
+Runs the same workloads under torchlite and under its rivals, in processes of their own that take turns row by row, and
+prints how long each took and the ratio of the times: below 1 torchlite is faster. Needs nothing but torchlite; compares
+with PyTorch, JAX and tinygrad where they are installed, here or in the environment of --reference-python.
+"""
+_EPILOG = """\
+examples:
+  python -m torchlite bench                                   all rows, some minutes
+  python -m torchlite bench --only small,mlp --rounds 5       single ops and small networks
+  python -m torchlite bench --engine numpy,cc                 NumPy alone, and with compiled kernels
+  python -m torchlite bench --only big.softmax,gpt --against torchlite --reference-python ../before/.venv/bin/python
+  python -m torchlite bench --under-load                      networks while another process keeps a core busy
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "bench", help="how fast it is beside PyTorch, JAX and tinygrad, as far as they are installed",
+        description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    what = parser.add_argument_group("what is measured")
+    what.add_argument("--only", default="", metavar="WORDS", help="groups (small, mlp, networks, big), workloads, rows")
+    what.add_argument("--list", action="store_true", help="show the groups, workloads and rows, and measure nothing")
+    what.add_argument("--scale", type=_positive, default=1.0, help="of the sizes (default: %(default)s)")
+    mode = what.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--under-load", action="store_true", help="instead: networks alone, and beside processes that keep cores busy"
+    )
+    mode.add_argument(
+        "--sharing", action="store_true", help="instead: user threads, worker processes, one thread, and idleness"
+    )
+    mode.add_argument("--parts", action="store_true", help="instead: what the nanoseconds of a small op are spent on")
+    mode.add_argument("--everything", action="store_true", help="the comparison, and then these three")
+    who = parser.add_argument_group("who takes part")
+    who.add_argument("--device", default="cpu", help="torchlite's device (default: %(default)s)")
+    who.add_argument("--engine", type=_engines, default=[], metavar="NAMES", help="of cpu: " + _ENGINES)
+    who.add_argument(
+        "--against", type=_split_words, metavar="NAMES",
+        help="torch, jax, tinygrad, torchlite (that of --reference-python), none; default: those that are installed",
+    )  # fmt: skip
+    who.add_argument(
+        "--reference-python", action="append", default=[], metavar="PATH", help="an interpreter that has rivals"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument("--rounds", type=_count, default=3, help="new processes in each (default: %(default)s)")
+    how.add_argument("--seconds", type=_positive, default=0.25, help="for each row in a round (default: %(default)s)")
+    how.add_argument("--threads", type=_count, default=2, help="for each contestant (default: %(default)s)")
+    how.add_argument("--cpu-time", action="store_true", help="ratios of CPU times too, as on a busy machine")
+    out = parser.add_argument_group("what is kept")
+    out.add_argument("--history", type=pathlib.Path, metavar="FILE", help="(default: in the user's cache folder)")
+    out.add_argument("--no-history", action="store_true", help="keep nothing")
+    out.add_argument("--picture", type=pathlib.Path, metavar="FILE", help="draw the ratios as SVG")
+    out.add_argument(
+        "--write-docs", type=pathlib.Path, action="append", default=[], metavar="FILE",
+        help="put the figures into a page, between the markers that are there for them",
+    )  # fmt: skip
+    parser.set_defaults(bench=parser)
+
+
+def _positive(word: str) -> float:
+    value = float(word)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word} is not above 0")
+    return value
+
+
+def _count(word: str) -> int:
+    value = int(word)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not at least 1")
+    return value
+
+
+def _split_words(text: str) -> list[str]:
+    words = list(filter(None, text.split(",")))
+    unknown = [w for w in words if w not in ("torch", "jax", "tinygrad", "torchlite", "none")]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no rival {unknown[0]!r}: torch, jax, tinygrad, torchlite, none")
+    return [w for w in words if w != "none"]
+
+
+def _engines(text: str) -> list[str]:
+    words = list(filter(None, text.split(",")))
+    unknown = [w for w in words if w.removesuffix("+onednn") not in ENGINES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no engine {unknown[0]!r}: {_ENGINES}")
+    return words
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, print, keep; the exit status."""
+    from . import runner
+
+    return runner.run(options)

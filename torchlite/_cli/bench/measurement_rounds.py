@@ -1,0 +1,191 @@
+"""All contestants in turn, row by row, round by round, and what comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import math
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .contestants import Contestant, ContestantError, Worker
+from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
+from .workloads.workload_names import OTHER_LIBRARIES, WORKLOADS, file_of, workloads_of
+
+CLOCKS = ("wall", "thread", "process")
+# Rows that a whole process has, not a workload.
+IMPORT, MEMORY = "import", "peak_memory"
+
+
+class Progress:
+    """A line that tells how far long work is: written over itself on a terminal, else one line for each stage."""
+
+    def __init__(self, total: int):
+        self.total, self.done, self.begun, self.stage = total, 0, time.monotonic(), ""
+        self.shown = sys.stderr.isatty()
+
+    def step(self, stage: str, what: str) -> None:
+        """A piece of work begins."""
+        if self.shown:
+            passed = time.monotonic() - self.begun
+            left = f", {passed / self.done * (self.total - self.done):.0f} s left" if self.done > 5 else ""
+            line = f"[{self.done}/{self.total}] {stage}: {what}{left}"
+            print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
+        elif stage != self.stage:
+            print(f"{stage} …", file=sys.stderr, flush=True)
+        self.stage, self.done = stage, self.done + 1
+
+    def say(self, line: str) -> None:
+        print(("\r\033[K" if self.shown else "") + line, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass
+class Run:
+    """What was measured: `rows[row][label][clock]` are the figures of the rounds, in seconds (MiB for memory)."""
+
+    about: dict[str, Any]
+    rows: dict[str, dict[str, dict[str, list[float]]]] = dataclasses.field(default_factory=dict)
+    failed: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, row: str, label: str, figures: dict[str, float]) -> None:
+        kept = self.rows.setdefault(row, {}).setdefault(label, {})
+        for clock in CLOCKS:
+            if clock in figures:
+                kept.setdefault(clock, []).append(figures[clock])
+
+    def figure(self, row: str, label: str, clock: str = "wall") -> float | None:
+        """The median over the rounds."""
+        found = self.rows.get(row, {}).get(label, {}).get(clock)
+        return statistics.median(found) if found else None
+
+    def ratio(self, row: str, label: str, rival: str, clock: str = "wall") -> float | None:
+        """The median over the rounds of a contestant's figure by a rival's of the same round."""
+        mine, theirs = (self.rows.get(row, {}).get(who, {}).get(clock, []) for who in (label, rival))
+        pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
+        return statistics.median(pairs) if pairs else None
+
+    def spread(self, label: str) -> float | None:
+        """How many times as long the slowest round took as the fastest, in the median of the rows."""
+        walls = [found[label].get("wall", []) for found in self.rows.values() if label in found]
+        found = [max(times) / min(times) for times in walls if len(times) > 1]
+        return statistics.median(found) if found else None
+
+    def mean_ratio(self, rows: Iterable[str], label: str, rival: str) -> float | None:
+        """The geometric mean over rows that both have."""
+        found = [r for r in (self.ratio(row, label, rival) for row in rows) if r]
+        return math.exp(sum(map(math.log, found)) / len(found)) if found else None
+
+
+def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str], options: Any, whole: bool) -> Run:
+    """Every row under every contestant, `options.rounds` times; with `whole` also the import and the peak of memory."""
+    everyone = [*mine, *others]
+    progress = Progress(options.rounds * len(everyone) * len(rows))
+    run, meter = Run(about={}), ForeignLoadMeter()
+    versions: dict[str, dict] = {}
+    for number in range(options.rounds):
+        with contextlib.ExitStack() as stack:
+            workers = []
+            for contestant in everyone:
+                try:
+                    worker = stack.enter_context(Worker(contestant, options.threads, options.scale))
+                except ContestantError as error:
+                    _record_failure(run, progress, f"{contestant.label}: {error}")
+                    continue
+                versions[contestant.label] = worker.about
+                workers.append(worker)
+                if whole:
+                    run.add(IMPORT, contestant.label, {"wall": worker.about["import"]})
+            stage = f"round {number + 1} of {options.rounds}"
+            for workload in workloads_of(rows):
+                for row, worker, figures in _measure_in_turn(workers, workload, rows, options, progress, run, stage):
+                    run.add(row, worker.contestant.label, figures)
+                workers.reverse()  # nobody is always the first
+            for worker in workers:
+                _add_memory(run, worker, whole)
+    progress.end()
+    run.about = _run_conditions(options, versions, everyone, meter)
+    return run
+
+
+def _measure_in_turn(
+    workers: list[Worker], workload: str, rows: list[str], options: Any, progress: Progress, run: Run, stage: str
+) -> Iterator[tuple[str, Worker, dict[str, float]]]:
+    """A workload's rows, each under all workers in turn, before the next row."""
+    at: dict[Worker, str] = {}
+
+    def attempt(worker: Worker, what: str, *arguments: Any) -> Any:
+        try:
+            return getattr(worker, what)(*arguments)
+        except ContestantError as error:
+            _record_failure(run, progress, f"{worker.contestant.label}: {at.get(worker) or workload}: {error}")
+            at.pop(worker, None)
+            return None
+
+    for worker in workers:
+        if file_of(workload, worker.contestant.module):
+            at[worker] = ""
+            attempt(worker, "make", workload)
+    for worker in list(at):
+        at[worker] = attempt(worker, "advance") or ""
+    for row in WORKLOADS[workload]:
+        for worker in workers:
+            if row in rows:
+                progress.step(stage, f"{row} under {worker.contestant.label}")
+            if at.get(worker) != row:
+                continue
+            if row in rows:
+                figures = attempt(worker, "measure", options.seconds, 3)
+                if figures:
+                    yield row, worker, figures
+            if worker in at:
+                at[worker] = attempt(worker, "advance") or ""
+
+
+def _record_failure(run: Run, progress: Progress, line: str) -> None:
+    """Kept once and shown: the others go on."""
+    if line not in run.failed:
+        run.failed.append(line)
+        progress.say(line)
+
+
+def _add_memory(run: Run, worker: Worker, whole: bool) -> None:
+    if whole and worker.contestant.module not in OTHER_LIBRARIES:
+        with contextlib.suppress(ContestantError):
+            peak = worker.ask(peak=1)["peak"]
+            if peak:
+                run.add(MEMORY, worker.contestant.label, {"wall": peak})
+
+
+def _run_conditions(
+    options: Any, versions: dict[str, dict], everyone: list[Contestant], meter: ForeignLoadMeter
+) -> dict[str, Any]:
+    """What a figure is worth nothing without."""
+    from ... import __file__, __torchlite_version__
+
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "torchlite": __torchlite_version__,
+        "commit": last_commit(__file__.rpartition("__init__")[0]),
+        "cpu": cpu_name(),
+        "cores": usable_cores(),
+        "threads": options.threads,
+        "device": options.device,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "scale": options.scale,
+        "load_before": meter.average,
+        "others": meter.others(),
+        "contestants": {
+            c.label: {"module": c.module, **{k: versions[c.label][k] for k in ("version", "python", "numpy", "engine")}}
+            for c in everyone
+            if c.label in versions
+        },
+    }

@@ -1,0 +1,115 @@
+"""How a process shares the cores: with its own threads, with worker processes, and with others while it does nothing.
+
+Each check gives figures by name; those that are ratios say so.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .context import Context
+from .workload_names import file_of
+
+CHECKS = ("one_thread", "idle", "user_threads", "worker_processes")
+
+
+def run(check: str, c: Context, seconds: float) -> dict[str, float]:
+    """The figures of a check. NotImplementedError where the system has not what it takes."""
+    found: dict[str, float] = globals()[check](c, seconds)
+    return found
+
+
+def _step(c: Context, workload: str) -> Callable[[], Any]:
+    """The call of a workload's first row."""
+    from importlib import import_module
+
+    make = getattr(import_module("." + str(file_of(workload, "torch")), __package__), workload)
+    return next(make(c))[1]
+
+
+def _count(call: Callable[[], Any], until: float) -> int:
+    count = 0
+    while time.perf_counter() < until:
+        call()
+        count += 1
+    return count
+
+
+def one_thread(c: Context, seconds: float) -> dict[str, float]:
+    """CPU time by wall time of training steps with one thread: at most 1 when no other thread works."""
+    before = c.T.get_num_threads()
+    c.T.set_num_threads(1)
+    step = _step(c, "gpt")
+    step()
+    start, cpu = time.perf_counter(), time.process_time()
+    _count(step, start + seconds)
+    cores = (time.process_time() - cpu) / (time.perf_counter() - start)
+    c.T.set_num_threads(before)
+    return {"cores used by one thread": cores}
+
+
+def idle(c: Context, seconds: float) -> dict[str, float]:
+    """The share of a core that is used after work, while nothing is asked."""
+    _count(_step(c, "gpt"), time.perf_counter() + seconds)
+    cpu = time.process_time()
+    time.sleep(seconds)
+    return {"cores used when idle": (time.process_time() - cpu) / seconds}
+
+
+def user_threads(c: Context, seconds: float) -> dict[str, float]:
+    """Steps of two user threads by those of one in the same time: 1 when they share fairly what one had."""
+    found = {}
+    for workload in ("mlp", "gpt"):
+        steps = [_step(c, workload) for _ in range(2)]
+        for step in steps:
+            step()
+        alone = _count(steps[0], time.perf_counter() + seconds)
+        counts = [0, 0]
+        until = time.perf_counter() + seconds
+
+        def body(k: int, until: float = until, counts: list = counts, steps: list = steps) -> None:
+            counts[k] = _count(steps[k], until)
+
+        threads = [threading.Thread(target=body, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found[f"{workload} steps of two threads by one's"] = sum(counts) / max(alone, 1)
+    return found
+
+
+class Items:
+    """A data set whose items take work."""
+
+    def __init__(self, T: Any, count: int, side: int):
+        self.T, self.count, self.weight = T, count, T.randn(side, side) / side**0.5
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        x = self.T.full(self.weight.shape, float(index) / self.count)
+        for _ in range(4):
+            x = (x @ self.weight).tanh()
+        return x.mean(0)
+
+
+def worker_processes(c: Context, seconds: float) -> dict[str, float]:
+    """Items a second of a DataLoader with two worker processes by those of one without: up to 2 on two cores."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise NotImplementedError("processes cannot be forked here")
+    items = Items(c.T, c.size(400), c.size(256))
+    rates = []
+    for workers in (0, 2):
+        context = {"multiprocessing_context": "fork"} if workers else {}
+        loader = c.T.utils.data.DataLoader(items, batch_size=16, num_workers=workers, **context)
+        start, count = time.perf_counter(), 0
+        while time.perf_counter() < start + seconds:
+            count += sum(len(batch) for batch in loader)
+        rates.append(count / (time.perf_counter() - start))
+    return {"items of two workers by those without": rates[1] / rates[0]}

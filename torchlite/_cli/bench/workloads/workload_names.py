@@ -1,0 +1,83 @@
+"""The rows that there are: by workload, by file, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# The workloads of each file, by the names of the functions that make their rows, and these rows.
+FILES: dict[str, dict[str, tuple[str, ...]]] = {
+    "small": {
+        "small": (
+            "small.add", "small.add_grad", "small.matmul", "small.matmul_grad", "small.sum", "small.sum_grad",
+            "small.exp_grad", "small.reshape_grad", "small.getitem_grad", "small.fwdbwd",
+        ),
+        "mlp": ("mlp.train", "mlp.infer"),
+        "lenet": ("lenet.train",),
+        "clip": ("clip_grad_norm",),
+        "sparse": ("sparse.mm", "sparse.sampled_addmm", "sparse.mm_grad"),
+    },
+    "language": {
+        "gpt": ("gpt.train", "gpt.generate"),
+        "bert": ("bert_base.infer",),
+        "encoder": ("encoder.train",),
+        "lstm": ("lstm.train", "gru.train"),
+        "recommender": ("recommender.train", "recommender.train_sparse"),
+    },
+    "vision": {
+        "resnet18": ("resnet18_cifar.train",),
+        "resnet50": ("resnet50.train_b4", "resnet50.infer_b1"),
+        "mobilenet": ("mobilenet.train", "mobilenet.infer_b1"),
+        "unet": ("unet.train",),
+        "wavenet": ("wavenet.train",),
+        "vit": ("vit.train", "vit.infer_b1"),
+    },
+    "large": {
+        "large": (
+            "big.add", "big.exp", "big.gelu", "big.where", "big.chain", "big.softmax", "big.layernorm", "big.rmsnorm",
+            "big.sum", "big.mean0", "big.var", "big.max", "big.cumsum", "big.topk", "big.sort", "big.transpose",
+            "big.cat", "big.gather", "big.index_select", "big.dropout", "big.gemm1024", "big.gelu_grad",
+            "big.softmax_grad", "big.layernorm_grad", "big.cross_entropy_grad", "big.embedding_grad",
+        ),
+    },
+}  # fmt: skip
+WORKLOADS = {name: rows for workloads in FILES.values() for name, rows in workloads.items()}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "small": ("small",),
+    "mlp": ("mlp", "lenet", "clip"),
+    "networks": (*FILES["language"], *FILES["vision"]),
+    "big": ("large", "sparse"),
+}
+# What other libraries have of these, each in a file of its own.
+OTHER_LIBRARIES = {"jax": "in_jax", "tinygrad": "in_tinygrad"}
+OTHER_WORKLOADS = {"jax": ("small", "mlp", "large"), "tinygrad": ("mlp", "large")}
+
+
+def file_of(workload: str, module: str) -> str | None:
+    """The file that makes a workload's rows under a module; None when it has none."""
+    if module in OTHER_LIBRARIES:
+        return OTHER_LIBRARIES[module] if workload in OTHER_WORKLOADS[module] else None
+    return next(file for file, workloads in FILES.items() if workload in workloads)
+
+
+def workloads_of(rows: Iterable[str]) -> list[str]:
+    """The workloads that make the rows, in the order in which they are listed."""
+    wanted = set(rows)
+    return [name for group in GROUPS.values() for name in group if wanted.intersection(WORKLOADS[name])]
+
+
+def group_of(row: str) -> str:
+    """The group of a row; "process" for what is not a workload's."""
+    found = (group for group, names in GROUPS.items() if any(row in WORKLOADS[name] for name in names))
+    return next(found, "process")
+
+
+def select_rows(words: str) -> list[str]:
+    """The rows that groups, workloads and rows stand for; all for no word. ValueError for a word that is none."""
+    every = [row for name in (n for group in GROUPS.values() for n in group) for row in WORKLOADS[name]]
+    wanted = set()
+    for word in filter(None, words.split(",")):
+        names = GROUPS.get(word, (word,) if word in WORKLOADS else ())
+        if not names and word not in every:
+            raise ValueError(f"there is no group, workload or row {word!r} (--list shows them)")
+        wanted.update([row for name in names for row in WORKLOADS[name]] or [word])
+    return [row for row in every if row in wanted or not words]

@@ -1,0 +1,251 @@
+"""`python -m torchlite build-kernels`: the CPU's compiled kernels that common programs ask for, built in advance.
+
+Which they are is found by running the ops below with an engine that notes what it would build: ops over large arrays
+for each data type and each way that operands lie, and steps of small networks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+_VARIABLE = "TORCHLITE_CPU_KERNELS"
+_UNARY = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc "
+    "erfinv lgamma digamma sqrt rsqrt floor ceil trunc round frac abs neg square reciprocal sign relu logit sinc "
+    "isnan isinf isfinite nan_to_num"
+).split()
+_ACTIVATIONS = (
+    "relu gelu silu mish elu softplus leaky_relu hardswish hardsigmoid softshrink sigmoid tanh relu6 hardtanh "
+    "logsigmoid"
+).split()
+_BINARY = "add sub mul div maximum minimum fmax fmin pow atan2 hypot fmod remainder floor_divide copysign".split()
+_COMPARISONS = "eq ne lt le gt ge".split()
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "build-kernels", help="build the CPU's compiled kernels that common programs ask for (needs a C++ compiler)"
+    )
+    parser.add_argument("--list", metavar="FILE", help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.list:
+        Path(options.list).write_text(json.dumps(programs()))
+        return 0
+    from torchlite._dispatch.backend_registry import backend_of
+
+    backend: Any = backend_of("cpu")
+    why = backend.why_not_buildable()
+    if why:
+        print(why)
+        return 1
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "programs.json"
+        environment = {**os.environ, _VARIABLE: "cc"}
+        subprocess.run(
+            [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)], env=environment, check=True
+        )
+        texts = json.loads(place.read_text())
+    failed = backend.build_kernels(texts, _show_progress)
+    for message in failed:
+        print(message)
+    print(f"\n{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
+    return 1 if failed else 0
+
+
+def _show_progress(done: int, of: int) -> None:
+    """Progress, in one line where somebody looks."""
+    if sys.stderr.isatty() or done == of:
+        full = 40 * done // max(of, 1)
+        print(f"\r[{'#' * full}{'.' * (40 - full)}] {done} of {of} programs", end="", file=sys.stderr, flush=True)
+
+
+def programs() -> list[str]:
+    """The texts of the programs, where the process began with this engine chosen (`TORCHLITE_CPU_KERNELS=cc`)."""
+    from torchlite._dispatch.backend_registry import backend_of
+
+    backend: Any = backend_of("cpu")
+    return backend.record_kernels(_run_all)
+
+
+def _run_all() -> None:
+    for step in _steps():
+        with contextlib.suppress(Exception):  # results mean nothing here, so that an op may find them wrong
+            step()
+
+
+def _steps() -> Iterator[Callable[[], Any]]:
+    import torchlite as torch
+
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        yield from _elementwise(torch, dtype)
+        yield from _along_dimensions(torch, dtype)
+    for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
+        yield from _integers(torch, dtype)
+    yield from _networks(torch)
+
+
+def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
+    def step() -> None:
+        leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
+        for one in (False, True):  # gradients of their own, and one number for all
+            out = function(*leaves)
+            out = out[0] if isinstance(out, tuple) else out
+            if out.requires_grad:
+                out.sum().backward() if one else out.backward(out.detach())
+
+    return step
+
+
+def _elementwise(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+    F = torch.nn.functional
+    x, y = torch.ones(256, 512, dtype=dtype), torch.ones(256, 512, dtype=dtype)
+    for name in _UNARY:
+        yield _with_gradient(getattr(torch, name), x)
+        yield lambda name=name: getattr(torch, name)(x.t())
+    for name in _ACTIVATIONS:
+        yield _with_gradient(getattr(F, name), x)
+    yield _with_gradient(lambda v: F.gelu(v, approximate="tanh"), x)
+    images = torch.ones(8, 32, 32, 32, dtype=dtype)
+    scores = torch.ones(4, 8, 64, 64, dtype=dtype)
+    pairs = (
+        (x, y), (x, 2.5), (2.5, x), (x, 2), (x, y[0]), (x, y[:, :1]), (x, y.t().contiguous().t()),
+        (images, images[:1, :, :1, :1]), (images, images[:, :, :1, :1]), (scores, scores[:1, :1]),
+        (scores, scores[:, :1, :1]), (images, images.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)),
+        (x, x[::2].repeat_interleave(2, 0)), (x[:, :256], y[:, 256:]), (scores.transpose(1, 2), scores.transpose(1, 2)),
+    )  # fmt: skip
+    for name in _BINARY:
+        for a, b in pairs if name in ("add", "sub", "mul", "div", "maximum") else pairs[:6]:
+            yield lambda name=name, a=a, b=b: getattr(torch, name)(a, b) if torch.is_tensor(a) else a * b - b / a
+            if torch.is_tensor(b):
+                yield _with_gradient(getattr(torch, name), a, b)
+    for name in _COMPARISONS:
+        for b in (y, 0.5, y[0]):
+            yield lambda name=name, b=b: getattr(torch, name)(x, b)
+    for b in (y, 1.5, y[0]):
+        yield lambda b=b: torch.where(x > 0, x, b)
+    yield lambda: x.masked_fill(x > 0, 0.0)
+    yield lambda: scores.masked_fill(scores[:1, :1] > 0, -1e9)
+    yield lambda: torch.addcmul(x, x, y, value=0.5)
+    yield lambda: torch.addcdiv(x, x, y, value=0.5)
+    yield lambda: torch.lerp(x, y, 0.5)
+    yield lambda: x.clamp(-1, 1)
+    yield lambda: x.clamp(min=0)
+    yield lambda: x.clamp(max=6)
+    for in_place in ("add_", "mul_", "sub_", "div_"):
+        for b in (y, 2.0, y[0]):
+            yield lambda in_place=in_place, b=b: getattr(x.clone(), in_place)(b)
+
+
+def _along_dimensions(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+    F = torch.nn.functional
+    x, images = torch.ones(256, 512, dtype=dtype), torch.ones(8, 32, 32, 32, dtype=dtype)
+    scores = torch.ones(4, 8, 64, 64, dtype=dtype)
+    for name in ("sum", "mean", "amax", "amin", "var", "std", "prod", "logsumexp", "argmax", "argmin", "norm"):
+        for v, dims in ((x, (None, 0, 1, -1)), (images, (1, (0, 2, 3), (2, 3))), (scores, (-1, 0))):
+            for dim in dims:
+                for keepdim in (False, True):
+                    options = {} if dim is None else {"dim": dim, "keepdim": keepdim}
+                    yield lambda name=name, v=v, o=options: getattr(torch, name)(v, **o)
+    for v in (x, images, scores):
+        for dim in (1, -1):
+            for name in ("softmax", "log_softmax", "cumsum", "cumprod"):
+                yield _with_gradient(lambda t, name=name, dim=dim: getattr(torch, name)(t, dim), v)
+            for name in ("sort", "max", "min", "cummax", "logcumsumexp", "median"):
+                yield lambda name=name, v=v, dim=dim: getattr(torch, name)(v, dim)
+            yield lambda v=v, dim=dim: v.sort(dim, descending=True)
+            yield lambda v=v, dim=dim: v.topk(10, dim)
+            yield lambda v=v, dim=dim: v.topk(1, dim)
+    rows, weight = torch.zeros(256, 64, dtype=torch.int64), torch.ones(512, dtype=dtype)
+    yield _with_gradient(lambda t: t.gather(1, rows), x)
+    yield _with_gradient(lambda t: t.index_select(0, rows[0]), x)
+    yield _with_gradient(lambda t: F.embedding(rows, t), x)
+    yield lambda: x.index_add(0, rows[0], x[:64])
+    for given in ((weight, weight), (weight, None), (None, None)):
+        yield _with_gradient(lambda t, w=given[0], b=given[1]: F.layer_norm(t, (512,), w, b), x)
+    yield _with_gradient(lambda t, w: F.layer_norm(t, (512,), w, w), x, weight)
+    yield _with_gradient(lambda t, w: F.rms_norm(t, (512,), w), x, weight)
+    channel = torch.ones(32, dtype=dtype)
+    yield _with_gradient(lambda t, w: F.batch_norm(t, channel.clone(), channel.clone(), w, w, True), images, channel)
+    yield lambda: F.batch_norm(images, channel, channel, channel, channel, False)
+    yield _with_gradient(lambda t, w: F.group_norm(t, 8, w, w), images, channel)
+    yield _with_gradient(lambda t: F.cross_entropy(t, rows[:, 0]), x)
+    yield lambda: x.t().contiguous()
+    yield lambda: scores.transpose(1, 2).contiguous()
+    yield lambda: images.permute(0, 2, 3, 1).contiguous()
+    yield lambda: torch.cat([x, x], 0)
+    yield lambda: torch.cat([x, x], 1)
+    yield lambda: x.flip(0)
+    yield lambda: x.roll(3, 1)
+    yield lambda: x.tril()
+    yield lambda: x.to(torch.float64 if dtype == torch.float32 else torch.float32)
+    yield lambda: x.to(torch.int64)
+
+
+def _integers(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+    x = torch.ones(512, 512, dtype=dtype)
+    for name in ("add", "mul", "sub", *_COMPARISONS):
+        for b in (x, 1, x[0]):
+            yield lambda name=name, b=b: getattr(torch, name)(x, b)
+    for name in ("sum", "any", "all", "count_nonzero"):
+        for dim in (None, 0, 1):
+            yield lambda name=name, dim=dim: getattr(torch, name)(x, *(() if dim is None else (dim,)))
+    for to in (torch.float32, torch.int64, torch.bool):
+        yield lambda to=to: x.to(to)
+    yield lambda: x.t().contiguous()
+    yield lambda: torch.cat([x, x], 1)
+    yield lambda: x.clone()
+    yield lambda: x.sort(1)
+    yield lambda: x.cumsum(1)
+    yield lambda: x.gather(1, torch.zeros(512, 64, dtype=torch.int64))
+
+
+def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
+    nn = torch.nn
+    layers = (
+        (nn.TransformerEncoderLayer(64, 4, 256, batch_first=True), torch.ones(16, 64, 64)),
+        (nn.TransformerEncoderLayer(64, 4, 256, activation="gelu", norm_first=True), torch.ones(64, 16, 64)),
+        (nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+         torch.ones(16, 3, 32, 32)),
+        (nn.Sequential(nn.Conv2d(16, 16, 3, groups=16), nn.BatchNorm2d(16), nn.ReLU6(), nn.Conv2d(16, 32, 1)),
+         torch.ones(16, 16, 32, 32)),
+        (nn.Sequential(nn.Conv1d(16, 16, 3, dilation=2), nn.Tanh(), nn.AdaptiveAvgPool1d(1)), torch.ones(16, 16, 512)),
+        (nn.LSTM(64, 128, batch_first=True), torch.ones(32, 32, 64)),
+        (nn.GRU(64, 128), torch.ones(32, 32, 64)),
+        (nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 64)), torch.ones(512, 64)),
+        (nn.Sequential(nn.Linear(64, 512), nn.SiLU(), nn.Dropout(0.1), nn.Linear(512, 64)), torch.ones(512, 64)),
+    )  # fmt: skip
+    for layer, x in layers:
+        yield _with_gradient(layer, x)
+        yield lambda layer=layer, x=x: layer.eval()(x)
+    starts, columns = torch.arange(513) * 64, torch.arange(1 << 15) % 64
+    sparse, dense = torch.sparse_csr_tensor(starts, columns, torch.ones(1 << 15), (512, 512)), torch.ones(512, 64)
+    yield _with_gradient(lambda x: torch.sparse.mm(sparse, x), dense)
+    yield lambda: torch.sparse.sampled_addmm(sparse, dense, dense.t())
+    square = torch.ones(512, 512, dtype=torch.float64)
+    yield lambda: square @ square
+    for dtype in (torch.float32, torch.float64):
+        yield lambda layer=nn.Linear(1024, 1024).to(dtype), dtype=dtype: layer(torch.ones(1, 1024, dtype=dtype))
+    query = torch.ones(1, 4, 1, 32)
+    yield lambda: torch.nn.functional.scaled_dot_product_attention(query, query, query)
+    yield lambda: torch.rand(1 << 16)
+    for optimizer in (torch.optim.AdamW, torch.optim.SGD):
+        yield lambda optimizer=optimizer: _optimizer_steps(torch, optimizer)
+
+
+def _optimizer_steps(torch: Any, optimizer: Any) -> None:
+    weight = torch.nn.Parameter(torch.ones(256, 512))
+    weight.grad = torch.ones(256, 512)
+    optimizer([weight], lr=0.1).step()

@@ -1,0 +1,85 @@
+"""`python -m torchlite convert A B`: a model from one format into another."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import torchlite as torch
+
+from . import SUFFIXES, model_inputs
+from .model_loader import Model, read
+from .run import flatten_result
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    made = argparse.ArgumentParser(
+        prog="python -m torchlite convert", description="Write a model in another format, and compare the two."
+    )
+    made.add_argument("source", help="a file of torch.export, torch.jit or ONNX")
+    made.add_argument("target", help=f"the file to write; its ending says the format: {', '.join(SUFFIXES)}")
+    model_inputs.add_arguments(made)
+    return made
+
+
+def run(arguments: list[str]) -> int:
+    """The command; the exit status."""
+    options = parser().parse_args(arguments)
+    ending = os.path.splitext(options.target)[1]
+    if ending not in SUFFIXES:
+        raise ValueError(f"{options.target}: expected a name that ends in {', '.join(SUFFIXES)}")
+    model = read(options.source)
+    given = model_inputs.make_inputs(model, options.input, options.shape)
+    {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[SUFFIXES[ending]](model, given, options.target)
+    print(f"{options.target}: {difference(model, read(options.target), given)}")
+    return 0
+
+
+def difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
+    """How far the results of the two are apart on the inputs."""
+    with torch.no_grad():
+        pairs = zip(flatten_result(model.module(*given)), flatten_result(written.module(*given)), strict=True)
+        largest = max(
+            ((a - b).abs().max().item() for a, b in pairs if isinstance(a, torch.Tensor) and a.numel()), default=0.0
+        )
+    return f"largest difference to {model.path} on these inputs {largest:.3g}"
+
+
+def dynamic_shapes(model: Model) -> tuple | None:
+    """For `torch.export`: the sizes that the file leaves open, one Dim a name."""
+    from torchlite.export import Dim
+
+    named = {size: Dim(str(size)) for value in model.inputs for size in value.shape or () if isinstance(size, str)}
+    if not named:
+        return None
+    return tuple(
+        {place: named[size] for place, size in enumerate(value.shape or ()) if isinstance(size, str)}
+        for value in model.inputs
+    )
+
+
+def _export(model: Model, given: list[torch.Tensor]) -> Any:
+    from torchlite import export
+
+    if model.program is not None:
+        return model.program
+    return export.export(model.module, tuple(given), dynamic_shapes=dynamic_shapes(model))
+
+
+def _to_pt2(model: Model, given: list[torch.Tensor], path: str) -> None:
+    from torchlite import export
+
+    export.save(_export(model, given), path)
+
+
+def _to_torchscript(model: Model, given: list[torch.Tensor], path: str) -> None:
+    module = model.module if model.kind == "torchscript" else torch.jit.trace(model.module, tuple(given))
+    torch.jit.save(module, path)
+
+
+def _to_onnx(model: Model, given: list[torch.Tensor], path: str) -> None:
+    names = [value.name for value in model.inputs] or None
+    outputs = [value.name for value in model.outputs] or None
+    torch.onnx.export(_export(model, given), (), path, input_names=names, output_names=outputs, dynamo=True)

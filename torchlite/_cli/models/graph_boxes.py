@@ -1,0 +1,91 @@
+"""A graph of `torch.fx` as boxes of a picture, and the ops in it."""
+
+from __future__ import annotations
+
+import collections
+import operator
+from typing import Any
+
+from .svg_graph import Box
+
+_PRODUCTS = ("conv", "mm", "matmul", "linear", "attention", "lstm", "gru", "einsum", "gemm")
+
+
+def op_name(node: Any) -> str:
+    """What a node computes, in a word."""
+    if node.op in ("call_method", "call_module"):
+        return str(node.target)
+    target = node.target
+    name = getattr(target, "_opname", None) or getattr(target, "__name__", None) or str(target)
+    return name.rpartition(".")[2]
+
+
+def count_ops(graph: Any) -> collections.Counter[str]:
+    """How often each op stands in a graph, and in the graphs inside it."""
+    found: collections.Counter[str] = collections.Counter()
+    for node in graph.nodes:
+        if node.op.startswith("call_") and not _is_passthrough(node):
+            found[op_name(node)] += 1
+        inner = _subgraph(node)
+        if inner is not None:
+            found.update(count_ops(inner))
+    return found
+
+
+def _is_passthrough(node: Any) -> bool:
+    """Whether a node computes nothing: it picks one of several results, or asks an input's type."""
+    return node.target is operator.getitem or (node.op == "call_function" and op_name(node) == "tensor_input")
+
+
+def _subgraph(node: Any) -> Any:
+    """The graph that a get_attr node names, of a branch or a loop's body."""
+    if node.op != "get_attr" or node.graph.owning_module is None:
+        return None
+    found = node.graph.owning_module
+    for part in str(node.target).split("."):
+        found = getattr(found, part, None)
+    return getattr(found, "graph", None)
+
+
+def boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
+    """The boxes of a graph: `inputs` are the placeholders that the user gives, the others are weights, which are not
+    drawn. Ops in `missing` are marked.
+    """
+    found: list[Box] = []
+    place: dict[Any, int | None] = {}  # a node's box; None for what is not drawn
+    for node in graph.nodes:
+        sources = [place[source] for source in node.all_input_nodes]
+        reads = tuple(dict.fromkeys(source for source in sources if source is not None))
+        hidden = node.op == "get_attr" or (node.op == "placeholder" and inputs and node.name not in inputs)
+        if hidden or _is_passthrough(node) or (node.op not in ("placeholder", "output") and not reads):
+            place[node] = reads[0] if reads else None
+            continue
+        place[node] = len(found)
+        found.append(Box(_label(node), _title(node), _kind(node, missing), reads))
+    return found
+
+
+def _kind(node: Any, missing: set[str]) -> str:
+    if node.op in ("placeholder", "output"):
+        return "input" if node.op == "placeholder" else "output"
+    name = op_name(node)
+    if name in missing:
+        return "missing"
+    return "product" if any(part in name.lower() for part in _PRODUCTS) else "op"
+
+
+def _label(node: Any) -> str:
+    name = node.name if node.op == "placeholder" else "output" if node.op == "output" else op_name(node)
+    sizes = _sizes(node)
+    return f"{name}  {sizes}" if sizes else name
+
+
+def _sizes(node: Any) -> str:
+    shape = getattr(node.meta.get("val", node.meta.get("tensor_meta")), "shape", None)
+    return "" if shape is None else "x".join(map(str, shape)) or "scalar"
+
+
+def _title(node: Any) -> str:
+    """What shows beside the pointer: the node as text, and the user's line that made it."""
+    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
+    return "\n".join([node.format_node() or str(node), *trace[-2:]])

@@ -1,0 +1,128 @@
+"""A file of a model, of whatever format, as a module with what the file says of its inputs and outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import zipfile
+from typing import Any
+
+import torchlite as torch
+
+KINDS = {
+    "pt2": "an exported program (torch.export)",
+    "torchscript": "TorchScript (torch.jit)",
+    "onnx": "ONNX",
+    "checkpoint": "values of torch.save",
+}
+
+
+@dataclasses.dataclass
+class Value:
+    """An input or output: its name and, where the file says so, its dtype and sizes (a name where a size varies)."""
+
+    name: str
+    dtype: Any = None
+    shape: tuple[int | str, ...] | None = None
+
+    def __str__(self) -> str:
+        sizes = "any shape" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
+        return f"{self.name}  {'any dtype' if self.dtype is None else str(self.dtype).rpartition('.')[2]} {sizes}"
+
+
+@dataclasses.dataclass
+class Model:
+    """What was read. `graph` is None where the file holds a program in place of one; `example` are the arguments
+    that came with the file, `program` what torch.export made.
+    """
+
+    path: str
+    kind: str
+    module: Any
+    inputs: list[Value]
+    outputs: list[Value]
+    graph: Any = None
+    example: tuple | None = None
+    program: Any = None
+
+
+def kind_of(path: str) -> str:
+    """The format of a file, by its content. ValueError where it is none of those that are known."""
+    with open(path, "rb") as file:
+        head = file.read(4)
+    if head == b"PK\x03\x04":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [name.partition("/")[2] for name in archive.namelist()]
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"{path}: a zip archive that is damaged or was cut short: {error}") from None
+        if "archive_format" in names or "serialized_exported_program.json" in names:
+            return "pt2"
+        if "constants.pkl" in names:
+            return "torchscript"
+        if "data.pkl" in names:
+            return "checkpoint"
+        raise ValueError(f"{path}: a zip archive, but none that PyTorch writes")
+    if os.path.splitext(path)[1] == ".onnx":
+        return "onnx"
+    if head[:1] == b"\x80":
+        return "checkpoint"
+    raise ValueError(f"{path}: neither an archive of PyTorch's nor, by its name, an ONNX model")
+
+
+def read(path: str, device: str = "cpu") -> Model:
+    """Read a model on a device. OSError, ValueError or RuntimeError where the file is not one."""
+    kind = kind_of(path)
+    if kind == "checkpoint":
+        raise ValueError(f"{path}: holds values that torch.save wrote, and no program; load it with torch.load")
+    try:
+        return {"pt2": _read_pt2, "torchscript": _read_torchscript, "onnx": _read_onnx}[kind](path, device)
+    except (RuntimeError, ValueError, LookupError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _read_pt2(path: str, device: str) -> Model:
+    from torchlite import export
+
+    program = export.load(path)
+    signature = program.graph_signature
+    nodes = {node.name: node for node in program.graph.nodes}
+    inputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_inputs if name in nodes]
+    outputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_outputs if name in nodes]
+    example = program.example_inputs[0] if program.example_inputs else None
+    return Model(path, "pt2", program.module().to(device), inputs, outputs, program.graph, example, program)
+
+
+def _value(name: str, about: Any) -> Value:
+    """What a graph's node says of its value."""
+    if not isinstance(about, torch.Tensor):
+        return Value(name)
+    sizes = [int(size) if type(size) is int else str(size) for size in about.shape]
+    return Value(name, about.dtype, tuple(sizes))
+
+
+def _read_torchscript(path: str, device: str) -> Model:
+    module = torch.jit.load(path, map_location=device)
+    arguments = module.forward.schema.arguments[1:]
+    inputs = [Value(argument.name) for argument in arguments if not argument.has_default_value()]
+    return Model(path, "torchscript", module, inputs, [])
+
+
+def _read_onnx(path: str, device: str) -> Model:
+    from torchlite import onnx
+
+    module = onnx.load(path)
+    about = module.meta["onnx"]
+
+    def values(names: list[str]) -> list[Value]:
+        return [_of_type(name, about["types"][name]) for name in names]
+
+    return Model(path, "onnx", module.to(device), values(about["inputs"]), values(about["outputs"]), module.graph)
+
+
+def _of_type(name: str, about: tuple[str, tuple[int | str, ...] | None] | None) -> Value:
+    if about is None:
+        return Value(name)
+    dtype = getattr(torch, about[0], None)
+    return Value(name, dtype if isinstance(dtype, torch.dtype) else None, about[1])

@@ -1,0 +1,106 @@
+"""`python -m torchlite run MODEL`: a file of a model on a device, with inputs from files."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+from . import SUFFIXES, model_inputs
+from .model_loader import Model, read
+
+
+def parser() -> argparse.ArgumentParser:
+    """What follows `run` where it is a model."""
+    made = argparse.ArgumentParser(prog="python -m torchlite run", description="Run a model that a file holds.")
+    made.add_argument("model", help=f"a file of torch.export, torch.jit or ONNX ({', '.join(SUFFIXES)})")
+    made.add_argument("--device", default="cpu", help="where it runs: cpu, opencl, cuda (default: %(default)s)")
+    model_inputs.add_arguments(made)
+    made.add_argument("--output", metavar="FILE", help="write the outputs: .npz, or .npy where there is one")
+    made.add_argument("--time", action="store_true", help="a table of the time that each op takes")
+    made.add_argument("--repeat", type=int, default=10, help="calls that --time measures (default: %(default)s)")
+    return made
+
+
+def run(arguments: list[str]) -> int:
+    """The command; the exit status."""
+    options = parser().parse_args(arguments)
+    model = read(options.model, options.device)
+    given = [value.to(options.device) for value in model_inputs.make_inputs(model, options.input, options.shape)]
+    with torch.no_grad():
+        results = flatten_result(model.module(*given))
+    names = [value.name for value in model.outputs] if len(model.outputs) == len(results) else None
+    names = names or [f"output_{place}" for place in range(len(results))]
+    for name, value in zip(input_names(model, given), given, strict=True):
+        print(f"input   {name}  {describe(value)}")
+    for name, result in zip(names, results, strict=True):
+        print(f"output  {name}  {describe(result)}")
+    if options.output:
+        save(options.output, dict(zip(names, results, strict=True)))
+        print(f"wrote   {options.output}")
+    if options.time:
+        print(time_calls(model.module, given, options.repeat))
+    return 0
+
+
+def input_names(model: Model, given: list[Any]) -> list[str]:
+    """The inputs' names, or numbers where the file has none."""
+    names = [value.name for value in model.inputs]
+    return names if len(names) == len(given) else [f"input_{place}" for place in range(len(given))]
+
+
+def flatten_result(result: Any) -> list[Any]:
+    """The values of a result in order, without the tuples, lists and dicts around them."""
+    from torchlite.utils import _pytree
+
+    return _pytree.tree_leaves(result)
+
+
+def describe(value: Any) -> str:
+    """A value in a line: dtype, shape, and the range of its numbers."""
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    text = f"{str(value.dtype).rpartition('.')[2]} {list(value.shape)}"
+    if value.numel() == 0 or value.is_complex():
+        return text
+    numbers = value.detach().cpu().double()
+    return f"{text}  from {numbers.min().item():.6g} to {numbers.max().item():.6g}, mean {numbers.mean().item():.6g}"
+
+
+def save(path: str, results: dict[str, Any]) -> None:
+    """Write results as NumPy's arrays. ValueError for a name that ends neither in .npz nor in .npy."""
+    from torchlite._serialization.atomic_files import replace_file
+
+    arrays = {name: value.numpy(force=True) for name, value in results.items() if isinstance(value, torch.Tensor)}
+    if not path.endswith((".npz", ".npy")):
+        raise ValueError(f"--output {path}: expected a name that ends in .npz or .npy")
+    if path.endswith(".npy") and len(arrays) != 1:
+        raise ValueError(f"--output {path}: the model has {len(arrays)} outputs, which go into an .npz")
+    with replace_file(path) as file:
+        if path.endswith(".npy"):
+            np.save(file, next(iter(arrays.values())))
+        else:
+            np.savez(file, allow_pickle=False, **arrays)
+
+
+def time_calls(module: Any, given: list[Any], calls: int) -> str:
+    """How long a call takes, and a table by op."""
+    from torchlite.profiler import profile
+
+    took = []
+    with torch.no_grad():
+        for _ in range(max(1, calls)):
+            start = time.perf_counter()
+            for result in flatten_result(module(*given)):
+                if isinstance(result, torch.Tensor):
+                    result.numpy(force=True)  # a device has finished when its numbers are here
+            took.append(time.perf_counter() - start)
+        with profile() as profiler:
+            module(*given)
+    table = profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=25)
+    took.sort()
+    return f"{took[len(took) // 2] * 1e3:.3f} ms a call (median of {len(took)}, least {took[0] * 1e3:.3f})\n{table}"

@@ -1,0 +1,157 @@
+"""`python -m torchlite show MODEL`: what is in a file of a model."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import torchlite as torch
+
+from ..._dispatch.interceptors import Interceptor
+from . import graph_boxes, model_inputs
+from .model_loader import KINDS, Model, kind_of, read
+from .run import flatten_result
+
+OPS_A_LINE = 6
+
+
+def parser() -> argparse.ArgumentParser:
+    """What follows `show` where it is a model."""
+    made = argparse.ArgumentParser(prog="python -m torchlite show", description="What a file of a model holds.")
+    made.add_argument("model", help="a file of torch.export, torch.jit or ONNX, or of torch.save")
+    made.add_argument("--device", action="append", help="say what this device lacks (may be given several times)")
+    made.add_argument("--picture", metavar="FILE.svg", help="draw the graph; of TorchScript as it runs on the inputs")
+    model_inputs.add_arguments(made)
+    return made
+
+
+def run(arguments: list[str]) -> int:
+    """The command; the exit status."""
+    options = parser().parse_args(arguments)
+    path = options.model
+    kind = kind_of(path)
+    print(f"{path}  {KINDS[kind]}, {format_bytes(os.path.getsize(path))}")
+    if kind == "checkpoint":
+        print("\n".join(_checkpoint(path)))
+        return 0
+    model = read(path)
+    print("\n".join(_describe_model(model)))
+    given = _example_inputs(model, options)
+    graph = model.graph if model.graph is not None or given is None else _capture_graph(model, given)
+    if graph is not None:
+        print("\n".join(_columns("ops", _format_op_counts(graph_boxes.count_ops(graph)))))
+    missing: set[str] = set()
+    if given is None:
+        print("devices     not tried: the file does not say its inputs' shapes (--shape, --input)")
+    else:
+        used = records_used(model, given)
+        for device in options.device or ["cpu", *_other_devices()]:
+            lacks = [name for name in used if _is_absent(name, device)]
+            missing.update(lacks)
+            print(f"{f'on {device}':<11} {'every op' if not lacks else 'without ' + ', '.join(sorted(lacks))}")
+    if options.picture:
+        if graph is None:
+            raise ValueError("--picture: TorchScript's graph is that of a run, for which --shape or --input is needed")
+        draw(options.picture, model, graph, missing)
+        print(f"wrote       {options.picture}")
+    return 0
+
+
+def format_bytes(count: int) -> str:
+    """Bytes in words."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024  # type: ignore[assignment]
+    return f"{count:.1f} GiB"
+
+
+def _columns(title: str, lines: list[str]) -> list[str]:
+    return [f"{title if not number else '':<11} {line}" for number, line in enumerate(lines)]
+
+
+def _describe_model(model: Model) -> Iterator[str]:
+    yield from _columns("inputs", [str(value) for value in model.inputs])
+    yield from _columns("outputs", [str(value) for value in model.outputs])
+    for title, values in (("parameters", list(model.module.parameters())), ("buffers", list(model.module.buffers()))):
+        count, memory = sum(v.numel() for v in values), sum(v.numel() * v.element_size() for v in values)
+        yield f"{title:<11} {len(values)} tensors, {count:,} numbers, {format_bytes(memory)}"
+
+
+def _format_op_counts(found: Any) -> list[str]:
+    words = [f"{name} {count}" for name, count in found.most_common()]
+    return [", ".join(words[start : start + OPS_A_LINE]) for start in range(0, len(words), OPS_A_LINE)] or ["none"]
+
+
+def _checkpoint(path: str) -> Iterator[str]:
+    """The tensors of a file of torch.save, by their places in it."""
+    from torchlite.utils import _pytree
+
+    leaves, _ = _pytree.tree_flatten_with_path(torch.load(path, map_location="meta", weights_only=True))
+    for place, value in leaves:
+        name = _pytree.keystr(place)
+        if isinstance(value, torch.Tensor):
+            yield f"{name}  {str(value.dtype).rpartition('.')[2]} {list(value.shape)}"
+        else:
+            yield f"{name}  {value!r:.80}"
+
+
+def _example_inputs(model: Model, options: argparse.Namespace) -> list[torch.Tensor] | None:
+    """The inputs of a run; None where nothing says their shapes."""
+    known = all(value.shape is not None for value in model.inputs) and model.inputs
+    if not (options.input or options.shape or model.example or known):
+        return None
+    return model_inputs.make_inputs(model, options.input, options.shape)
+
+
+def _capture_graph(model: Model, given: list[torch.Tensor]) -> Any:
+    """The graph of a run."""
+    from torchlite import export
+
+    return export.export(model.module, tuple(given)).graph
+
+
+class _OpRecorder(Interceptor):
+    """Notes the ops that run."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        self.names[op.name] = None
+        return function(*args, **kwargs)
+
+
+def records_used(model: Model, given: list[torch.Tensor]) -> list[str]:
+    """torchlite's ops that a run calls."""
+    noted = _OpRecorder()
+    with torch.no_grad(), noted:
+        flatten_result(model.module(*given))
+    return list(noted.names)
+
+
+def _is_absent(name: str, device: str) -> bool:
+    from ..._dispatch import REGISTRY
+    from ..show import kind_on
+
+    return name in REGISTRY and kind_on(REGISTRY[name], device).startswith(("absent", "cannot be used"))
+
+
+def _other_devices() -> list[str]:
+    """The accelerators that are there."""
+    return [name for name in ("opencl", "cuda") if getattr(torch, name).is_available()]
+
+
+def draw(path: str, model: Model, graph: Any, missing: set[str]) -> None:
+    """Write the graph's picture. ValueError where the name does not end in .svg."""
+    from torchlite._serialization.atomic_files import replace_file
+
+    from .svg_graph import svg
+
+    if not path.endswith(".svg"):
+        raise ValueError(f"--picture {path}: pictures are SVG: expected a name that ends in .svg")
+    text = svg(graph_boxes.boxes(graph, {value.name for value in model.inputs}, missing), os.path.basename(model.path))
+    with replace_file(path) as file:
+        file.write(text.encode())

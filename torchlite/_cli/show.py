@@ -1,0 +1,225 @@
+"""`python -m torchlite show op NAME`: an op's record, the functions that are generated from it, and what devices have
+for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import (
+    ALWAYS_BOOL,
+    DEFAULT,
+    INPLACE,
+    INT_TO_FLOAT,
+    KEEPS_DTYPE,
+    MAYBE_VIEW,
+    NAMESPACES,
+    NONDIFF,
+    POINTWISE,
+    RANDOM,
+    REGISTRY,
+    VIEW,
+    Op,
+    function_for,
+)
+
+WIDTH = 100
+_TAGS = {
+    POINTWISE: "pointwise",
+    VIEW: "a view",
+    MAYBE_VIEW: "a view where memory allows",
+    RANDOM: "random",
+    INPLACE: "has an in-place method",
+    NONDIFF: "without derivative",
+    KEEPS_DTYPE: "keeps the dtype",
+}
+_PROMOTIONS = {
+    None: "none: the kernel gets the dtypes as they are",
+    DEFAULT: "to the common dtype",
+    INT_TO_FLOAT: "to the common dtype, integers to the default floating-point dtype",
+    ALWAYS_BOOL: "to the common dtype; the result is bool",
+}
+
+
+# -- the command -------------------------------------------------------------------
+
+
+def add_parser(commands: Any) -> None:
+    """The command's arguments. What else is to be shown gets a parser beside that of `op`, with a `show` of its own."""
+    topics = commands.add_parser("show", help="how something is made").add_subparsers(dest="topic", required=True)
+    op = topics.add_parser("op", help="an op's record, its generated functions, and what each device has for it")
+    op.add_argument("name", help="add, add_, Tensor.add, nn.functional.linear, linalg.inv ...")
+    op.add_argument("--device", action="append", help="also this device (may be given several times)")
+    op.set_defaults(show=lambda options: show_op(options.name, ["cpu", "meta", *(options.device or [])]))
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command: 0, or 2 for a name that means nothing."""
+    show: Callable[[argparse.Namespace], str] = options.show
+    try:
+        print(show(options))
+    except LookupError as error:
+        print(error.args[0], file=sys.stderr)
+        return 2
+    return 0
+
+
+def show_op(name: str, devices: list[str]) -> str:
+    """What `show op NAME` prints; of a name such as `add_` the op in place alone. LookupError for an unknown name."""
+    op, in_place = find(name)
+    texts = generated_sources(op)
+    if in_place:
+        texts = {title: text for title, text in texts.items() if title == _in_place_name(op)}
+    texts["devices"] = _columns([(device, kind_on(op, device)) for device in dict.fromkeys(devices)])
+    parts = [f"{f'-- {title} '.ljust(WIDTH, '-')}\n{text.rstrip()}" for title, text in texts.items()]
+    return "\n\n".join([op.schema, _columns(_describe_record(op)), *parts])
+
+
+def _columns(rows: list[tuple[str, str]]) -> str:
+    return "\n".join(f"  {name:<12} {value}" for name, value in rows)
+
+
+# -- names -----------------------------------------------------------------------------
+
+
+def find(name: str) -> tuple[Op, bool]:
+    """The record that a name means, and whether it is the name of the op in place. LookupError for any other name."""
+    op = _record(name)
+    if op is not None:
+        return op, False
+    op = _record(name[:-1]) if name.endswith("_") else None
+    if op is not None and _in_place(op) is not None:
+        return op, True
+    near = difflib.get_close_matches(name, _all_names("." in name))
+    raise LookupError(f"there is no op '{name}'" + (f": did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _record(name: str) -> Op | None:
+    """A record by its own name, or by a public one: `linear`, `nn.functional.linear`, `torch.nn.functional.linear`."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    space, _, last = name.removeprefix("torchlite.").removeprefix("torch.").rpartition(".")
+    spaces = [space] if space else list(NAMESPACES)
+    return next((NAMESPACES[each][last] for each in spaces if last in NAMESPACES.get(each, {})), None)
+
+
+def _public_names(op: Op) -> list[str]:
+    names = [(space, name) for space, found in NAMESPACES.items() for name, record in found.items() if record is op]
+    return [f"{space}.{name}" for space, name in names]
+
+
+def _all_names(with_space: bool) -> list[str]:
+    public = [f"{space}.{name}" if with_space else name for space, found in NAMESPACES.items() for name in found]
+    return list(dict.fromkeys([*public, *REGISTRY]))
+
+
+# -- the record ----------------------------------------------------------------------
+
+
+def _describe_record(op: Op) -> list[tuple[str, str]]:
+    """The record in words."""
+    tags = [word for tag, word in _TAGS.items() if op.tags & tag]
+    part = f", of {', '.join(op.promote_args)}" if op.promote_args else ""
+    facts = [
+        ("declared", f"torchlite/{op.file.rpartition('/torchlite/')[2]}:{op.line}"),
+        ("names", ", ".join(_public_names(op)) or "none: other ops call it"),
+        ("promotion", f"{_PROMOTIONS[op.promote]}{part}"),
+        ("tags", ", ".join(tags) or "none"),
+        ("derivative", _derivative(op)),
+    ]
+    if op.outputs:
+        facts.append(("results", ", ".join(op.outputs)))
+    others = [record.name for record in (NAMESPACES["torch"].get(op.name), NAMESPACES["Tensor"].get(op.name)) if record]
+    others = [name for name in dict.fromkeys(others) if name != op.name]
+    if others:
+        facts.append(("see also", f"{', '.join(others)}, which torch.{op.name} is"))
+    return facts
+
+
+def _derivative(op: Op) -> str:
+    if op.formulas:
+        return f"formulas for {', '.join(name for formula in op.formulas for name in formula.targets)}"
+    return "that of the ops in which it is written" if op.is_implicit else "none"
+
+
+# -- what is generated --------------------------------------------------------------------
+
+
+def generated_sources(op: Op) -> dict[str, str]:
+    """The texts that are generated for an op: of its function, its short way in place and its backward function."""
+    from .._dispatch.codegen.backward import backward_function
+    from .._dispatch.codegen.source_builder import generated_text
+    from .._dispatch.op_functions import in_place_fast_path
+
+    texts = {op.name: generated_text(function_for(op))}
+    simple = _in_place(op)
+    short_way = None if simple is None else in_place_fast_path(simple)
+    if simple is not None:
+        texts[_in_place_name(op)] = (
+            "# No text of its own: the op is computed, and its result written into the tensor.\n"
+            if short_way is None
+            else generated_text(short_way)
+        )
+    if op.formulas:
+        texts["backward"] = generated_text(backward_function(op))
+    return texts
+
+
+def _in_place(op: Op) -> Op | None:
+    """The record whose in-place kernel `op_` runs; None where there is no such method."""
+    from .._dispatch.op_functions import op_without_alpha
+
+    return op_without_alpha(op) if op.tags & INPLACE else None
+
+
+def _in_place_name(op: Op) -> str:
+    simple = _in_place(op)
+    return "" if simple is None else f"{simple.name}_"
+
+
+# -- devices -----------------------------------------------------------------------------
+
+
+def kind_on(op: Op, name: str) -> str:
+    """What a device has for an op: a kernel, a composite, a way over the host, nothing."""
+    from .._dispatch.backend_registry import table_of
+    from .._types.devices import device
+
+    try:
+        table = table_of(device(name))
+    except (RuntimeError, AssertionError) as error:
+        return f"cannot be used: {error}"
+    kind = _kind(op, getattr(table, op.name))
+    simple = _in_place(op)
+    kernel = None if simple is None else getattr(table, f"{simple.name}_", None)
+    return kind if kernel is None else f"{kind}; in place: {_source_location(kernel)}"
+
+
+def _kind(op: Op, entry: Any) -> str:
+    from .._dispatch.fallback import HostFallback, MissingKernel
+
+    if isinstance(entry, MissingKernel):
+        return "absent"
+    if isinstance(entry, HostFallback):
+        return "absent: runs on the host"
+    entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
+    if isinstance(entry, functools.partial) and entry.func is op.composite:
+        return f"composite ({_source_location(entry.func)})"
+    return f"kernel ({_source_location(entry)}){', for formulas: the function runs the composite' if op.is_implicit else ''}"
+
+
+def _source_location(function: Any) -> str:
+    """Where a function is written, or what it is."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is not None:
+        return f"{'/'.join(code.co_filename.split('/')[-2:])}:{code.co_firstlineno}"
+    kind = type(function)
+    return f"{kind.__module__}.{kind.__name__} {getattr(function, '__name__', '')}".rstrip()

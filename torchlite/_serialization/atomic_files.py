@@ -1,0 +1,222 @@
+"""Files that are read, and a file that takes the place of another when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed
+    fcntl: Any = None  # type: ignore[no-redef]
+
+
+_TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+
+
+def open_regular(path: Any, mode: str = "rb") -> Any:
+    """A file of a disk, opened for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device,
+    which would block or have no end; OSError where there is no such file, or a folder.
+    """
+    _check_mode(os.stat(path).st_mode, path)
+    flags = os.O_RDWR if "+" in mode else os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
+    try:
+        _check_mode(os.fstat(handle).st_mode, path)  # another file may have the name by now
+        return open(path, mode, opener=lambda *_: handle)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def check_regular(stream: Any) -> Any:
+    """An open file as it is. RuntimeError where it is a pipe, a socket or a device that says it can be sought in."""
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (AttributeError, OSError, ValueError, TypeError):  # no file of the system
+        return stream
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        _check_mode(mode, getattr(stream, "name", stream))
+    return stream
+
+
+def _check_mode(mode: int, path: Any) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        tests = {"pipe": stat.S_ISFIFO, "socket": stat.S_ISSOCK}
+        kind = next((kind for kind, test in tests.items() if test(mode)), "device")
+        raise RuntimeError(f"{str(path)[:1000]} is a {kind}, no file that can be loaded")
+
+
+def _write_error(number: int, path: str, plain: bool) -> Exception:
+    """The error for a file that cannot be written: the system's own where PyTorch has Python open it, else PyTorch's
+    words.
+    """
+    if plain:
+        return OSError(number, os.strerror(number), path)
+    return RuntimeError(
+        f"[enforce fail at inline_container.cc] . open file failed with strerror: {os.strerror(number)}: {path}"
+    )
+
+
+def _try_lock(handle: int, wait: bool) -> bool:
+    """Hold a file until its process ends or closes it; False where another process holds it (or nothing can)."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_stale(folder: str) -> None:
+    """Remove the temporary files of saves to a folder whose process was ended: nobody holds them."""
+    with contextlib.suppress(OSError):
+        for name in [entry for entry in os.listdir(folder) if entry.startswith(_TEMPORARY)]:
+            with contextlib.suppress(OSError):
+                _remove_if_stale(os.path.join(folder, name))
+
+
+def _remove_if_stale(path: str) -> None:
+    if fcntl is None:
+        os.unlink(path)
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        if _try_lock(handle, wait=False):
+            os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def _create_temporary(folder: str) -> tuple[int, str]:
+    """A new file, held by this process."""
+    while True:
+        path = os.path.join(folder, f"{_TEMPORARY}{secrets.token_hex(8)}")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        if fcntl is not None:
+            _try_lock(handle, wait=True)
+            if not os.path.exists(path):  # another save thought it abandoned before it was held
+                os.close(handle)
+                continue
+        return handle, path
+
+
+def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
+    """Give a file the owner and mode of another; False where that cannot be."""
+    if os.name == "posix":
+        new = os.stat(temporary)
+        if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):
+            try:
+                os.chown(temporary, found.st_uid, found.st_gid)
+            except OSError:
+                return False
+    os.chmod(temporary, found.st_mode & 0o7777)
+    return True
+
+
+def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
+    """The file that is there, None for none. `_failed` where it cannot be written."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _write_error(error.errno or errno.EIO, path, plain) from None
+    if stat.S_ISDIR(found.st_mode):
+        raise _write_error(errno.EISDIR, path, plain)
+    if not os.access(path, os.W_OK):
+        raise _write_error(errno.EACCES, path, plain)
+    return found
+
+
+@contextlib.contextmanager
+def replace_file(path: str, plain: bool = False) -> Iterator:
+    """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was.
+
+    What cannot be replaced is written where it is: a pipe or device, a file in a folder that cannot be written, and at
+    the end, from a file that is whole, one that has other names (hard links) or an owner whom no new file can have.
+    Where there is no such folder, or the file cannot be opened, RuntimeError with PyTorch's words; with `plain` the
+    system's error, which a disk that is full or fails has in any case.
+    """
+    wanted, path = path, os.path.realpath(path)
+    folder = os.path.dirname(path)
+    found = _destination(wanted, path, folder, plain)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    _remove_stale(folder)
+    try:
+        handle, temporary = _create_temporary(folder)
+    except OSError as error:
+        if found is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise _write_error(error.errno or errno.EIO, path, plain) from None
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    moved = False
+    try:
+        with open(handle, "w+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            if found is None or found.st_nlink == 1 and _copy_ownership(temporary, found):
+                if fcntl is not None:  # while it is held: nobody may think it abandoned
+                    os.replace(temporary, path)
+                    moved = True
+            else:
+                _copy_into(stream, path)
+                os.unlink(temporary)
+                moved = True
+        if not moved:
+            os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_result | None:
+    """The file at a path (as the program named it, and without links), None for none; an error where none can be."""
+    if not os.path.basename(wanted):
+        if plain:
+            raise _write_error(errno.EISDIR if wanted else errno.ENOENT, wanted, plain)
+        raise RuntimeError(f"[enforce fail at inline_container.cc] . invalid file name: {wanted}")
+    if not os.path.isdir(folder):
+        if plain or os.path.islink(wanted):
+            raise _write_error(errno.ENOENT, wanted, plain)
+        raise RuntimeError(f"Parent directory {os.path.dirname(wanted)} does not exist.")
+    found = _stat_existing(path, plain)
+    if found is None and len(os.fsencode(os.path.basename(path))) > 255:
+        raise _write_error(errno.ENAMETOOLONG, path, plain)
+    return found
+
+
+def _copy_into(stream, path: str) -> None:
+    """The content of a file that is whole, into one that has to stay the file that it is."""
+    stream.seek(0)
+    with open(path, "r+b") as target:
+        while chunk := stream.read(1 << 22):
+            target.write(chunk)
+        target.truncate()
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name durable where the system has a way to."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

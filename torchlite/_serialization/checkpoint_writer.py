@@ -1,0 +1,265 @@
+"""How `save` writes objects: the pickle, in which tensors are a function's call on a storage, and the storages beside
+it.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import sys
+import types
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _utils
+from .._dispatch import call, table_of
+from .._dispatch.callbacks import CALLBACKS
+from .._tensor import Parameter, Tensor
+from .._tensor.pickling import state_of, warn_hooks_not_pickled
+from .._tensor.storage import UntypedStorage
+from .._tensor.typed_storage import TypedStorage
+from .._types.devices import device as device_type
+from .._types.layouts import layout
+from .._types.python_source import source_of
+from . import save_load_options
+from .pytorch_names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
+from .zip_archive import NATIVE, ArchiveWriter
+
+LEGACY_MAGIC, LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001
+
+
+class _Reference:
+    """Stands for a storage inside the pickle; it is written as a persistent id."""
+
+    def __init__(self, key: str, kind: StorageType, location: str, numel: int):
+        self.id = ("storage", kind, key, location, numel)
+
+
+class StorageCollector:
+    """The storages met while pickling, each once. `tag` names the device of a tensor or storage."""
+
+    def __init__(self, tag: Callable[[Any], str]):
+        self._tag = tag
+        self.arrays: list[np.ndarray] = []
+        self._keys: dict[int, tuple[str, Any]] = {}
+        self._keep: list[Any] = []  # storages stay alive, so that their numbers stay theirs
+
+    def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
+        """The reference of a storage seen as elements of a dtype, None for bytes."""
+        key, known = self._keys.get(storage._cdata, (None, dtype))
+        if known is not dtype and known is not None and dtype is not None:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        if key is None:
+            key = str(len(self.arrays))
+            self._keep.append(storage)
+            self.arrays.append(storage.numpy())
+        self._keys[storage._cdata] = key, dtype or known
+        kind = UNTYPED_STORAGE if dtype is None else TYPED_STORAGES.get(dtype, UNTYPED_STORAGE)
+        size = dtype.itemsize if kind.dtype else 1
+        return _Reference(key, kind, self._tag(storage if tagged is None else tagged), storage.nbytes() // size)
+
+    def items(self) -> dict[str, int]:
+        """The bytes of an element of each storage, by its name in the file."""
+        return {key: dtype.itemsize if dtype in TYPED_STORAGES else 1 for key, dtype in self._keys.values()}
+
+    def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
+        """The reference, offset and strides of a tensor."""
+        shown = tensor
+        if min(tensor._data.strides, default=0) < 0 or not hasattr(tensor._table.backend, "memory"):
+            shown = _copy_to_host(tensor)
+        reference = self.of(shown.untyped_storage(), shown.dtype, tensor)
+        return reference, shown.storage_offset(), tuple(shown.stride())
+
+
+def _copy_to_host(tensor: Tensor) -> Tensor:
+    """A copy of a tensor whose memory cannot be shown as it is."""
+    return call.wrap(
+        table_of(device_type("cpu")), np.ascontiguousarray(tensor._table.to_numpy(tensor._data)), tensor.dtype
+    )
+
+
+class _ModuleSources:
+    """The classes of modules that a pickle of the old format names, each with its source when it is first met."""
+
+    def __init__(self) -> None:
+        self._met: set[type] = set()
+
+    def __call__(self, obj: Any) -> tuple | None:
+        from ..nn import Module
+
+        if not isinstance(obj, type) or not issubclass(obj, Module) or obj in self._met:
+            return None
+        self._met.add(obj)
+        import inspect
+
+        try:
+            return "module", obj, inspect.getsourcefile(obj), source_of(obj)
+        except (OSError, TypeError):
+            warnings.warn(
+                f"Couldn't retrieve source code for container of type {obj.__name__}. It won't be checked for "
+                "correctness upon loading.",
+                stacklevel=2,
+            )
+            return "module", obj, None, None
+
+
+def _tensor_args(tensor: Any, storages: StorageCollector):
+    """Rebuild function and arguments of a tensor as plain Tensor."""
+    size, requires_grad = tuple(tensor.shape), tensor.requires_grad
+    hooks: OrderedDict = OrderedDict()
+    if tensor._sparse:
+        return _utils._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
+    if tensor._table.wraps:
+        place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
+        return _utils._rebuild_wrapper_subclass, (type(tensor), *place, tensor.layout, tensor.device, requires_grad)
+    if tensor.device.type == "meta":
+        return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
+    if tensor._signs and not hasattr(tensor._table.backend, "memory"):
+        tensor = tensor.clone()
+    reference, offset, stride = storages.reference(tensor)
+    bits = {name: True for name, bit in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if bit}
+    metadata = (bits,) if bits else ()
+    if tensor.dtype in TYPED_STORAGES:
+        return _utils._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks, *metadata)
+    return _utils._rebuild_tensor_v3, (reference, offset, size, stride, requires_grad, hooks, tensor.dtype, *metadata)
+
+
+def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
+    warn_hooks_not_pickled(tensor)
+    state = state_of(tensor)
+    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._sparse):
+        plain = tensor.detach()
+        if state:
+            return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
+        return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
+    function, args = _tensor_args(tensor, storages)
+    if (type(tensor) is Tensor or tensor._signs or tensor._sparse) and not state:
+        return function, args
+    return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def _has_custom_reduce(cls: type) -> bool:
+    """Whether a subclass of Tensor says itself how it is pickled."""
+    return cls.__reduce_ex__ is not Tensor.__reduce_ex__ or cls.__reduce__ is not Tensor.__reduce__
+
+
+def _with_storage_class(reference: tuple) -> tuple:
+    """A storage's reference with torch's class in place of what stands for it: picklers in C write what there is."""
+    kind = reference[1]
+    return (reference[0], getattr(sys.modules["torch"], kind.name.rpartition(".")[2]), *reference[2:])
+
+
+def pickler_class(module, storages: StorageCollector, legacy: bool = False):
+    # Only the pickler written in Python lets a class be written under another library's name; where `import torch`
+    # means torchlite that name is its own.
+    base: Any = getattr(module, "_Pickler", None) or module.Pickler
+    in_python = issubclass(base, pickle._Pickler)  # type: ignore[attr-defined]
+    if not in_python and getattr(sys.modules.get("torch"), "Tensor", None) is not Tensor:
+        raise ValueError(
+            f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save "
+            "with pickle_module=pickle, or let `import torch` mean torchlite (torchlite.as_torch)"
+        )
+
+    modules = _ModuleSources()
+
+    class Own(base):
+        def persistent_id(self, obj):
+            if isinstance(obj, _Reference):
+                found = obj.id if in_python else _with_storage_class(obj.id)
+                return (*found, None) if legacy else found
+            if isinstance(obj, TypedStorage):
+                return self.persistent_id(storages.of(obj._untyped_storage, obj.dtype))
+            if isinstance(obj, UntypedStorage):
+                return self.persistent_id(storages.of(obj, None))
+            return modules(obj) if legacy else None
+
+        def reducer_override(self, obj):
+            if isinstance(obj, Tensor):
+                return NotImplemented if _has_custom_reduce(type(obj)) else _reduce_tensor(obj, storages)
+            if isinstance(obj, layout):
+                return _utils._get_layout, (str(obj),)
+            if isinstance(obj, device_type):
+                return device_type, (obj.type,) if obj.index is None else (obj.type, obj.index)
+            named = torch_name(obj)
+            if named is not None and not isinstance(obj, type) and not callable(obj):
+                return named[1]
+            if isinstance(obj, StorageType):
+                return obj.name
+            further = getattr(super(), "reducer_override", None)
+            return NotImplemented if further is None else further(obj)
+
+    if not in_python:
+        return Own
+
+    class Pickler(Own):
+        dispatch = dict(base.dispatch)
+
+        def save_global(self, obj, name=None):
+            found = torch_name(obj)
+            if found is None:
+                try:
+                    return super().save_global(obj, name)
+                except pickle.PicklingError:
+                    pickle.dumps(obj)  # the error of the unpickler in C, which is another for what is local
+                    raise
+            module_name, path = found
+            self.write(pickle.GLOBAL + f"{module_name}\n{path}\n".encode())
+            self.memoize(obj)
+            return None
+
+        dispatch[types.FunctionType] = save_global
+
+    return Pickler
+
+
+def pickle_object(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, StorageCollector]:
+    """An object's pickle, and the storages that it refers to."""
+    storages, buffer = StorageCollector(tag), io.BytesIO()
+    pickler_class(module, storages)(buffer, protocol=protocol).dump(obj)
+    return buffer.getvalue(), storages
+
+
+def write_archive(writer: ArchiveWriter, data: bytes, storages: StorageCollector, byteorder: bool) -> None:
+    """The records of a checkpoint, but for those that end an archive."""
+    writer.record("data.pkl", data)
+    writer.record(".format_version", b"1")
+    writer.record(".storage_alignment", str(save_load_options.save.storage_alignment).encode())
+    if byteorder:
+        writer.record("byteorder", NATIVE.encode())
+    for number, array in enumerate(storages.arrays):
+        if save_load_options.thread_options.skip_data:
+            writer.hole(f"data/{number}", array.nbytes)
+        else:
+            writer.record(f"data/{number}", array)
+
+
+def pickle_legacy(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, StorageCollector]:
+    """All pickles of the format from before PyTorch 1.6: a number to know it by, its version, the system, the object,
+    and the names of the storages in the order in which they follow.
+    """
+    storages, buffer = StorageCollector(tag), io.BytesIO()
+    system = {
+        "protocol_version": LEGACY_VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": struct.calcsize("=h"), "int": struct.calcsize("=i"), "long": struct.calcsize("=l")},
+    }
+    for value in (LEGACY_MAGIC, LEGACY_VERSION, system):
+        pickle.dump(value, buffer, protocol=protocol)
+    pickler_class(module, storages, legacy=True)(buffer, protocol=protocol).dump(obj)
+    pickle.dump(sorted(map(str, range(len(storages.arrays)))), buffer, protocol=protocol)
+    return buffer.getvalue(), storages
+
+
+def write_legacy(stream: Any, data: bytes, storages: StorageCollector) -> None:
+    """The pickles, then the number of elements and the bytes of each storage. Bytes are in little-endian order."""
+    stream.write(data)
+    items = storages.items()
+    for key in sorted(items):
+        array, item = storages.arrays[int(key)], items[key]
+        stream.write(struct.pack("<q", array.nbytes // item))
+        stream.write(array)

@@ -1,0 +1,376 @@
+"""What a pickle spends of its file's budget.
+
+Hashing is where a pickle can ask for much more than it holds: the hash of a tuple visits all that is in it, without a
+limit on depth, and twice what is in it twice. So keys are walked here first. Copies are the other way: a set of a list
+that the file names again and again.
+"""
+
+from __future__ import annotations
+
+import collections
+import copyreg
+import pickle
+import sys
+import time
+import types
+from typing import Any
+
+from .._tensor import Parameter, Tensor
+from .._tensor.slot_conflicts import has_own_meaning
+from .._types.devices import device
+from .._types.layouts import Size
+from . import pytorch_names
+from .resource_budget import MAX_DEPTH, Budget, BudgetExceeded
+
+CALL_COST = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
+TENSOR_COST = 250  # which takes some fifty bytes
+_SMALL = 1 << 60  # integers below it are their own hash
+_KEYS = 64  # small integers as keys between two looks at the clock
+_MOST_VISITS = 1 << 62
+_SEARCHES = 3  # of an OrderedDict for a key that is put into it
+_NAME = 8  # steps of an attribute's name that is looked up in a class
+_PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
+_ENTRY = 100  # bytes of an entry of a table
+_KEY = 4  # bytes that a key of a file has at least
+
+
+def short_repr(value: Any) -> str:
+    """A value as an error shows it: never long, and without a look into containers, which may be deep."""
+    if value is None or isinstance(value, (bool, float)):
+        return repr(value)
+    if type(value) is int:
+        return repr(value) if abs(value) < 1 << 128 else f"an integer of {value.bit_length()} bits"
+    if type(value) in (str, bytes):
+        return repr(value) if len(value) <= 100 else f"{value[:100]!r}... ({len(value)} long)"
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        return str(value)
+    return f"{type(value)} of length {len(value)}" if type(value) in (tuple, list, dict, set) else str(type(value))
+
+
+class Meter:
+    """Pays for one pickle's tables and calls out of its file's budget, by what can be counted and by CPU time.
+
+    A file can choose keys whose hashes meet each other in a table, for example, so that each search visits all entries.
+    The thread's CPU time between `start` and `tick` pays for whatever cannot be counted before.
+    """
+
+    __slots__ = ("_keys", "_last", "budget")
+
+    def __init__(self, budget: Budget):
+        self.budget = budget
+        self._keys = 0
+        self.start()
+
+    def start(self) -> None:
+        """Begin to measure CPU time."""
+        self._last = time.thread_time_ns()
+
+    def tick(self) -> None:
+        """Pay for the CPU time since the start or the last tick."""
+        now = time.thread_time_ns()
+        self.budget.pass_time(now - self._last)
+        self._last = now
+
+    def check_key(self, key: Any) -> None:
+        """Pay for the hash of a key of a dict or set, before it is hashed, and for the time of those before."""
+        kind = type(key)
+        if kind is str or kind is bytes or key is None:
+            return
+        if kind is not int or not -_SMALL < key < _SMALL:
+            self.budget.spend(visits_of(key)[0])
+            self.tick()
+            return
+        self._keys += 1
+        if self._keys % _KEYS == 0:
+            self.tick()
+
+    def check_arguments(self, values: tuple) -> int:
+        """Pay for what a class or function of the user's is called with. It may copy each value and the texts within
+        it, and visit all that is in it. Returns the bytes that are paid for.
+        """
+        visits, texts = visits_of(values)
+        if visits > self.budget.work:
+            raise BudgetExceeded("an argument holds the same values too many times")
+        size = sum(map(sys.getsizeof, values)) + texts
+        self.budget.take(size)
+        return size
+
+    def fill(self, table: Any, keys: Any, again: int = 0) -> Any:
+        """Put keys into a set, or into a dict without values. `again` is how often what is made of it searches for each
+        key once more. Returns the table.
+        """
+        self.tick()
+        left = self.budget.time
+        add = table.add if type(table) is set else lambda key: table.setdefault(key)
+        for key in keys:
+            if type(key) is not str:
+                self.check_key(key)
+            add(key)
+        self.tick()
+        self.budget.pass_time(again * (left - self.budget.time))
+        return table
+
+
+def visits_of(value: Any) -> tuple[int, int]:
+    """How many values `hash`, `==` or `repr` visit in a value, at most: what is in it twice counts twice. And the
+    letters and bytes of the texts that lie in its containers.
+
+    >>> from torchlite._serialization.pickle_costs import visits_of
+    >>> pair = (1, "two")
+    >>> visits_of((pair, pair))
+    (7, 3)
+    """
+    visits: dict[int, int] = {}  # of the containers that are done, by identity; 0 of those under way
+    under_way: list[tuple[int, Any, int]] = []
+    counts: list[int] = []
+    texts = 0
+
+    def enter(value: Any, depth: int) -> None:
+        nonlocal texts
+        if depth > MAX_DEPTH:
+            raise BudgetExceeded(f"a key or an argument is a tuple nested more than {MAX_DEPTH} deep")
+        parts = _hashed_values(value)
+        kinds = set(map(type, parts))
+        containers = [] if kinds <= _PLAIN else [part for part in parts if type(part) not in _PLAIN]
+        count = 1 + len(parts) - len(containers)
+        if int in kinds:
+            count += sum(part.bit_length() >> 9 for part in parts if type(part) is int)
+        if str in kinds or bytes in kinds:
+            texts += sum(len(part) for part in parts if type(part) is str or type(part) is bytes)
+        if isinstance(value, int):
+            count += value.bit_length() >> 9
+        elif isinstance(value, (str, bytes, bytearray)):
+            texts += len(value)
+        visits[id(value)] = 0
+        under_way.append((id(value), iter(containers), depth))
+        counts.append(count)
+
+    enter(value, 1)
+    while True:
+        name, containers, depth = under_way[-1]
+        for part in containers:
+            known = visits.get(id(part))
+            if known is None:
+                # The hash of tuples within tuples has no limit of its own.
+                enter(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
+                break
+            counts[-1] += known
+        else:
+            under_way.pop()
+            visits[name] = count = min(counts.pop(), _MOST_VISITS)
+            if not counts:
+                return count, texts
+            counts[-1] += count
+
+
+def _hashed_values(value: Any) -> Any:
+    """The values that a hash or a comparison visits: items of a container, named tuples included, and attributes of an
+    object of a class that the user allowed, such as a frozen dataclass.
+    """
+    if isinstance(value, (tuple, frozenset, list, set)):
+        return value
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    cls = type(value)
+    if cls.__hash__ is object.__hash__ or cls in _PLAIN or issubclass(cls, Tensor):
+        return ()
+    slots = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+    return (*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots))
+
+
+def index_of_keys(keys: Any) -> dict[Any, int]:
+    """The place of each key of a list that is a file's: the last one of equal keys. OverBudget where the list is made
+    so that searches for its keys meet each other.
+
+    >>> from torchlite._serialization.pickle_costs import index_of_keys
+    >>> index_of_keys(["a", "b", "a"])
+    {'a': 2, 'b': 1}
+    """
+    Meter(Budget(_KEY * len(keys))).fill({}, keys)
+    return {key: place for place, key in enumerate(keys)}
+
+
+def _argument_error(what: str, args: tuple) -> pickle.UnpicklingError:
+    got = ", ".join(map(short_repr, args[:4])) + (", ..." if len(args) > 4 else "")
+    return pickle.UnpicklingError(f"{what}, but got ({got})")
+
+
+def _charge_copy(meter: Meter, items: Any) -> None:
+    """Pay for a table of other items, which a file may name many times."""
+    meter.budget.spend(len(items))
+    meter.budget.take(_ENTRY * len(items))
+
+
+def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
+    """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
+    for items in args:
+        if isinstance(items, (list, tuple, set, frozenset, dict)):
+            _charge_copy(meter, items)
+            if isinstance(items, (list, tuple)) and issubclass(cls, dict):
+                items = [pair[0] for pair in items if isinstance(pair, (list, tuple)) and len(pair) == 2]
+            meter.fill({}, items, _SEARCHES)
+
+
+def _ordered_dict(meter: Meter, args: tuple) -> None:
+    if not args:
+        return
+    pairs = args[0]
+    if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
+        raise _argument_error("OrderedDict takes a list of pairs", args)
+    _charge_copy(meter, pairs)
+    if type(pairs) in (list, tuple):
+        if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
+            raise _argument_error("OrderedDict takes a list of pairs", args)
+        pairs = [pair[0] for pair in pairs]
+    meter.fill({}, pairs, _SEARCHES)
+
+
+def _counter(meter: Meter, args: tuple) -> None:
+    if not args:
+        return
+    if len(args) > 1 or type(args[0]) is not dict:
+        raise _argument_error("Counter takes a dict", args)
+    _charge_copy(meter, args[0])
+    meter.fill({}, args[0], _SEARCHES)
+
+
+def _set(meter: Meter, args: tuple) -> None:
+    if not args:
+        return
+    if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
+        raise _argument_error("set takes a list", args)
+    _charge_copy(meter, args[0])
+    meter.fill(set(), args[0], _SEARCHES)
+
+
+def _size(meter: Meter, args: tuple) -> None:
+    if args and (len(args) > 1 or type(args[0]) not in (tuple, list, Size) or any(type(n) is not int for n in args[0])):
+        raise _argument_error("torch.Size takes a tuple of integers", args)
+    if args:
+        meter.budget.spend(len(args[0]))
+        meter.budget.take(8 * len(args[0]))
+
+
+def _complex(meter: Meter, args: tuple) -> None:
+    if len(args) > 2 or any(type(x) not in (float, int) for x in args):
+        raise _argument_error("complex takes two numbers", args)
+
+
+def _text(meter: Meter, args: tuple) -> None:
+    if not 0 <= len(args) <= 2 or any(type(x) not in (str, bytes, bytearray) for x in args):
+        raise _argument_error("bytes are made of text", args)
+    meter.budget.spend(sum(map(len, args)))
+
+
+def _device(meter: Meter, args: tuple) -> None:
+    if (
+        not 1 <= len(args) <= 2
+        or type(args[0]) not in (str, int)
+        or any(type(x) is not int and x is not None for x in args[1:])
+        or type(args[0]) is str
+        and len(args[0]) > 100
+    ):
+        raise _argument_error("torch.device takes a name and an index", args)
+
+
+def _parameter(meter: Meter, args: tuple) -> None:
+    if args and not isinstance(args[0], Tensor) or any(type(x) is not bool for x in args[1:]) or len(args) > 2:
+        raise _argument_error("Parameter takes a tensor and whether it wants a gradient", args)
+    meter.budget.spend(TENSOR_COST)
+
+
+def _layout(meter: Meter, args: tuple) -> None:
+    if len(args) != 1 or type(args[0]) is not str:
+        raise _argument_error("a layout is named by text", args)
+
+
+def _rebuild_tensor(meter: Meter, args: tuple) -> None:
+    """A tensor's size and strides are walked; a conjugate or negative bit costs nothing."""
+    steps = TENSOR_COST
+    for values in args:
+        if type(values) is tuple:
+            steps += len(values)
+    meter.budget.spend(steps)
+
+
+def _from_type(meter: Meter, args: tuple) -> None:
+    if len(args) != 4 or type(args[2]) is not tuple:
+        raise _argument_error("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
+    check_call(meter, args[0], args[2])
+    check_state(meter, args[1], args[3])
+
+
+def _with_state(meter: Meter, args: tuple) -> None:
+    _rebuild_tensor(meter, args)
+    if len(args) != 4:
+        raise _argument_error(
+            "a parameter with a state takes a tensor, whether it wants a gradient, hooks and a state", args
+        )
+    check_state(meter, Parameter, args[3])
+
+
+def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
+    """Check what a function of a pickle is called with. Returns the bytes that are paid for as a copy of it, or None
+    where the function's result is paid for.
+    """
+    check = CHECKS.get(id(function))
+    if check is not None:
+        check(meter, args)
+        return None
+    paid = meter.check_arguments(args)
+    if isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
+        check_tables(meter, function, args)
+    return paid
+
+
+def check_state(meter: Meter, cls: Any, state: Any) -> None:
+    """Check what a tensor of a class gets as its attributes and slots. A class that has its own way gets all of it."""
+    if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
+        meter.check_arguments((state,))
+        return
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    for part in parts:
+        if isinstance(part, dict):
+            pay_for_attributes(meter, part)
+            check_attributes(cls, part)
+
+
+def pay_for_attributes(meter: Meter, names: dict) -> None:
+    """Pay for the copy of a dict of attributes, and for checks of their names."""
+    meter.budget.spend(_NAME * len(names))
+    meter.budget.take(sys.getsizeof(names))
+
+
+def check_attributes(cls: Any, names: Any) -> None:
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
+    ask for: `__array_interface__` names memory by its address. Tensors have attributes of torchlite's, too.
+    """
+    texts = [name for name in names if isinstance(name, str)]
+    hidden = [name for name in texts if callable(getattr(cls, name, None))]
+    own = hasattr(cls, "_data") and [name for name in texts if hasattr(Tensor, name) and not has_own_meaning(cls, name)]
+    special = [name for name in texts if name.startswith("__")]
+    if special:
+        raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")
+    if hidden:
+        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
+    if own:
+        raise pickle.UnpicklingError(f"an attribute {own[0][:100]!r} would hide what every tensor has by this name")
+
+
+_REBUILD = {name: function for (_, name), function in pytorch_names.REBUILDERS.items()}
+TENSOR_FUNCTIONS = {
+    id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
+}  # what _rebuild_from_type_v2 may call
+# By the identity of a function that a pickle may call: what is asked of its arguments first.
+CHECKS = {
+    id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
+    id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,
+    **dict.fromkeys(TENSOR_FUNCTIONS, _rebuild_tensor), id(_REBUILD["_rebuild_from_type_v2"]): _from_type,
+    id(_REBUILD["_rebuild_parameter_with_state"]): _with_state,
+}  # fmt: skip
+
+
+def check_text(function: Any) -> Any:
+    """Let a function be called with text alone, which it may copy."""
+    CHECKS[id(function)] = _text
+    return function

@@ -1,0 +1,136 @@
+"""Archives as PyTorch's C++ classes show them: `torch._C.PyTorchFileReader` and `torch._C.PyTorchFileWriter`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import call, table_of
+from .._types.devices import device
+from .atomic_files import open_regular, replace_file
+from .zip_archive import ArchiveReader, ArchiveWriter
+
+
+def _is_path(name_or_buffer: Any) -> bool:
+    return isinstance(name_or_buffer, (str, os.PathLike))
+
+
+def archive_name(path: str) -> str:
+    """The folder of the records of a file: its name, where that is ASCII (PyTorch's own zip writer knows no other)."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    return name if name and name.isascii() else "archive"
+
+
+class PyTorchFileWriter:
+    """Writes the records of an archive to a path, whose file is replaced when all is written, or to a binary file."""
+
+    def __init__(self, name_or_buffer: Any, compute_crc32: bool = True, storage_alignment: int = 64):
+        self._stack = contextlib.ExitStack()
+        if _is_path(name_or_buffer):
+            path = os.fspath(name_or_buffer)
+            self._archive = archive_name(path)
+            stream = self._stack.enter_context(replace_file(path, plain=not path.isascii()))  # as PyTorch's
+        else:
+            self._archive, stream = "archive", name_or_buffer
+        self._writer = ArchiveWriter(stream, self._archive, checksum=compute_crc32, alignment=storage_alignment)
+
+    def write_record(self, name: str, data: Any, size: int) -> None:
+        """Append a record: the first `size` bytes of `data` (bytes, text, a storage, or a tensor on the CPU)."""
+        if isinstance(data, str):
+            data = data.encode()
+        elif hasattr(data, "numpy"):
+            host = data.numpy() if not hasattr(data, "untyped_storage") else data.untyped_storage().numpy()
+            data = np.ascontiguousarray(host).reshape(-1).view(np.uint8)
+        if size > memoryview(data).nbytes:
+            raise RuntimeError(f"the record {name} should have {size} bytes, but got {memoryview(data).nbytes}")
+        self._writer.record(name, memoryview(data)[:size] if size else b"")
+
+    def write_record_metadata(self, name: str, size: int) -> None:
+        """Append a record without its bytes: there is room for others to write them."""
+        self._writer.hole(name, size)
+
+    def write_end_of_file(self) -> None:
+        """Finish the archive. Nothing can be written afterwards."""
+        if not self._writer.ended:
+            self._writer.finish()
+            self._stack.close()
+
+    def abandon(self, *failure: Any) -> None:
+        """Give up: a file that was there before stays as it was."""
+        self._writer.ended = True
+        self._stack.__exit__(*failure)
+
+    def archive_name(self) -> str:
+        """The folder that all records are in."""
+        return self._archive
+
+    def get_all_written_records(self) -> list[str]:
+        """The names of the records so far."""
+        return list(self._writer.names)
+
+    def serialization_id(self) -> str:
+        """Digits that tell the archive from others."""
+        return self._writer.identity()
+
+    def set_min_version(self, version: int) -> None:
+        """The version that the archive says is 3, whose reader knows all that is written here. RuntimeError for one
+        that is later.
+        """
+        if version > 3:
+            raise RuntimeError(f"archives are written in version 3, not in {version}")
+
+
+class PyTorchFileReader:
+    """Reads the records of an archive, from a path or a seekable binary file."""
+
+    def __init__(self, name_or_buffer: Any):
+        self._opened = open_regular(name_or_buffer) if _is_path(name_or_buffer) else None
+        self._reader = ArchiveReader(name_or_buffer if self._opened is None else self._opened)
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)
+        if opened is not None:
+            opened.close()
+
+    def has_record(self, name: str) -> bool:
+        """Whether there is a record of that name."""
+        return self._reader.has(name)
+
+    def get_all_records(self) -> list[str]:
+        """The names of all records."""
+        return self._reader.names()
+
+    def get_record(self, name: str) -> bytes:
+        """The bytes of a record. RuntimeError where it is not there or damaged."""
+        return self._reader.bytes(name)
+
+    def get_record_size(self, name: str) -> int:
+        """The length of a record in bytes."""
+        return self._reader.size(name)
+
+    def get_record_offset(self, name: str) -> int:
+        """Where the bytes of a record begin in the file."""
+        return self._reader.offset(name)
+
+    def get_record_header_offset(self, name: str) -> int:
+        """Where the header of a record begins in the file."""
+        return self._reader.header_offset(name)
+
+    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
+        """A tensor of `numel` elements on the bytes of a record; for a storage class in place of a dtype, of bytes."""
+        from .._types import dtypes
+
+        kind = dtype if isinstance(dtype, dtypes.dtype) else dtypes.uint8
+        array = self._reader.array(name)
+        if array.size != numel * kind.itemsize:
+            raise RuntimeError(f"the record {name} should have {numel * kind.itemsize} bytes, but has {array.size}")
+        table = table_of(device("cpu"))
+        return call.wrap(table, table.from_numpy(array.view(kind.np)), kind)
+
+    def serialization_id(self) -> str:
+        """Digits that tell the archive from others, "" where it has none."""
+        name = ".data/serialization_id"
+        return self._reader.bytes(name).decode("ascii", "replace") if self._reader.has(name) else ""

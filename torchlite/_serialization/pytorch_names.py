@@ -1,0 +1,137 @@
+"""What classes and functions are called in a checkpoint: PyTorch's names, so that either library reads the other's
+files.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from .. import _utils
+from .._dispatch import NAMESPACES, Op
+from .._tensor import Parameter, Tensor
+from .._tensor.storage import UntypedStorage
+from .._tensor.typed_storage import TypedStorage
+from .._types import dtypes
+from .._types.devices import device
+from .._types.layouts import Size, layout, memory_format
+from .._types.package_name import is_torchlite_object
+
+
+class StorageType:
+    """Stands for one of PyTorch's storage classes, such as torch.FloatStorage. `dtype` is None for
+    torch.storage.UntypedStorage.
+    """
+
+    def __init__(self, name: str, dtype):
+        self.name, self.dtype = name, dtype
+
+    def __repr__(self) -> str:
+        return f"<class 'torch.{self.name}'>"
+
+
+# PyTorch has storage classes only for its older dtypes; tensors of the others are stored as bytes with the dtype beside
+# them.
+_TYPED = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
+TYPED_STORAGES = {
+    dtypes.BY_NAME[name]: StorageType(f"{dtypes.BY_NAME[name].scalar_name}Storage", dtypes.BY_NAME[name])
+    for name in _TYPED
+}
+UNTYPED_STORAGE = StorageType("UntypedStorage", None)
+_STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}
+
+_CLASSES = {
+    Tensor: ("torch", "Tensor"), Parameter: ("torch.nn.parameter", "Parameter"), Size: ("torch", "Size"),
+    device: ("torch", "device"), dtypes.dtype: ("torch", "dtype"), layout: ("torch", "layout"),
+    memory_format: ("torch", "memory_format"), TypedStorage: ("torch.storage", "TypedStorage"),
+    UntypedStorage: ("torch.storage", "UntypedStorage"),
+    _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
+    _utils._get_layout: ("torch.serialization", "_get_layout"),
+}  # fmt: skip
+_OBJECTS = {name: value for value, name in _CLASSES.items()}
+_OBJECTS["torch._tensor", "Tensor"] = Tensor
+REBUILDERS = {
+    ("torch._utils", name): getattr(_utils, name)
+    for name in (
+        "_rebuild_tensor",
+        "_rebuild_tensor_v2",
+        "_rebuild_tensor_v3",
+        "_rebuild_parameter",
+        "_rebuild_parameter_with_state",
+        "_rebuild_meta_tensor_no_storage",
+        "_rebuild_wrapper_subclass",
+        "_rebuild_sparse_tensor",
+    )
+} | {
+    ("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2,
+    ("torch.serialization", "_get_layout"): _utils._get_layout,
+}
+
+
+@functools.cache
+def _public_name(op: Op, name: str) -> tuple[str, str]:
+    """Module and name of an op's function in PyTorch."""
+    places = [(space, n) for space, found in NAMESPACES.items() for n, record in found.items() if record is op]
+    space, found = next((place for place in places if place[1] == name), places[0] if places else ("torch", name))
+    if space == "Tensor":
+        return "torch", f"Tensor.{found}"
+    return "torch" if space == "torch" else f"torch.{space}", found
+
+
+def torch_name(obj) -> tuple[str, str] | None:
+    """Module and name of an object of ours in PyTorch; None for objects that are not ours."""
+    if isinstance(obj, StorageType):
+        return ("torch.storage" if obj.dtype is None else "torch"), obj.name
+    if isinstance(obj, dtypes.dtype):
+        return "torch", obj.name
+    try:
+        found = _CLASSES.get(obj)
+    except TypeError:
+        return None
+    if found is not None:
+        return found
+    op = getattr(obj, "op", None)
+    if isinstance(op, Op):
+        return _public_name(op, obj.__name__)
+    module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+    if isinstance(module, str) and isinstance(name, str) and is_torchlite_object(module):
+        return "torch" + module.removeprefix(module.partition(".")[0]), name
+    return None
+
+
+def storage_type(module: str, name: str) -> StorageType | None:
+    """The storage class of that name, or None."""
+    if module in ("torch", "torch.storage", "torch.cuda"):
+        return _STORAGES.get(name.lstrip("_"))
+    return None
+
+
+def plain_value(module: str, name: str):
+    """A dtype or storage class of PyTorch by name; None for other names."""
+    if module == "torch" and name in dtypes.BY_NAME:
+        return dtypes.BY_NAME[name]
+    return storage_type(module, name)
+
+
+@functools.cache
+def lookup(module: str, name: str):
+    """Our object for a name of PyTorch's (any of them: only for files that are trusted). AttributeError or ImportError
+    where we have none.
+    """
+    found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
+    if found is not None:
+        return found
+    space = module.removeprefix("torch._C._")
+    if space in ("fft", "linalg", "special"):  # where PyTorch keeps its own functions
+        module, name = f"torch.{space}", name.removeprefix(f"{space}_")
+    elif (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
+        return importlib.import_module("torchlite")
+    elif (module, name) in (("torch._C", "TensorBase"), ("torch._C", "_TensorBase")):
+        return Tensor
+    out = importlib.import_module("torchlite" + module.removeprefix("torch"))
+    for part in name.split("."):
+        out = getattr(out, part)
+    return out

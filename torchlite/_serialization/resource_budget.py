@@ -1,0 +1,75 @@
+"""The budget of a file that is read: work, CPU time, memory and depth by the file's size, whatever its format."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import time
+
+_FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
+_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times what right files take
+_FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps, where times of budgets were chosen
+MAX_DEPTH = 100  # how deep things of a file lie in each other
+
+
+class BudgetExceeded(pickle.UnpicklingError, RuntimeError):
+    """A file asks for more than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the formats
+    that files have.
+    """
+
+
+@functools.cache
+def slowness() -> float:
+    """How many times as long as where the times of budgets were chosen Python takes here, at least 1."""
+    least = 1 << 62
+    for _ in range(3):
+        begun = time.thread_time_ns()
+        for _ in range(10_000):
+            pass
+        least = min(least, time.thread_time_ns() - begun)
+    return max(1.0, least / _REFERENCE)
+
+
+class Budget:
+    """What reading a file may still cost. The reader of each format makes one of the file's size, passes it to all that
+    reads parts of the file, and these spend from it.
+
+    >>> from torchlite._serialization.resource_budget import Budget
+    >>> budget = Budget(size=1000)
+    >>> budget.spend(100_000)
+    >>> budget.spend(10**9)
+    Traceback (most recent call last):
+    ...
+    torchlite._serialization.resource_budget.OverBudget: the file asks for more work or memory than what it holds can need
+    """
+
+    __slots__ = ("memory", "time", "work")
+
+    def __init__(self, size: int) -> None:
+        self.work = _FREE_WORK + _WORK_PER_BYTE * size
+        self.time = int(slowness() * (_FREE_TIME + _TIME_PER_BYTE * size))
+        self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
+
+    def spend(self, steps: int) -> None:
+        """Pay for work, in steps. OverBudget when all is spent."""
+        self.work -= steps
+        if self.work < 0:
+            raise BudgetExceeded("the file asks for more work or memory than what it holds can need")
+
+    def pass_time(self, passed: int) -> None:
+        """Pay for CPU time, in nanoseconds. OverBudget when all is spent."""
+        self.time -= passed
+        if self.time < 0:
+            raise BudgetExceeded("the file takes more time than what it holds can need")
+
+    def take(self, count: int) -> None:
+        """Pay for memory, in bytes. OverBudget when all is spent."""
+        self.memory -= count
+        if self.memory < 0:
+            raise BudgetExceeded("the file makes more objects than its length can need")
+
+    def check_depth(self, depth: int, what: str) -> None:
+        """OverBudget where `what` lies too deep in others of its kind."""
+        if depth > MAX_DEPTH:
+            raise BudgetExceeded(f"{what} more than {MAX_DEPTH} deep")

@@ -1,0 +1,57 @@
+"""What `save` and `load` do unless told otherwise: settings of the process, and of a thread for the time of a block."""
+
+from __future__ import annotations
+
+import enum
+import mmap
+import sys
+import threading
+from typing import Any
+
+
+class LoadEndianness(enum.Enum):
+    """The byte order of a checkpoint that does not say its own."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+class SaveOptions:
+    """Defaults of `save`. compute_crc32: whether records get checksums. storage_alignment: what the places of storages
+    in a file are multiples of, in bytes. use_pinned_memory_for_d2h: has no meaning here, as devices are read by the
+    backend.
+    """
+
+    def __init__(self) -> None:
+        self.compute_crc32 = True
+        self.storage_alignment = 64
+        self.use_pinned_memory_for_d2h = False
+
+
+class LoadOptions:
+    """Defaults of `load`. mmap: whether files are mapped. endianness: the byte order of files that do not say theirs,
+    None for little. mmap_flags: MAP_PRIVATE or MAP_SHARED. calculate_storage_offsets: has no meaning here, as records
+    are found by the archive's directory.
+    """
+
+    def __init__(self) -> None:
+        self.mmap = False
+        self.endianness: LoadEndianness | None = None
+        self.mmap_flags: int | None = None if sys.platform == "win32" else mmap.MAP_PRIVATE
+        self.calculate_storage_offsets = False
+
+
+save, load = SaveOptions(), LoadOptions()
+
+
+class _Local(threading.local):
+    """What `skip_data` sets for a thread."""
+
+    def __init__(self) -> None:
+        self.map_location: Any = None
+        self.skip_data = False
+        self.materialize_fake_tensors = False
+
+
+thread_options = _Local()

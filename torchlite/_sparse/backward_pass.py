@@ -1,0 +1,94 @@
+"""Backward passes in programs that have sparse tensors: gradients may be sparse, and are added up as PyTorch adds them
+up. Programs without sparse tensors never come here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.autograd_graph import bump_version
+from ..autograd.engine import BackwardPass, RawMode, TensorMode
+from .elementwise import add_scaled
+from .layout_conversion import densify
+from .sparse_tensor import SparseData, wrap_sparse
+
+
+class _RawGradientMode(RawMode):
+    """Gradients as raw arrays, or as the data of sparse tensors."""
+
+    takes_sparse = True
+
+    @staticmethod
+    def run(node, g):
+        if g.__class__ is SparseData:
+            # A formula over tensors may have rules for a sparse one; where it has none, the gradient is dense.
+            try:
+                found = TensorMode.run(node, wrap_sparse(g))
+            except (NotImplementedError, RuntimeError):
+                g = densify(wrap_sparse(g))._data
+            else:
+                return tuple(one._data if isinstance(one, call.Tensor) else one for one in found)
+        elif g.__class__ is list:
+            g = [densify(wrap_sparse(one))._data if one.__class__ is SparseData else one for one in g]
+        return RawMode.run(node, g)
+
+    @staticmethod
+    def add(table, a, b):
+        if a.__class__ is not SparseData and b.__class__ is not SparseData:
+            return RawMode.add(table, a, b)
+        return add_scaled(_RawGradientMode.tensor(table, a), _RawGradientMode.tensor(table, b))._data
+
+    @staticmethod
+    def fit(table, g, shape):
+        if g.__class__ is SparseData:
+            g = densify(wrap_sparse(g))._data
+        return RawMode.fit(table, g, shape)
+
+    @staticmethod
+    def tensor(table, g):
+        return wrap_sparse(g) if g.__class__ is SparseData else call.wrap(table, g)
+
+
+class _TensorGradientMode(TensorMode):
+    """Gradients as tensors with history, of which some may be sparse."""
+
+    takes_sparse = True
+
+    @staticmethod
+    def add(table, a, b):
+        return add_scaled(a, b) if a._sparse or b._sparse else TensorMode.add(table, a, b)
+
+
+class _SparseBackwardPass(BackwardPass):
+    """A pass that may add sparse gradients to the leaves'."""
+
+    def add_to_grad(self, tensor, found, g) -> None:
+        sparse = g._sparse if self.mode.differentiable else g.__class__ is SparseData
+        held = found.grad
+        if not sparse and (held is None or not held._sparse):
+            super().add_to_grad(tensor, found, g)
+            return
+        new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._table, g)
+        if held is None:
+            held = new._data
+            alone = id(g) not in self.given and held.values.is_contiguous() and held.parts[0].is_contiguous()
+            found.grad = new if alone else new.clone()
+        elif self.mode.differentiable or held._sparse and not new._sparse:
+            found.grad = add_scaled(held, new)
+        else:  # in place, as in PyTorch
+            total = add_scaled(held, new)
+            if held._sparse:
+                held._data = total._data
+                bump_version(held)
+            else:
+                held.copy_(total)
+        self.given.add(id(g))
+
+
+def sparse_backward_mode(mode: type) -> tuple[type, type]:
+    """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors. A mode that
+    shows ops to others stays: there gradients are dense.
+    """
+    modes: dict[type, type] = {RawMode: _RawGradientMode, TensorMode: _TensorGradientMode}
+    return modes.get(mode, mode), _SparseBackwardPass

@@ -1,0 +1,88 @@
+"""How gradients go through sparse tensors: two functions that are each other's derivative. Other rules are said in
+these and in ops on dense tensors, but for the few whose gradients are dense in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import MODE
+from ..autograd.function import Function
+from .sparse_tensor import SparseData, wrap_sparse
+
+
+class _GetValues(Function):
+    """The values of a sparse tensor; their gradient lies at its places."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        ctx.places = tensor._data
+        return tensor._data.values.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        places = ctx.places
+        if places.layout is not torch.sparse_coo or places.coalesced:
+            return with_values(places, g)
+        # Values at the same place add up, so each has the place's gradient, which counts once.
+        index, where = CALLBACKS.sparse("unique_indices")(places)
+        count = torch.bincount(where).to(g.dtype).reshape(-1, *[1] * (g.ndim - 1))
+        new = g.new_zeros((index.shape[1], *g.shape[1:])).index_add(0, where, g) / count
+        return with_values(SparseData(places.layout, places.shape, (index,), new.detach(), True), new)
+
+
+class _FromValues(Function):
+    """A sparse tensor of given values; of a gradient the values get what lies at their places."""
+
+    @staticmethod
+    def forward(ctx, values, places):
+        ctx.places = places
+        return wrap_sparse(places.over(values.detach()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return CALLBACKS.sparse("values_at")(g, ctx.places), None
+
+
+class _ToDense(Function):
+    """What a sparse tensor is, as a dense one; the gradient is sparse at all places that have one."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        ctx.places = tensor._data
+        return CALLBACKS.sparse("densify")(tensor)
+
+    @staticmethod
+    def backward(ctx, g):
+        return CALLBACKS.sparse("to_layout_of")(g, ctx.places)
+
+
+_GetValues._backward_cls.__name__ = "ValuesBackward0"
+_ToDense._backward_cls.__name__ = "ToDenseBackward0"
+_NAMED_FUNCTIONS: dict[tuple[type, str], Any] = {}
+
+
+def with_node_name(function: type, node: str) -> Any:
+    """A Function whose nodes are shown under this name."""
+    found: Any = _NAMED_FUNCTIONS.get((function, node))
+    if found is None:
+        found = _NAMED_FUNCTIONS[function, node] = type(function.__name__, (function,), {})
+        found._backward_cls.__name__ = node
+    return found
+
+
+def values_of(tensor):
+    """The values of a sparse tensor, with their history."""
+    if tensor._node is None or not MODE.grad:
+        return tensor._data.values.detach()
+    return _GetValues.apply(tensor)
+
+
+def with_values(places: SparseData, values, name: str = "SparseBackward0"):
+    """A sparse tensor of these values, with their history; `name` is what the node is shown as."""
+    if values._node is None or not MODE.grad:
+        return wrap_sparse(places.over(values.detach()))
+    return with_node_name(_FromValues, name).apply(values, places)

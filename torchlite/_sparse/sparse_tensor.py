@@ -1,0 +1,259 @@
+"""What a sparse tensor is made of, and its class.
+
+A sparse tensor is a Tensor whose `_data` is no raw array but a `SparseData`: ordinary tensors that say where its
+specified elements are, and which they are. Its class is one under Tensor, so that no generated function takes it for a
+plain one; the general path sees it and asks the table of rules (`rules.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, is_inference
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._tensor import Tensor
+from .._types.layouts import (
+    contiguous_format,
+    layout,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
+
+COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+ROW_COMPRESSED = (sparse_csr, sparse_bsr)
+BLOCK_LAYOUTS = (sparse_bsr, sparse_bsc)
+# How PyTorch's errors call the layouts.
+LAYOUT_NAMES: dict[Any, str] = {
+    strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc",
+    sparse_bsr: "SparseBsr", sparse_bsc: "SparseBsc",
+}  # fmt: skip
+_new = object.__new__
+
+
+class SparseData:
+    """The specified elements of a sparse tensor: `values`, and `parts`, which say where they are.
+
+    COO: parts are (indices,), of shape (sparse_dim, nnz); values are (nnz, *dense sizes). Compressed: parts are the
+    compressed and the plain indices, (*batch, rows + 1) and (*batch, nnz), values (*batch, nnz, *block, *dense sizes).
+    All are plain tensors without history. `coalesced` is about COO alone: no index comes twice, and they are sorted.
+    """
+
+    __slots__ = ("layout", "shape", "parts", "values", "coalesced")
+    base = None
+
+    def __init__(self, kind: Any, shape, parts: tuple, values: Any, coalesced: bool = False):
+        self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
+
+    def over(self, values) -> SparseData:
+        """The same places with other values."""
+        return SparseData(self.layout, self.shape, self.parts, values, self.coalesced)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self):
+        return self.values._data.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return self.values.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return (0,) * len(self.shape)
+
+    @property
+    def nnz(self) -> int:
+        return self.parts[-1].shape[-1]
+
+    @property
+    def batch(self) -> int:
+        """How many leading dimensions are those of a batch of compressed matrices."""
+        return 0 if self.layout is sparse_coo else self.parts[0].ndim - 1
+
+    @property
+    def sparse_dim(self) -> int:
+        return self.parts[0].shape[0] if self.layout is sparse_coo else 2
+
+    @property
+    def dense_dim(self) -> int:
+        return len(self.shape) - self.sparse_dim - self.batch
+
+    @property
+    def blocksize(self) -> tuple[int, int]:
+        at = self.batch + 1
+        return tuple(self.values.shape[at : at + 2]) if self.layout in BLOCK_LAYOUTS else (1, 1)
+
+    def same_places(self, other: SparseData) -> bool:
+        """Whether the indices are the same tensors."""
+        return self.layout is other.layout and all(
+            a is b or a._data is b._data for a, b in zip(self.parts, other.parts, strict=True)
+        )
+
+    def mapped(self, function) -> SparseData:
+        """The same with a function of each tensor."""
+        parts = tuple(function(part) for part in self.parts)
+        return SparseData(self.layout, self.shape, parts, function(self.values), self.coalesced)
+
+
+def wrap_sparse(data: SparseData) -> SparseTensor:
+    """A sparse tensor without history."""
+    GLOBALS["SPARSE"] = True
+    out: Any = _new(SparseTensor)
+    values = data.values
+    out._data, out._table, out.dtype, out._node, out._meta = data, values._table, values.dtype, None, None
+    if MODE.inference:
+        autograd_meta_of(out).inference = True
+    return out
+
+
+def no_kernel_error(name: str, tensor) -> NotImplementedError:
+    """PyTorch's words for an op that does not take tensors of this layout."""
+    where = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL", "meta": "Meta"}.get(tensor.device.type, "CPU")
+    kind = {strided: "", sparse_coo: "Sparse"}.get(tensor.layout, "SparseCsr")
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{kind}{where}' backend. This could be because the "
+        "operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using "
+        "custom build). If you are a Facebook employee using PyTorch on mobile, please visit "
+        "https://fburl.com/ptmfixes for possible resolutions."
+    )
+
+
+def _raise_no_strides(tensor) -> NoReturn:
+    raise RuntimeError(f"Sparse {tensor.layout.name[7:].upper()} tensors do not have strides")
+
+
+class SparseTensor(Tensor):
+    """A tensor that keeps only its specified elements; the others are zero."""
+
+    __slots__ = ()
+    _is_plain = True
+    _sparse = True
+
+    @property
+    def layout(self) -> layout:
+        return self._data.layout
+
+    is_sparse = property(lambda self: self._data.layout is sparse_coo)
+    is_sparse_csr = property(lambda self: self._data.layout is sparse_csr)
+
+    def stride(self, dim=None):
+        if self._data.layout is not sparse_coo:
+            _raise_no_strides(self)
+        return (0,) * self._data.ndim if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def untyped_storage(self):
+        kind = "Sparse" if self._data.layout is sparse_coo else "SparseCsr"
+        raise NotImplementedError(f"Cannot access storage of {kind}TensorImpl")
+
+    storage = _typed_storage = untyped_storage
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    _address = data_ptr
+
+    @property
+    def nbytes(self) -> int:
+        raise RuntimeError(
+            "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+            "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() "
+            "by element_size()"
+        )
+
+    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+        if self._data.layout is not sparse_coo:
+            raise RuntimeError(f"Sparse {self._data.layout.name[7:].upper()} tensors do not have is_contiguous")
+        return False
+
+    def numpy(self, *, force: bool = False):
+        kind = LAYOUT_NAMES[self._data.layout]
+        raise TypeError(f"can't convert {kind} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def tolist(self):
+        self.data_ptr()
+
+    def item(self):
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return self.to_dense().item()
+
+    def __bool__(self) -> bool:
+        return bool(self.to_dense()) if self.numel() == 1 else Tensor.__bool__(self)
+
+    def __getitem__(self, index):
+        return CALLBACKS.sparse("getitem")(self, index)
+
+    def __setitem__(self, index, value):
+        raise TypeError("Cannot assign to a sparse tensor")
+
+    def type(self, dtype=None, non_blocking=False):
+        if dtype is None:
+            where = "" if self.is_cpu else f"{self.device.type}."
+            kind = "sparse" if self._data.layout is sparse_coo else "sparse_csr"
+            return f"torch.{where}{kind}.{self.dtype.scalar_name}Tensor"
+        return Tensor.type(self, dtype, non_blocking)
+
+    def detach(self):
+        out = wrap_sparse(self._data)
+        out._meta = alias_meta(self)
+        return out
+
+    @property
+    def data(self):
+        out = wrap_sparse(self._data)
+        if is_inference(self):
+            autograd_meta_of(out).inference = True
+        return out
+
+    @data.setter
+    def data(self, value):
+        Tensor.data.fset(self, value)  # type: ignore[attr-defined]
+
+    def as_subclass(self, cls):
+        if not issubclass(cls, SparseTensor) and cls.__module__.startswith("torchlite"):
+            cls = SparseTensor
+        return Tensor.as_subclass(self, cls)
+
+    def to(self, *args, **kwargs):
+        return CALLBACKS.sparse("sparse_to")(self, *args, **kwargs)
+
+    share_memory_ = is_shared = untyped_storage
+
+    def __dlpack__(self, **keywords):
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + CALLBACKS.sparse(
+            "sparse_repr"
+        )(self)
+
+    def _copied_with_storage(self, memo):
+        return wrap_sparse(self._data.mapped(lambda part: part.clone()))
+
+
+SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"
+SparseTensor.__module__ = Tensor.__module__
+
+
+def pickle_parts(tensor) -> tuple:
+    """What PyTorch's pickles have of a sparse tensor: its layout, and the tensors that it is made of."""
+    data = tensor._data
+    if data.layout is sparse_coo:
+        return data.layout, (data.parts[0], data.values, tensor.shape, data.coalesced)
+    return data.layout, (*data.parts, data.values, tensor.shape)
+
+
+def is_sparse(value) -> bool:
+    """Whether a value is a sparse tensor."""
+    return getattr(value, "_sparse", False)

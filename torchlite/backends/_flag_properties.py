@@ -1,0 +1,79 @@
+"""Attributes of a module, or of an object in one, that are switches."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from .._settings.backend_flags import FLAGS
+
+
+def disable_global_flags() -> None:
+    """From now on the switches of `cudnn` and `mkldnn` are set by their `flags(...)` only, which puts them back:
+    setting an attribute raises a RuntimeError. For test suites.
+    """
+    FLAGS.flags_frozen = True
+
+
+def flags_frozen() -> bool:
+    """Whether `disable_global_flags` was called."""
+    return FLAGS.flags_frozen
+
+
+@contextlib.contextmanager
+def allow_mutation() -> Iterator[None]:
+    """Inside, switches may be set in any case."""
+    before, FLAGS.flags_frozen = FLAGS.flags_frozen, False
+    try:
+        yield
+    finally:
+        FLAGS.flags_frozen = before
+
+
+class SwitchModule(types.ModuleType):
+    """A module whose properties are switches."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if FLAGS.flags_frozen and isinstance(getattr(type(self), name, None), property):
+            raise RuntimeError(
+                f"not allowed to set {self.__name__.replace('torchlite', 'torch')} flags after disable_global_flags; "
+                "please use flags() context manager instead"
+            )
+        super().__setattr__(name, value)
+
+
+def flag(name: str, setter: str, doc: str) -> Any:
+    """A property that is the bool SWITCHES.<name>; `setter` is the name in the error for what is no bool."""
+
+    def put(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"{setter} expects a bool, but got {type(value).__name__}")
+        setattr(FLAGS, name, value)
+
+    return property(lambda self: getattr(FLAGS, name), put, doc=doc)
+
+
+def precision(what: str, doc: str) -> Any:
+    """A property that is a float32 precision."""
+    return property(lambda self: FLAGS.precision(what), lambda self, value: FLAGS.set_precision(what, value), doc=doc)
+
+
+class Precision:
+    """An object with `fp32_precision` of one kind of op."""
+
+    _what: str
+
+    def __init__(self, what: str):
+        object.__setattr__(self, "_what", what)
+
+    @property
+    def fp32_precision(self) -> str:
+        """ "none" (as the library's switch says), "ieee" or "tf32"."""
+        return FLAGS.precision(self._what)
+
+    def __setattr__(self, name: str, value: str) -> None:
+        if name != "fp32_precision":
+            raise AttributeError(f"Unknown attribute {name}")
+        FLAGS.set_precision(self._what, value)

@@ -1,0 +1,135 @@
+"""Names of what carries messages, and for which devices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._transports import is_installed, transport_of
+
+
+class _Plugin(NamedTuple):
+    creator_fn: Callable[..., Any]
+    extended_api: bool
+
+
+class Backend(str):
+    """The name of what carries messages, in small letters. "mpi" and "gloo" are one engine, over host memory; "nccl" is
+    for CUDA; `register_backend` adds others.
+
+    >>> import torchlite.distributed as dist
+    >>> dist.Backend("GLOO")
+    'gloo'
+    """
+
+    UNDEFINED = "undefined"
+    GLOO, NCCL, UCC, MPI, XCCL, FAKE = "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    _BackendPlugin = _Plugin
+    _plugins: dict[str, _Plugin] = {}
+    backend_list = [UNDEFINED, GLOO, NCCL, UCC, MPI]
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "opencl": GLOO}
+    backend_capability = {GLOO: ["cpu", "cuda", "opencl"], NCCL: ["cuda"], MPI: ["cpu", "cuda", "opencl"]}
+
+    def __new__(cls, name: str) -> Any:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return getattr(Backend, name.upper(), name.lower())
+
+    @classmethod
+    def register_backend(
+        cls, name: str, func: Callable[..., Any], extended_api: bool = False, devices: str | list[str] | None = None
+    ) -> None:
+        """Add a backend: `func(store, rank, size, timeout)` makes what has ProcessGroup's methods for one group."""
+        if name == Backend.NCCL or (name.upper() in cls._plugins):
+            raise RuntimeError(f"{name} c10d backend already exist")
+        setattr(Backend, name.upper(), name.lower())
+        if name.lower() not in Backend.backend_list:
+            Backend.backend_list.append(name.lower())
+        if devices is None:
+            warnings.warn(
+                f"Device capability of {name} unspecified, assuming `cpu` and `cuda` or `xpu`. Please specify it via "
+                "the `devices` argument of `register_backend`.",
+                stacklevel=2,
+            )
+            devices = ["cpu", "cuda"]
+        devices = [devices] if isinstance(devices, str) else devices
+        for device in devices:
+            Backend.default_device_backend_map.setdefault(device, name.lower())
+        Backend.backend_capability[name.lower()] = devices
+        Backend._plugins[name.upper()] = _Plugin(func, extended_api)
+
+
+class BackendConfig:
+    """Which backend serves which device: of "gloo", or of "cpu:gloo,cuda:nccl"."""
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map: dict[str, str] = _devices_of(str(backend))
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """Backends by device type."""
+        return self.device_backend_map
+
+
+def _devices_of(backend: str) -> dict[str, str]:
+    if backend == Backend.UNDEFINED:
+        found = {"cpu": Backend.GLOO, "opencl": Backend.GLOO}
+        return {**found, "cuda": Backend.NCCL} if is_backend_available("nccl") else {**found, "cuda": Backend.GLOO}
+    if backend.lower() in Backend.backend_capability:
+        return dict.fromkeys(Backend.backend_capability[backend.lower()], Backend(backend))
+    if ":" not in backend:
+        warnings.warn(
+            f"Device capability of {backend} unknown, assuming `cpu` and `cuda`. You can specify it in "
+            "`device:backend` format in `init_process_group` call.",
+            stacklevel=4,
+        )
+        return dict.fromkeys(("cpu", "cuda"), Backend(backend))
+    words = (
+        f"The custom backend string argument is invalid: {backend}.\n                Custom backend string is an "
+        "experimental feature where the backend string must be in the format:\n                "
+        "\"<device_type1>:<backend1>,<device_type2>:<backend2>...\". e.g. 'cpu:gloo,cuda:nccl'"
+    )
+    devices: dict[str, str] = {}
+    for pair in backend.lower().split(","):
+        device, colon, name = pair.partition(":")
+        if not colon or ":" in name:
+            raise ValueError(f"Invalid device:backend pairing: {pair}. {words}")
+        if device in devices:
+            raise ValueError(f"Duplicate device type {device} in backend string: {name}. {words}")
+        devices[device] = Backend(name)
+    return devices
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return is_installed("mpi")
+
+
+def is_gloo_available() -> bool:
+    """Whether "gloo" can be asked for: the name of the engine of "mpi". A world of one process needs nothing for it."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Whether CuPy finds NCCL, which carries messages between CUDA devices."""
+    return is_installed("nccl") and not transport_of("nccl").why_not()
+
+
+def is_ucc_available() -> bool:
+    """Whether UCC carries messages: it does not."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Whether XCCL carries messages: it does not."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend of this name can be asked for: built in, or registered."""
+    known = {"mpi": is_mpi_available, "gloo": is_gloo_available, "nccl": is_nccl_available}
+    found = known.get(backend.lower())
+    return found() if found is not None else backend.lower() in Backend.backend_capability

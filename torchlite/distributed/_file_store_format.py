@@ -1,0 +1,93 @@
+"""The file of a FileStore: a header, and behind it the values, with room for what replaces them.
+
+The header says where the values are. New values are written where the present ones are not, and then the header, with
+one write into a block that the file has. A full disk or a killed process before that leaves the present values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+_HEADER = struct.Struct("<8sQQQ")  # the format, and where the values begin, their size and checksum
+_FORMAT = b"TLSTORE1"
+MAX_FILE = 1 << 30  # bytes of the values
+
+
+class File(io.FileIO):
+    """Closes without a warning when an interrupt ends the call that has it."""
+
+    owner = 0  # the thread whose call has it
+    turn: object = None  # which command uses it
+    __del__ = io.FileIO.close
+
+
+class Overtaken(Exception):
+    """A handler of a signal used the file within a command, which must begin again."""
+
+
+class StoreFile:
+    """The values of an open and locked file. ValueError where the file is damaged, or no store's. Every method ends
+    with `Overtaken` where another command used the file meanwhile, and has changed nothing then.
+    """
+
+    def __init__(self, file: File) -> None:
+        self._file, self._descriptor = file, file.fileno()
+        self._turn = file.turn = object()
+        self._begin, self._end, self.data = _HEADER.size, _HEADER.size, b""
+        header = self._step(os.pread, _HEADER.size, 0)
+        if not header.strip(b"\0"):  # a new file, or one whose first write failed
+            return
+        if len(header) < _HEADER.size:
+            raise ValueError("a header that ends early")
+        name, begin, size, checksum = _HEADER.unpack(header)
+        if name != _FORMAT or begin < _HEADER.size:
+            raise ValueError("an unknown header")
+        if size > MAX_FILE:
+            raise ValueError(f"it has over {MAX_FILE} bytes")
+        self._begin, self._end = begin, begin + size
+        if self._end > self._step(os.fstat).st_size:
+            raise ValueError("values that end early")
+        self.data = self._step(os.pread, size, begin)
+        if len(self.data) != size or zlib.crc32(self.data) != checksum:
+            raise ValueError("values with another checksum")
+
+    def _step(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """A call of the system for the file. CPython runs no handler of a signal between the question and the call."""
+        if self._file.turn is not self._turn:
+            raise Overtaken
+        return call(self._descriptor, *arguments)
+
+    def replace(self, data: bytes) -> None:
+        """Write other values. OSError leaves those that are there."""
+        front = _HEADER.size
+        begin = front if front + len(data) <= self._begin else self._end
+        try:
+            self._write(data, begin)
+            self._replace_header(_HEADER.pack(_FORMAT, begin, len(data), zlib.crc32(data)))
+        except OSError:
+            if self._step(os.fstat).st_size > self._end:
+                self._step(os.ftruncate, self._end)
+            raise
+        with contextlib.suppress(Overtaken):  # the values are written
+            self._step(os.ftruncate, begin + len(data))
+
+    def _replace_header(self, header: bytes) -> None:
+        """Write the header. Where a limit cuts it short, what was there fits within the limit again."""
+        before = self._step(os.pread, len(header), 0).ljust(len(header), b"\0")
+        written = self._step(os.pwrite, header, 0)
+        if written < len(header):
+            self._write(before[:written], 0)
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    def _write(self, data: bytes, at: int) -> None:
+        left = memoryview(data)
+        while left:
+            written = self._step(os.pwrite, left, at)
+            left, at = left[written:], at + written

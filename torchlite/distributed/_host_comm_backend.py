@@ -1,0 +1,563 @@
+"""Tensors sent between the processes of a group, over host memory: what `backend="mpi"` and `"gloo"` name.
+
+A method checks what it is given, brings tensors to memory that the engine reads and writes, and returns a Work whose
+end puts what arrived into the tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+from . import _host_staging
+from ._reduce_ops import RedOpType, ReduceOp
+from ._transports import Communicator, Request
+from ._work import DistBackendError, MessageWork, Work
+
+_NAMES = {"gloo": "ProcessGroupGloo", "mpi": "ProcessGroupMPI", "nccl": "ProcessGroupNCCL"}
+# What engines call the reductions; two are sums of something else, or something of sums.
+_TRANSPORT_OPS = {kind: "SUM" if kind.name in ("AVG", "PREMUL_SUM") else kind.name for kind in RedOpType}
+_BITWISE_OPS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
+_CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
+
+
+def reduce_op_of(opts: Any) -> Any:
+    """The reduction that options name."""
+    op = getattr(opts, "reduceOp", opts)
+    if op.__class__ is RedOpType:
+        return op
+    if op is None:
+        op = RedOpType.SUM
+    if not isinstance(op, ReduceOp):
+        raise TypeError(f"Invalid reduce op: expected a ReduceOp, but got {type(op)}")
+    return op
+
+
+def _element_signature(tensor: torch.Tensor, op: Any = None) -> str:
+    """What the elements of all ranks must be, for the engine: the dtype, and the reduction where engines know it by
+    another name.
+    """
+    dtype = str(tensor.dtype)[6:]
+    return dtype if op is None or _TRANSPORT_OPS[op.op] == op.op.name else f"{op.op.name} of {dtype}"
+
+
+def _timeout_of(opts: Any) -> timedelta | None:
+    return getattr(opts, "timeout", None)
+
+
+class HostCommBackend:
+    """What one backend sends in one group. Its methods are ProcessGroup's."""
+
+    supports_coalescing = False
+    supports_splitting = True
+    staging: Any = _host_staging  # which brings tensors to memory that the engine knows
+
+    def __init__(self, communicator: Communicator, name: str, timeout: timedelta, title: str) -> None:
+        self._communicator, self._name, self._timeout, self._title = communicator, name, timeout, title
+
+    def rank(self) -> int:
+        """This process's rank in the group."""
+        return self._communicator.rank
+
+    def size(self) -> int:
+        """How many processes the group has."""
+        return self._communicator.size
+
+    def name(self) -> str:
+        """The backend's name."""
+        return self._name
+
+    getBackendName = name
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """How long later calls wait."""
+        self._timeout = timeout
+
+    _set_default_timeout = set_timeout
+
+    def shutdown(self) -> None:
+        """Free what the engine has of the group."""
+        self._communicator.free()
+
+    abort = shutdown
+
+    # One tensor from or to all.
+
+    def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
+        """All tensors become the root's."""
+        root = getattr(opts, "rootRank", opts) or 0
+        self._check_root("broadcast", root)
+        array, finish = self.staging.output_buffer(self._one("broadcast", tensors), read=self.rank() == root)
+        request = self._communicator.broadcast(array, root, _element_signature(tensors[0]))
+        return self._work(request, "broadcast", opts, finish, tensors)
+
+    def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
+        """All tensors become the reduction of all."""
+        tensor, op = self._one("allreduce", tensors), reduce_op_of(opts)
+        array, finish = self._reduced(tensor, op)
+        request = self._communicator.all_reduce(array, self._kind(op), _element_signature(tensor, op))
+        return self._work(request, "allreduce", opts, finish, tensors)
+
+    def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
+        """`allreduce` of several tensors of one dtype in one message."""
+        op = reduce_op_of(opts)
+        tensors = list(tensors)
+        if not tensors:
+            raise RuntimeError(f"{self._title_of('allreduce_coalesced')}: requires non-empty tensor list")
+        flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+        array, finish = self._reduced(flat, op)
+
+        def split() -> None:
+            finish()
+            with torch.no_grad():
+                parts = flat.split([tensor.numel() for tensor in tensors])
+                for tensor, part in zip(tensors, parts, strict=True):
+                    tensor.detach().copy_(part.reshape(tensor.shape))
+
+        sizes = ",".join(str(tensor.numel()) for tensor in tensors)
+        what = f"{_element_signature(flat, op)} in parts of {sizes}"
+        request = self._communicator.all_reduce(array, self._kind(op), what)
+        return self._work(request, "allreduce_coalesced", opts, split, tensors)
+
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
+        """The root's tensor becomes the reduction of all."""
+        tensor, op, root = self._one("reduce", tensors), reduce_op_of(opts), getattr(opts, "rootRank", 0)
+        self._check_root("reduce", root)
+        if self.rank() == root:
+            array, finish = self._reduced(tensor, op)
+        else:
+            array, finish = self.staging.input_buffer(self._before(tensor, op)), None
+        request = self._communicator.reduce(array, self._kind(op), root, _element_signature(tensor, op))
+        return self._work(request, "reduce", opts, finish, tensors)
+
+    # Parts of one size.
+
+    def allgather(
+        self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
+    ) -> Work:
+        """Each output list becomes the tensors of all."""
+        tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
+        self._check_alike("allgather", out, tensor, "output tensor list at index 0")
+        array, finish = self.staging.split_output_buffer(out)
+        request = self._communicator.all_gather(array, self.staging.input_buffer(tensor), _element_signature(tensor))
+        return self._work(request, "allgather", opts, finish, out)
+
+    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
+        """`output` becomes the tensors of all, one after the other."""
+        self._check_parts("allgather", output, input)
+        array, finish = self.staging.output_buffer(output)
+        request = self._communicator.all_gather(array, self.staging.input_buffer(input), _element_signature(input))
+        return self._work(request, "allgather_into_tensor", opts, finish, [output])
+
+    all_gather_single = _allgather_base
+
+    def allgather_coalesced(
+        self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """`allgather` of several tensors: `outputs[r]` becomes rank r's."""
+        if len(outputs) != self.size():
+            raise RuntimeError("output tensor lists should have one for each rank")
+        works = [
+            self.allgather([[outputs[rank][i] for rank in range(self.size())]], [tensor], opts)
+            for i, tensor in enumerate(inputs)
+        ]
+        return CombinedWork(works)
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """`_allgather_base` of several tensors."""
+        return CombinedWork([self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
+
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
+    def gather(
+        self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
+    ) -> Work:
+        """The root's output list becomes the tensors of all."""
+        tensor, root = self._one("gather", inputs), getattr(opts, "rootRank", 0)
+        self._check_root("gather", root)
+        array, finish, out = None, None, []
+        if self.rank() == root:
+            if len(outputs) != 1:
+                raise RuntimeError(f"{self._title_of('gather')}: requires a single-element output list")
+            if len(out := list(outputs[0])) != self.size():
+                raise RuntimeError(
+                    f"{self._title_of('gather')}: Incorrect output list size {len(out)}. Output list size should be "
+                    f"{self.size()}, same as size of the process group."
+                )
+            self._check_alike("gather", out, tensor, "output")
+            array, finish = self.staging.split_output_buffer(out)
+        request = self._communicator.gather(array, self.staging.input_buffer(tensor), root, _element_signature(tensor))
+        return self._work(request, "gather", opts, finish, out)
+
+    def scatter(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
+    ) -> Work:
+        """Each output becomes its part of the root's input list."""
+        tensor, root = self._one("scatter", outputs), getattr(opts, "rootRank", 0)
+        self._check_root("scatter", root)
+        array = None
+        if self.rank() == root:
+            if len(inputs) != 1:
+                raise RuntimeError(f"{self._title_of('scatter')}: requires a single-element input list")
+            if len(inputs[0]) != self.size():
+                raise RuntimeError(
+                    f"{self._title_of('scatter')}: Incorrect input list size {len(inputs[0])}. Input list size should "
+                    f"be {self.size()}, same as size of the process group."
+                )
+            self._check_alike("scatter", inputs[0], tensor, "input")
+            array = self.staging.concat_input_buffer(inputs[0])
+        into, finish = self.staging.output_buffer(tensor)
+        request = self._communicator.scatter(into, array, root, _element_signature(tensor))
+        return self._work(request, "scatter", opts, finish, outputs)
+
+    def reduce_scatter(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
+    ) -> Work:
+        """Each output becomes its part of the reduction of all input lists; parts may have several sizes."""
+        tensor, parts = self._one("reduce_scatter", outputs), list(inputs[0]) if inputs else []
+        if len(parts) != self.size():
+            raise RuntimeError("invalid input tensor list size, must be world size")
+        for i, part in enumerate(parts):
+            self._check_dtype("reduce_scatter", part, tensor, i)
+        if parts[self.rank()].numel() != tensor.numel():
+            raise RuntimeError(
+                f"{self._title_of('reduce_scatter')}: invalid tensor size at index {self.rank()} (expected "
+                f"{_shape(tensor)}, got {_shape(parts[self.rank()])})"
+            )
+        flat = torch.cat([part.detach().reshape(-1) for part in parts])
+        return self._reduce_scattered(tensor, flat, [part.numel() for part in parts], opts, "reduce_scatter")
+
+    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
+        """`output` becomes its part of the reduction of all inputs."""
+        self._check_parts("reduce_scatter", input, output)
+        return self._reduce_scattered(output, input, [output.numel()] * self.size(), opts, "reduce_scatter_tensor")
+
+    reduce_scatter_single = _reduce_scatter_base
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """`_reduce_scatter_base` of several tensors."""
+        return CombinedWork([self._reduce_scatter_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
+
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    def _reduce_scattered(
+        self, output: torch.Tensor, input: torch.Tensor, counts: list[int], opts: Any, what: str
+    ) -> Work:
+        op = reduce_op_of(opts)
+        parts = self._before(input, op)
+        into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
+        array, back = self.staging.output_buffer(into)
+        request = self._communicator.reduce_scatter(
+            array, self.staging.input_buffer(parts), self._kind(op), counts, _element_signature(input, op)
+        )
+        return self._work(request, what, opts, self._after(back, into, output, op), [output])
+
+    # From each to each.
+
+    def alltoall(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
+    ) -> Work:
+        """`outputs[r]` becomes rank r's `inputs[rank]`."""
+        for tensors, word in ((inputs, "input"), (outputs, "output")):
+            if len(tensors) != self.size():
+                raise RuntimeError(
+                    f"{self._title_of('alltoall')}: {word} tensor list size {len(tensors)} does not match world size "
+                    f"{self.size()}"
+                )
+        for i, tensor in enumerate([*inputs, *outputs]):
+            self._check_dtype("alltoall", tensor, inputs[0], i)
+        array, finish = self.staging.split_output_buffer(outputs)
+        counts = [tensor.numel() for tensor in outputs]
+        request = self._communicator.all_to_all(
+            array,
+            self.staging.concat_input_buffer(inputs),
+            counts,
+            [t.numel() for t in inputs],
+            _element_signature(inputs[0]),
+        )
+        return self._work(request, "alltoall", opts, finish, outputs)
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int] = (),
+        input_split_sizes: Sequence[int] = (),
+        opts: Any = None,
+        **_: Any,
+    ) -> Work:
+        """Rows of `input` go to each rank, and come from each rank to `output`, as many as the lists say."""
+        if output.dtype is not input.dtype:
+            raise RuntimeError("Tensors are not equal in data type")
+        counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
+        array, finish = self.staging.output_buffer(output)
+        request = self._communicator.all_to_all(
+            array, self.staging.input_buffer(input), into, counts, _element_signature(input)
+        )
+        return self._work(request, "alltoall_base", opts, finish, [output])
+
+    all_to_all_single = alltoall_base
+
+    def _splits(self, tensor: torch.Tensor, sizes: Sequence[int] | None) -> list[int]:
+        rows = tensor.shape[0] if tensor.dim() else 0
+        if not sizes:
+            if rows % self.size():
+                raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+            sizes = [rows // self.size()] * self.size()
+        if len(sizes) != self.size():
+            raise RuntimeError("Number of tensor splits not equal to group size")
+        if sum(sizes) != rows:
+            raise RuntimeError("Split sizes doesn't match total dim 0 size")
+        row = tensor.numel() // rows if rows else 0
+        return [size * row for size in sizes]
+
+    # From one to another.
+
+    def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int = 0) -> Work:
+        """Send a tensor to a rank of the group."""
+        self._check_peer("send", dst, tag)
+        tensor = self._one("send", tensors)
+        request = self._communicator.send(self.staging.input_buffer(tensor), dst, tag, _element_signature(tensor))
+        return self._work(request, f"send to rank {dst}", None, None, [])
+
+    def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
+        """Receive a tensor of the sent one's size from a rank of the group."""
+        self._check_peer("recv", src, tag)
+        return self._received(tensors, src, tag, f"recv from rank {src}")
+
+    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
+        """Receive from whoever sends: the work's `_source_rank()` says who."""
+        self._check_peer("recv_anysource", 0, tag)
+        return self._received(tensors, None, tag, "recv from any rank")
+
+    def _received(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
+        tensor = self._one("recv", tensors)
+        array, finish = self.staging.output_buffer(tensor)
+        request = self._communicator.receive(array, src, tag, _element_signature(tensor))
+        return self._work(request, what, None, finish, tensors, receives=True)
+
+    def barrier(self, opts: Any = None, **_: Any) -> Work:
+        """Done when all have called it."""
+        return self._work(self._communicator.barrier(), "barrier", opts, None, [])
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """A barrier whose error, on rank 0, names the ranks that did not come."""
+        limit = self._timeout if timeout is None else timeout
+        milliseconds = round(limit.total_seconds() * 1000)
+        word = np.zeros(1, np.uint8)
+        if self.rank():
+            self._communicator.send(word, 0, _CONTROL).wait(limit.total_seconds())
+            answer = self._communicator.receive(word, 0, _CONTROL + 1)
+            if not answer.wait(limit.total_seconds()):
+                answer.cancel()
+                raise DistBackendError(
+                    f"Rank {self.rank()} successfully reached monitoredBarrier, but received errors while waiting for "
+                    "send/recv from rank 0. Please check rank 0 logs for faulty rank."
+                )
+            return
+        words = np.zeros(self.size(), np.uint8)
+        waiting = {r: self._communicator.receive(words[r : r + 1], r, _CONTROL) for r in range(1, self.size())}
+        missing: list[int] = []
+        end = monotonic() + limit.total_seconds()
+        for rank, request in waiting.items():
+            if not request.wait(max(0.0, end - monotonic())):
+                request.cancel()
+                missing.append(rank)
+                if not wait_all_ranks:
+                    break
+        if missing:
+            for request in waiting.values():
+                request.cancel()
+            ranks = f"Rank {missing[0]}" if len(missing) == 1 else f"Ranks {', '.join(map(str, missing))}"
+            raise DistBackendError(f"{ranks} failed to pass monitoredBarrier in {milliseconds} ms")
+        for request in [self._communicator.send(word, r, _CONTROL + 1) for r in range(1, self.size())]:
+            request.wait(limit.total_seconds())
+
+    # What they share.
+
+    def prepared(self, call: str, how: Any, dtype: torch.dtype) -> Callable[..., Any] | None:
+        """What does an engine's call with elements of a dtype in the host's memory as they are; None where they are
+        reduced as others, the engine has no such way, or something is wrong.
+        """
+        prepare = getattr(self._communicator, "prepared", None)
+        if prepare is None or dtype.np.kind not in "biufc":
+            return None
+        if call in ("all_reduce", "reduce_scatter"):
+            if (
+                how.__class__ is not RedOpType
+                or how.name != _TRANSPORT_OPS[how]
+                or not self.staging.has_native_reduce(dtype)
+            ):
+                return None
+            self._check_op(how, dtype)
+            return prepare(call, dtype.np, how.name, str(dtype)[6:])
+        if call in ("send", "receive") and (how[1] < 0 or not 0 <= how[0] < self.size()):
+            return None
+        if call == "broadcast" and not 0 <= how < self.size():
+            return None
+        return prepare(call, dtype.np, how, str(dtype)[6:])
+
+    def _work(
+        self,
+        request: Request,
+        what: str,
+        opts: Any,
+        finish: Callable[[], Any] | None,
+        results: Any,
+        receives: bool = False,
+    ) -> Work:
+        words = (what, self._communicator.rank, self._title)
+        return MessageWork(request, words, _timeout_of(opts) or self._timeout, finish, results, receives)
+
+    def _kind(self, op: ReduceOp) -> str:
+        return _TRANSPORT_OPS[op.op]
+
+    def _before(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
+        """What is reduced in a tensor's place: itself, or wider or scaled elements."""
+        self._check_op(op.op, tensor.dtype)
+        wide = self.staging.widen(tensor)
+        if op.op is RedOpType.PREMUL_SUM:
+            with torch.no_grad():
+                wide = (wide * op.factor).to(wide.dtype)
+        return wide
+
+    def _check_op(self, kind: RedOpType, dtype: torch.dtype) -> None:
+        if kind in _BITWISE_OPS and (dtype.is_floating_point or dtype.is_complex):
+            raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
+        if dtype.is_complex and kind in (RedOpType.MIN, RedOpType.MAX, RedOpType.PRODUCT, *_BITWISE_OPS):
+            if kind is not RedOpType.PRODUCT:
+                raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
+
+    def _reduced(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
+        """Memory in which a tensor is reduced, and what brings the result into it."""
+        wide = self._before(tensor, op)
+        array, back = self.staging.output_buffer(wide, read=True)
+        same = self.staging.has_native_reduce(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
+        return array, self._after(back, tensor if same else wide, tensor, op)
+
+    def _after(
+        self, back: Callable[[], None], wide: torch.Tensor, tensor: torch.Tensor, op: ReduceOp
+    ) -> Callable[[], None]:
+        average = op.op is RedOpType.AVG
+
+        def finish() -> None:
+            back()
+            if average or wide is not tensor:
+                with torch.no_grad():
+                    if average:
+                        mode = None if wide.is_floating_point() or wide.is_complex() else "trunc"
+                        wide.detach().div_(self.size(), rounding_mode=mode)
+                    if wide is not tensor:
+                        tensor.detach().copy_(wide)
+
+        return finish
+
+    # Checks, in the words of PyTorch's Gloo.
+
+    def _title_of(self, call: str) -> str:
+        return f"{_NAMES.get(self._name, self._name)}::{call}"
+
+    def _one(self, call: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+        if len(tensors) != 1:
+            raise RuntimeError(f"{self._title_of(call)}: requires a single-element tensor list")
+        tensor = tensors[0]
+        if tensor.layout is not torch.strided:
+            raise RuntimeError(f"{self._title_of(call)}: unsupported layout")
+        return tensor
+
+    def _list(self, call: str, word: str, lists: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
+        if len(lists) != 1:
+            raise RuntimeError(f"{self._title_of(call)}: requires a single-element {word} list")
+        tensors = list(lists[0])
+        if len(tensors) != self.size():
+            raise RuntimeError(
+                f"{self._title_of(call)}: invalid {word} tensor list at index 0 (expected length {self.size()}, got "
+                f"{len(tensors)})"
+            )
+        return tensors
+
+    def _check_dtype(self, call: str, tensor: torch.Tensor, like: torch.Tensor, i: int) -> None:
+        if tensor.dtype is not like.dtype:
+            raise RuntimeError(
+                f"{self._title_of(call)}: invalid tensor type at index {i} (expected {like.dtype}, got {tensor.dtype})"
+            )
+
+    def _check_alike(self, call: str, tensors: Sequence[torch.Tensor], like: torch.Tensor, what: str) -> None:
+        for i, tensor in enumerate(tensors):
+            self._check_dtype(call, tensor, like, i)
+            if tensor.numel() != like.numel():
+                raise RuntimeError(
+                    f"{self._title_of(call)}: invalid tensor size at index {i} (expected {_shape(like)}, got "
+                    f"{_shape(tensor)})"
+                )
+
+    def _check_parts(self, call: str, whole: torch.Tensor, part: torch.Tensor) -> None:
+        self._check_dtype(call, whole, part, 0)
+        if whole.numel() != part.numel() * self.size():
+            raise RuntimeError(
+                f"{self._title_of(call)}: invalid tensor size (expected {part.numel() * self.size()} elements, got "
+                f"{whole.numel()})"
+            )
+
+    def _check_root(self, call: str, root: int) -> None:
+        if not 0 <= root < self.size():
+            raise RuntimeError(f"{self._title_of(call)}: invalid root rank: {root}")
+
+    def _check_peer(self, call: str, rank: int, tag: int) -> None:
+        if tag < 0:
+            raise RuntimeError("Tag must be nonnegative")
+        if not 0 <= rank < self.size():
+            raise RuntimeError(f"{self._title_of(call)}: invalid rank {rank} in a group of {self.size()}")
+
+
+class CombinedWork(Work):
+    """Works that are waited for together."""
+
+    def __init__(self, works: Sequence[Work]) -> None:
+        self.works = list(works)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for all."""
+        for work in self.works:
+            work.wait(timeout)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether all are done."""
+        states = [work.is_completed() for work in self.works]  # asking moves each of them on
+        return all(states)
+
+    def exception(self) -> BaseException | None:
+        """The first error."""
+        return next((work.exception() for work in self.works if work.exception() is not None), None)
+
+    def result(self) -> Any:
+        """The tensors that the works wrote."""
+        return [tensor for work in self.works for tensor in work.result()]
+
+    def get_future(self) -> Any:
+        """A future of all results."""
+        from ._work import PolledFuture
+
+        future = PolledFuture(lambda: settle(self.is_completed()), lambda: settle(self.wait()))
+
+        def settle(done: bool) -> None:
+            if done and not future._done:
+                future.set_result(self.result())
+
+        return future
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return f"({', '.join(map(str, tensor.shape))})"

@@ -1,0 +1,329 @@
+"""The values of a store, the commands that change them, and the form in which byte strings travel.
+
+A command takes time for the bytes that it is given and answers with, and none for those that it leaves alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+# The limits of PyTorch's libuv backend.
+MAX_KEY = 8 << 10
+MAX_VALUE = 8 << 20
+MAX_KEYS = 128 << 10
+MAX_TOTAL = 1 << 30  # bytes of all names and values
+MAX_ANSWER = 256 << 20  # bytes of one answer
+
+MAX_NAMED = 2048  # keys of one command
+_QUEUED = 64  # bytes that a value in a queue counts beside its own
+_DIGITS = 64  # bytes of a number, with spaces and zeros
+
+size_of = struct.Struct("<Q").pack
+_read_size = struct.Struct("<Q").unpack_from
+
+
+class LimitExceeded(Exception):
+    """A command that goes beyond a limit; its text is the answer."""
+
+
+def pack(parts: Iterable[bytes | bytearray]) -> bytes:
+    """Byte strings, each after its length."""
+    return b"".join([piece for part in parts for piece in (size_of(len(part)), part)])
+
+
+def unpack(data: bytes, most: int | None = None) -> list[bytes]:
+    """The byte strings of a message. ValueError where a length does not fit, or where there are more than `most`."""
+    parts: list[bytes] = []
+    at, end = 0, len(data)
+    while at < end:
+        if end - at < 8 or len(parts) == most:
+            raise ValueError("a damaged message")
+        begin = at + 8
+        at = begin + _read_size(data, at)[0]
+        if at > end:
+            raise ValueError("a damaged message")
+        parts.append(data[begin:at])
+    return parts
+
+
+def _number(text: bytes | bytearray) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} bytes")
+    return int(text)
+
+
+def _sum(number: bytes | bytearray | None, amount: bytes) -> bytes:
+    """A number, 0 for None, and another. Refused where the sum is too large."""
+    total = (0 if number is None else _number(number)) + _number(amount)
+    if not -(1 << 63) <= total < 1 << 63:
+        raise LimitExceeded(f"{total} does not fit into 64 bits")
+    return b"%d" % total
+
+
+class KeyValueTable:
+    """Values and queues by name, and what can be done to them. Every public method is a command: it takes byte strings
+    and returns a list of them.
+
+    With `limited` a command that goes beyond the limits raises `Refused` and changes nothing.
+    """
+
+    def __init__(self, limited: bool = False) -> None:
+        self.values: dict[bytes, bytes | bytearray] = {}  # those that grew are a bytearray until they are read
+        self.queues: dict[bytes, deque[bytes]] = {}
+        self._limited, self._total = limited, 0
+        self._listing: bytes | None = None  # the names as `pack` has them, until one comes or goes
+
+    def _count(self, key: bytes, new: bool, value: int, change: int) -> None:
+        """Count the bytes of a key that gets a value of so many bytes, by which the table changes."""
+        if new:
+            change += len(key)
+        if self._limited:
+            if len(key) > MAX_KEY:
+                raise LimitExceeded(f"a key of {len(key)} bytes: at most {MAX_KEY} are taken")
+            if value > MAX_VALUE:
+                raise LimitExceeded(f"a value of {value} bytes: at most {MAX_VALUE} are taken")
+            if new and len(self.values) + len(self.queues) >= MAX_KEYS:
+                raise LimitExceeded(f"the store is full: it has {MAX_KEYS} keys")
+            if self._total + change > MAX_TOTAL:
+                raise LimitExceeded(f"the store is full: it has {self._total} bytes")
+        self._total += change
+        if new:
+            self._listing = None
+
+    def _whole(self, key: bytes) -> bytes:
+        """A value that is there, as bytes from now on."""
+        value = self.values[key]
+        if isinstance(value, bytearray):
+            value = self.values[key] = bytes(value)
+        return value
+
+    def set(self, key: bytes, value: bytes) -> list[bytes]:
+        before = self.values.get(key)
+        self._count(key, before is None, len(value), len(value) - len(before or b""))
+        self.values[key] = value
+        return []
+
+    def get(self, *keys: bytes) -> list[bytes]:
+        """The values, none where one is missing."""
+        size = 0
+        for key in keys:
+            value = self.values.get(key)
+            if value is None:
+                return []
+            size += len(value) + 8
+        if self._limited and size > MAX_ANSWER:
+            raise LimitExceeded(f"the values together have over {MAX_ANSWER} bytes")
+        return [self._whole(key) for key in keys]
+
+    def add(self, key: bytes, amount: bytes) -> list[bytes]:
+        total = _sum(self.values.get(key), amount)
+        self.set(key, total)
+        return [total]
+
+    def append(self, key: bytes, value: bytes) -> list[bytes]:
+        before = self.values.get(key)
+        if before is None:
+            return self.set(key, value)
+        self._count(key, False, len(before) + len(value), len(value))
+        if not isinstance(before, bytearray):
+            before = self.values[key] = bytearray(before)
+        before += value
+        return []
+
+    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+        now = self.values.get(key)
+        if now == expected or (now is None and not expected):
+            self.set(key, desired)
+            return [desired]
+        return [expected if now is None else self._whole(key)]
+
+    def check(self, *keys: bytes) -> list[bytes]:
+        return [b"%d" % all(key in self.values or key in self.queues for key in keys)]
+
+    def present(self, *keys: bytes) -> list[bytes]:
+        """An answer where all keys have values, and none before."""
+        return [b"1"] if all(key in self.values for key in keys) else []
+
+    def delete(self, key: bytes) -> list[bytes]:
+        value = self.values.pop(key, None)
+        if value is not None:
+            self._listing = None
+            self._total -= len(key) + len(value)
+        return [b"%d" % (value is not None)]
+
+    def keys(self) -> list[bytes]:
+        return list(self.values)
+
+    def _names(self) -> bytes:
+        """All names of values, packed. Making them takes 30 ms for 100,000."""
+        if self._listing is None:
+            self._listing = pack(self.values)
+        if self._limited and len(self._listing) > MAX_ANSWER:
+            raise LimitExceeded(f"the keys together have over {MAX_ANSWER} bytes")
+        return self._listing
+
+    def count(self) -> list[bytes]:
+        return [b"%d" % len(self.values)]
+
+    def push(self, key: bytes, value: bytes) -> list[bytes]:
+        waiting = self.queues.get(key)
+        self._count(key, waiting is None, len(value), len(value) + _QUEUED)
+        if waiting is None:
+            waiting = self.queues[key] = deque()
+        waiting.append(value)
+        return []
+
+    def pop(self, key: bytes) -> list[bytes]:
+        """The oldest value, none where the queue is empty."""
+        waiting = self.queues.get(key)
+        if waiting is None:
+            return []
+        value = waiting.popleft()
+        self._total -= len(value) + _QUEUED
+        if not waiting:
+            del self.queues[key]
+            self._total -= len(key)
+        return [value]
+
+    def _lend(self, key: bytes) -> list[bytes]:
+        """`pop`, but the value counts as the table's until `_took` or `_back`."""
+        found = self.pop(key)
+        self._total += sum(len(value) + _QUEUED for value in found)
+        return found
+
+    def _took(self, value: bytes) -> None:
+        """A value that was lent has arrived."""
+        self._total -= len(value) + _QUEUED
+
+    def _back(self, key: bytes, value: bytes) -> None:
+        """Put a value that was lent back to the front of its queue."""
+        waiting = self.queues.get(key)
+        if waiting is None:
+            waiting = self.queues[key] = deque()
+            self._total += len(key)
+        waiting.appendleft(value)
+
+    def length(self, key: bytes) -> list[bytes]:
+        return [b"%d" % len(self.queues.get(key, ()))]
+
+
+class AtomicTable(KeyValueTable):
+    """A table without limits whose commands take effect in one step. A handler of a signal may run commands at any
+    moment of another, raise, or fork: none meets a command that is half done, and none undoes another.
+
+    A value is bytes, or a pair of a value and what was put behind it. A queue is a length and two linked lists: the
+    oldest values, oldest first, and the others, newest first. None of them changes once it is made.
+    """
+
+    def _change(self, place: dict[bytes, Any], key: bytes, change: Callable[[Any], tuple[list[bytes], Any]]) -> Any:
+        """Replace what is under a key by what `change` makes of it, and again where that is not there any more. None is
+        nothing. The answer of `change`.
+        """
+        while True:
+            before = place.get(key)
+            answer, after = change(before)
+            # CPython runs handlers at calls, loops and the begin of functions: none of these is in these lines.
+            if (place[key] if key in place else None) is before:  # noqa: SIM401 -- `get` is a call
+                if after is not None:
+                    place[key] = after
+                elif before is not None:
+                    del place[key]
+                return answer
+
+    def set(self, key: bytes, value: bytes) -> list[bytes]:
+        self.values[key] = value
+        return []
+
+    def get(self, *keys: bytes) -> list[bytes]:
+        found = [self._flattened(key) for key in keys]
+        return [] if None in found else found  # type: ignore[return-value]
+
+    def _flattened(self, key: bytes) -> Any:
+        """The value of a key, which stays there without the pairs that it was made of."""
+        value = self.values.get(key)
+        if value.__class__ is not tuple:
+            return value
+        return self._change(self.values, key, lambda before: ((flat := _flat(before)), flat))
+
+    def add(self, key: bytes, amount: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], bytes]:
+            total = _sum(_flat(before), amount)
+            return [total], total
+
+        return self._change(self.values, key, change)
+
+    def append(self, key: bytes, value: bytes) -> list[bytes]:
+        return self._change(self.values, key, lambda before: ([], value if before is None else (before, value)))
+
+    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            now = _flat(before)
+            if now == expected or (now is None and not expected):
+                return [desired], desired
+            return [expected if now is None else now], before
+
+        return self._change(self.values, key, change)
+
+    def delete(self, key: bytes) -> list[bytes]:
+        return [b"%d" % (self.values.pop(key, None) is not None)]
+
+    def push(self, key: bytes, value: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            length, oldest, others = before or (0, None, None)
+            return [], (length + 1, oldest, (value, others))
+
+        return self._change(self.queues, key, change)
+
+    def pop(self, key: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            if before is None:
+                return [], None
+            length, oldest, others = before
+            if oldest is None:
+                while others is not None:
+                    value, others = others
+                    oldest = value, oldest
+            value, oldest = oldest
+            return [value], (length - 1, oldest, others) if length > 1 else None
+
+        return self._change(self.queues, key, change)
+
+    def length(self, key: bytes) -> list[bytes]:
+        waiting: Any = self.queues.get(key)
+        return [b"%d" % (waiting[0] if waiting else 0)]
+
+
+def _flat(value: Any) -> bytes | None:
+    """A value of an atomic table as bytes."""
+    pieces = []
+    while isinstance(value, tuple):
+        value, piece = value
+        pieces.append(piece)
+    return b"".join([value, *reversed(pieces)]) if pieces else value
+
+
+COMMANDS = {name.encode(): getattr(KeyValueTable, name) for name in vars(KeyValueTable) if not name.startswith("_")}
+
+
+def dump(table: KeyValueTable) -> bytes:
+    """All that a table has: its values, then its queues, as names and what they have in turn."""
+    queues = {key: pack(waiting) for key, waiting in table.queues.items()}
+    if not table.values and not queues:
+        return b""
+    return pack([pack(chain.from_iterable(pairs.items())) for pairs in (table.values, queues)])
+
+
+def load(data: bytes) -> KeyValueTable:
+    """The table that `dump` wrote. ValueError where it cannot have."""
+    table = KeyValueTable()
+    if data:
+        values, queues = (unpack(pairs) for pairs in unpack(data))
+        table.values.update(zip(values[::2], values[1::2], strict=True))
+        table.queues.update((key, deque(unpack(part))) for key, part in zip(queues[::2], queues[1::2], strict=True))
+        if not all(table.queues.values()):
+            raise ValueError("an empty queue")
+    return table

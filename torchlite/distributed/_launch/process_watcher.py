@@ -1,0 +1,92 @@
+"""The processes of `rank_wrapper.py` on the launcher's machine, and mpiexec's own that started them: which of them was killed
+first, and their end by force.
+
+`mpiexec` says of a killed process no more than a number, and waits for ever for one that was stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from typing import Any
+
+
+class ProcessWatchers:
+    """Descriptors of processes, which mean no other process that gets the same number later. Linux has them."""
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, dict[str, Any]] = {}  # what the processes said, by descriptor
+        self._parents: dict[int, int] = {}  # descriptors of what started them, by number
+        self._helpers = select.poll() if hasattr(select, "poll") else None  # of the parents' ends
+        self._lock = threading.Lock()
+        self._ends = select.epoll() if hasattr(select, "epoll") else None
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Watch the process that said this of itself and its parent."""
+        with self._lock, contextlib.suppress(OSError, AttributeError):  # it has ended, or the system cannot
+            if self._ends is None or self._ends.closed:
+                return
+            descriptor = os.pidfd_open(told["watcher"])
+            self._ranks[descriptor] = told
+            self._ends.register(descriptor, select.EPOLLIN)
+            if told["parent"] not in self._parents:
+                descriptor = self._parents[told["parent"]] = os.pidfd_open(told["parent"])
+                self._ends.register(descriptor, select.EPOLLIN)
+                if self._helpers is not None:
+                    self._helpers.register(descriptor, select.POLLIN)
+
+    def lost(self, known: set[int]) -> dict[str, Any] | None:
+        """The message of the process that ended first, among the ranks whose end is not known, or what `helper` says
+        where that ended before. `mpiexec` kills the others then. The system lists the ends in their order.
+        """
+        with self._lock:
+            if self._ends is None or not self._ranks:
+                return None
+            for descriptor, _ in self._ends.poll(0, len(self._ranks) + len(self._parents)):
+                told = self._ranks.get(descriptor)
+                if told is None:
+                    return self._of_helper(descriptor)
+                if told["rank"] not in known:
+                    return told
+        return None
+
+    def helper(self) -> dict[str, Any] | None:
+        """The process of `mpiexec` that has ended while processes go on that it started: which, and their ranks."""
+        with self._lock:
+            if self._helpers is None or not self._parents:
+                return None
+            for descriptor, _ in self._helpers.poll(0):
+                told = self._of_helper(descriptor)
+                ended = select.poll()
+                for rank, said in self._ranks.items():
+                    if said["parent"] == told["helper"]:
+                        ended.register(rank, select.POLLIN)
+                if len(ended.poll(0)) < len(told["ranks"]):
+                    return told
+        return None
+
+    def _of_helper(self, descriptor: int) -> dict[str, Any]:
+        number = next(number for number, one in self._parents.items() if one == descriptor)
+        return {
+            "helper": number,
+            "ranks": sorted(told["rank"] for told in self._ranks.values() if told["parent"] == number),
+        }
+
+    def kill(self) -> None:
+        """Kill what has not ended, first what started it. A program ends with its watcher, also where it is stopped."""
+        with self._lock:
+            for descriptor in (*self._parents.values(), *self._ranks):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Watch no longer."""
+        with self._lock:
+            if self._ends is not None:
+                self._ends.close()
+            for descriptor in (*self._parents.values(), *self._ranks):
+                os.close(descriptor)
+            self._ranks, self._parents = {}, {}

@@ -1,0 +1,224 @@
+"""Objects sent between processes, pickled. Who sends can have the receiver run code: it must be one's own program."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+from . import _collectives as collectives
+from ._collectives import resolve_rank
+from ._p2p import recv, send
+from ._process_group import ProcessGroup
+from ._world import _group_or_default, _rank_not_in_group, get_rank, get_world_size, warn_not_in_group
+
+
+def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """An object as bytes, and how many they are."""
+    file = io.BytesIO()
+    pickle.Pickler(file).dump(obj)
+    data = torch.from_numpy(np.frombuffer(file.getvalue(), np.uint8).copy())
+    return data, torch.tensor([data.numel()], dtype=torch.int64)
+
+
+def _tensor_to_object(tensor: torch.Tensor, tensor_size: Any, group: Any = None) -> Any:
+    """The object whose bytes a tensor has."""
+    return pickle.loads(tensor.cpu().numpy()[: int(tensor_size)].tobytes())
+
+
+def _concat_bytes(objects: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The bytes of objects, one after the other, and how many each has."""
+    if not objects:
+        return torch.empty(0, dtype=torch.uint8), torch.empty(0, dtype=torch.int64)
+    parts = [_object_to_tensor(obj) for obj in objects]
+    return torch.cat([data for data, _ in parts]), torch.cat([size for _, size in parts])
+
+
+def _buffer_size(sizes: torch.Tensor, count: int | None = None) -> int:
+    """How many bytes objects take that have these sizes: the sum, or as many of the longest as `count` says.
+
+    The sizes come from others: RuntimeError, before memory is taken, for what no object has or no machine holds.
+    """
+    declared = [int(size) for size in sizes.tolist()]
+    total = sum(declared) if count is None else max(declared) * count
+    if any(size < 0 for size in declared) or total > _total_memory():
+        raise RuntimeError(
+            f"another rank declares objects of {declared} bytes, and this machine has {_total_memory()} bytes of memory: do "
+            "all ranks call the same function of objects?"
+        )
+    return total
+
+
+@functools.cache
+def _total_memory() -> int:
+    """The bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return sys.maxsize
+
+
+def _split(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) -> None:
+    start = 0
+    for i, size in enumerate(sizes.tolist()):
+        objects[i] = _tensor_to_object(data[start : start + size], size)
+        start += size
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+    """Every member's list becomes the objects of all.
+
+    Objects are pickled: take them from processes of your own program alone.
+    """
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_gather_object")
+        return
+    data, size = _object_to_tensor(obj)
+    count = get_world_size(group)
+    sizes = torch.empty(count, dtype=torch.int64)
+    collectives.all_gather_into_tensor(sizes, size, group)
+    longest = _buffer_size(sizes, count) // count
+    padded = torch.zeros(longest, dtype=torch.uint8)
+    padded[: data.numel()] = data
+    every = torch.empty(longest * count, dtype=torch.uint8)
+    collectives.all_gather_into_tensor(every, padded, group)
+    for i, length in enumerate(sizes.tolist()):
+        object_list[i] = _tensor_to_object(every[i * longest : i * longest + length], length)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    group_dst: int | None = None,
+) -> None:
+    """The list of the rank `dst` (0 if nothing is said) becomes the objects of all; others give None."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("gather_object")
+        return
+    root = resolve_rank(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    mine = found.rank() == root
+    _check_list(mine, object_gather_list)
+    data, size = _object_to_tensor(obj)
+    sizes = torch.empty(found.size(), dtype=torch.int64)
+    collectives.all_gather_into_tensor(sizes, size, found)
+    longest = _buffer_size(sizes, found.size()) // found.size()
+    padded = torch.zeros(longest, dtype=torch.uint8)
+    padded[: data.numel()] = data
+    every = [torch.empty(longest, dtype=torch.uint8) for _ in range(found.size())] if mine else None
+    collectives.gather(padded, every, group=found, group_dst=root)
+    if mine:
+        assert object_gather_list is not None and every is not None
+        for i, length in enumerate(sizes.tolist()):
+            object_gather_list[i] = _tensor_to_object(every[i], length)
+
+
+def _check_list(mine: bool, given: list[Any] | None) -> None:
+    if mine and not given:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if given and not mine:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Every member's list becomes that of the rank `src` (0 if nothing is said); the lists are equally long."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("broadcast_object_list")
+        return
+    root = resolve_rank(found, 0 if src is None and group_src is None else src, group_src)
+    mine = found.rank() == root
+    data, sizes = _concat_bytes(object_list) if mine else (None, torch.empty(len(object_list), dtype=torch.int64))
+    collectives.broadcast(sizes, group=found, group_src=root)
+    if data is None:
+        data = torch.empty(_buffer_size(sizes), dtype=torch.uint8)
+    collectives.broadcast(data, group=found, group_src=root)
+    if not mine:
+        _split(data, sizes, object_list)
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
+) -> None:
+    """The first place of every member's output list becomes its part of the input list of the rank `src` (0 if nothing
+    is said).
+    """
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("scatter_object_list")
+        return
+    if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
+        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+    root = resolve_rank(found, 0 if src is None and group_src is None else src, group_src)
+    mine = found.rank() == root
+    if mine and not scatter_object_input_list:
+        raise ValueError("source rank must provide non-empty scatter_object_input_list")
+    sizes, parts = torch.empty(found.size(), dtype=torch.int64), None
+    if mine:
+        assert scatter_object_input_list is not None
+        every = [_object_to_tensor(obj)[0] for obj in scatter_object_input_list]
+        sizes = torch.tensor([data.numel() for data in every], dtype=torch.int64)
+    collectives.broadcast(sizes, group=found, group_src=root)
+    longest = _buffer_size(sizes, 1)
+    if mine:
+        parts = [torch.cat([data, data.new_zeros(longest - data.numel())]) for data in every]
+    out = torch.empty(longest, dtype=torch.uint8)
+    collectives.scatter(out, parts, group=found, group_src=root)
+    scatter_object_output_list[0] = _tensor_to_object(out, sizes[found.rank()])
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Send a list of objects to a rank."""
+    found = _group_or_default(group)
+    to = resolve_rank(found, dst, group_dst)
+    if get_rank(found) == to:
+        raise ValueError(
+            "Invalid destination rank: destination rank should not be the same as the rank of the current process."
+        )
+    data, sizes = _concat_bytes(object_list)
+    send(sizes, group=found, group_dst=to)
+    send(data, group=found, group_dst=to)
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Receive a list of objects, as long as this one, from a rank, without one from any: who sent it."""
+    found = _group_or_default(group)
+    sizes = torch.empty(len(object_list), dtype=torch.int64)
+    sender = recv(sizes, src, found, group_src=group_src)
+    data = torch.empty(_buffer_size(sizes), dtype=torch.uint8)
+    recv(data, sender, found)
+    _split(data, sizes, object_list)
+    return sender

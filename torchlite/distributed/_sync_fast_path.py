@@ -1,0 +1,107 @@
+"""The shortest way of a call whose caller waits for it: contiguous tensors of the CPU, elements that engines know.
+
+Every call has this one form: elements are read (`given`), others written (`into`), and `how` says the rest (a
+reduction, a rank). What an engine needs to know of all but the memory is prepared at the first call and kept with the
+group; later ones check their tensors and have the engine send, without a Work and without copies. What has anything
+else about it (a copy, wider elements, another device, an error) goes by the group's methods, whose messages are the
+same: ranks may differ in the way that they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numpy import may_share_memory, ndarray
+
+from torchlite._dispatch import autograd_graph
+from torchlite._dispatch.dispatch_state import GLOBALS
+from torchlite._tensor.copy_on_write import materialize
+
+from ._coalescing import open_managers
+from ._process_group import ProcessGroup
+from ._work import DistBackendError, MessageWork
+
+_MAX_PREPARED_CALLS = 500  # prepared calls of a group: each tag of a message has its own
+# By the names that engines have for calls: PyTorch's.
+_CALL_TITLES = {
+    "all_reduce": "allreduce", "broadcast": "broadcast", "all_gather": "allgather_into_tensor",
+    "reduce_scatter": "reduce_scatter_tensor", "all_to_all": "alltoall_base",
+    "send": "send to rank {}", "receive": "recv from rank {}",
+}  # fmt: skip
+# Whether what a call writes and what it reads fit.
+_SIZE_CHECKS: dict[str, Callable[[ndarray, ndarray, int], bool]] = {
+    "all_gather": lambda into, given, ranks: into.size == given.size * ranks,
+    "reduce_scatter": lambda into, given, ranks: into.size * ranks == given.size,
+    "all_to_all": lambda into, given, ranks: into.ndim > 0 and into.shape == given.shape and len(into) % ranks == 0,
+}
+
+
+class _PreparedCall(NamedTuple):
+    run: Callable[[ndarray | None, ndarray | None], Any]  # None, or the request of what is still on its way
+    fits: Callable[[ndarray, ndarray, int], bool] | None
+    backend: Any
+    words: tuple[str, int, str]
+
+
+def try_fast_path(group: ProcessGroup, call: str, how: Any, into: Any, given: Any = None) -> bool:
+    """Whether a call on one or two tensors was done so. DistBackendError where messages did not arrive in the time that
+    the group allows.
+    """
+    known = group._prepared
+    if known is None or open_managers.manager is not None:
+        return False
+    dtype = into.dtype if given is None else given.dtype
+    key = (call, how, how.__class__, dtype)  # the class: a reduction equals its number
+    try:
+        prepared = known[key]
+    except KeyError:
+        prepared = _prepare(group, key)
+    if prepared is None:
+        return False
+    run, fits, backend, words = prepared
+    target: Any = None
+    source: Any = None
+    if into is not None:
+        if GLOBALS["WRITE_CHECKS"]:
+            materialize(into)
+        target = into._data
+        if target.__class__ is not ndarray or not target.flags.carray or into._signs:
+            return False
+    if given is not None:
+        source = given._data
+        if source.__class__ is not ndarray or not source.flags.c_contiguous or given._signs:
+            return False
+    if fits is not None and (
+        into.dtype is not dtype or not fits(target, source, group._size) or _may_overlap(target, source)
+    ):
+        return False
+    try:
+        request = run(target, source)
+    except RuntimeError as error:
+        raise DistBackendError(f"{'{} on rank {} of {}'.format(*words)}: {error}") from error
+    if request is not None:
+        MessageWork(request, words, backend._timeout, receives=call == "receive").wait()
+    if into is not None:
+        autograd_graph.bump_version(into)
+    return True
+
+
+def _may_overlap(one: ndarray, other: ndarray) -> bool:
+    """Whether arrays may have memory in common."""
+    return one is other or ((one.base is not None or other.base is not None) and may_share_memory(one, other))
+
+
+def _prepare(group: ProcessGroup, key: tuple[Any, ...]) -> _PreparedCall | None:
+    call, how, _, dtype = key
+    known: dict[Any, Any] = group._prepared  # type: ignore[assignment]
+    backend: Any = group._backends.get("cpu")
+    prepared = None
+    prepare = getattr(backend, "prepared", None)  # backends of others have none
+    if prepare is not None and (run := prepare(call, how, dtype)) is not None:
+        title = _CALL_TITLES[call].format(how[0] if isinstance(how, tuple) else how)
+        prepared = _PreparedCall(run, _SIZE_CHECKS.get(call), backend, (title, backend.rank(), backend._title))
+    if len(known) >= _MAX_PREPARED_CALLS:
+        known.clear()
+    known[key] = prepared
+    return prepared

@@ -1,0 +1,78 @@
+"""Whole parameters for a while, and the norm of all gradients."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite.distributed.tensor import DTensor
+
+from ._fsdp_state import FSDPState
+
+
+@contextlib.contextmanager
+def unshard_params(states: list[FSDPState], writeback: bool, rank0_only: bool, with_grads: bool) -> Iterator[None]:
+    """The modules' parameters are whole; what was written to them goes to the shards with `writeback`."""
+    if writeback and rank0_only:
+        raise NotImplementedError(
+            "writeback=True and rank0_only=True is not supported, as model parameter shapes will be different across "
+            "ranks, and writing to them can lead to inconsistencies across ranks when the context is exited."
+        )
+    groups = [state.group for state in states if state.group is not None]
+    before = [group.whole for group in groups]
+    mine = not rank0_only or dist.get_rank() == 0
+    for state in states:
+        state.summoned = True
+    try:
+        for group in groups:
+            for parameter in group.parameters:
+                parameter.renew()
+            group.unshard()
+            for parameter in group.parameters if with_grads else ():
+                parameter.show_gradient()
+        if not mine:
+            for group in groups:
+                group.reshard()
+        yield
+    finally:
+        with torch.no_grad():
+            for group, was in zip(groups, before, strict=True):
+                for parameter in group.parameters if mine else ():
+                    parameter.write_back(writeback, with_grads)
+                if not was:
+                    group.reshard()
+        for state in states:
+            state.summoned = False
+
+
+def _partial_norm(tensors: list[torch.Tensor], kind: float) -> torch.Tensor:
+    """The norm of all elements of some tensors: to the power of `kind`, so that ranks' can be added."""
+    norms = [torch.linalg.vector_norm(tensor.detach(), kind, dtype=torch.float32) for tensor in tensors]
+    if not norms:
+        return torch.zeros(())
+    if math.isinf(kind):
+        return torch.stack(norms).amax()
+    return torch.stack(norms).pow(kind).sum()
+
+
+def clip_sharded_grad_norm(state: FSDPState, parameters: list[Any], most: float, kind: float) -> torch.Tensor:
+    """Scale the gradients of parameters so that the norm of them together is `most` at most: their norm before."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    parts = [grad.to_local() for grad in grads if isinstance(grad, DTensor)]
+    same = [grad for grad in grads if not isinstance(grad, DTensor)]
+    total = _partial_norm(parts, kind)
+    groups = [group for one in state.begin().states for group in [one.group] if group is not None]
+    if groups:
+        op = dist.ReduceOp.MAX if math.isinf(kind) else dist.ReduceOp.SUM
+        dist.all_reduce(total, op, groups[0].lanes.group)
+    here = _partial_norm(same, kind)
+    total = torch.maximum(total, here) if math.isinf(kind) else (total + here).pow(1 / kind)
+    factor = torch.clamp(most / (total + 1e-6), max=1.0)
+    with torch.no_grad():
+        for grad in (*parts, *same):
+            grad.mul_(factor.to(grad.device, grad.dtype))
+    return total

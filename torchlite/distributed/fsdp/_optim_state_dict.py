@@ -1,0 +1,120 @@
+"""An optimizer's state by the names of the model that nothing wraps, in the kind that is chosen for state dicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite.distributed as dist
+from torchlite import nn
+from torchlite.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict, localize_optim_state
+
+from ._state_dict_types import StateDictTypeMixin
+from .api import FullOptimStateDictConfig, OptimStateKeyType, StateDictType
+
+
+def _optim_state_by_names(
+    model: nn.Module, optimizer: Any, whole: bool, on_host: bool, rank0_only: bool
+) -> dict[str, Any]:
+    options = StateDictOptions(full_state_dict=whole, cpu_offload=on_host and not whole)
+    state = get_optimizer_state_dict(model, optimizer, options=options)
+    return {} if rank0_only and dist.get_rank() else state
+
+
+class OptimStateDictMixin:
+    """The calls that give and take an optimizer's state."""
+
+    @staticmethod
+    def optim_state_dict(
+        model: nn.Module, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None
+    ) -> dict[str, Any]:
+        """The state of an optimizer of a model's parameters, by their names, in the kind that
+        `set_state_dict_type` chose: whole tensors by default.
+        """
+        settings = StateDictTypeMixin.get_state_dict_type(model)
+        config = settings.optim_state_dict_config
+        alone = isinstance(config, FullOptimStateDictConfig) and config.rank0_only
+        whole = settings.state_dict_type is StateDictType.FULL_STATE_DICT
+        return _optim_state_by_names(model, optim, whole, config.offload_to_cpu, alone)
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: nn.Module,
+        optim: Any,
+        optim_state_dict: dict[str, Any],
+        is_named_optimizer: bool = False,
+        load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """What `optim_state_dict` gave, as this rank's `optim.load_state_dict` takes it; with `load_directly` it is
+        loaded.
+        """
+        state = optim_state_dict
+        config = StateDictTypeMixin.get_state_dict_type(model).optim_state_dict_config
+        if isinstance(config, FullOptimStateDictConfig) and config.rank0_only:
+            held = [state if dist.get_rank() == 0 else None]
+            dist.broadcast_object_list(held, 0)
+            state = held[0] or {}
+        found = localize_optim_state(model, optim, state)
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
+
+    @staticmethod
+    def full_optim_state_dict(
+        model: nn.Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+    ) -> dict[str, Any]:
+        """The state by names, of whole tensors, on rank 0 or on all."""
+        return _optim_state_by_names(model, optim, True, True, rank0_only)
+
+    @staticmethod
+    def sharded_optim_state_dict(model: nn.Module, optim: Any, group: Any = None) -> dict[str, Any]:
+        """The state by names, of DTensors."""
+        return _optim_state_by_names(model, optim, False, False, False)
+
+    @staticmethod
+    def shard_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any], model: nn.Module, optim_input: Any = None, optim: Any = None
+    ) -> dict[str, Any]:
+        """A state by names that each rank has whole, as this rank's optimizer takes it."""
+        return localize_optim_state(model, optim, full_optim_state_dict)
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(
+        sharded_optim_state_dict: dict[str, Any], model: nn.Module, optim: Any
+    ) -> dict[str, Any]:
+        """A state by names, of DTensors, as this rank's optimizer takes it."""
+        return localize_optim_state(model, optim, sharded_optim_state_dict)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any] | None, model: nn.Module, optim_input: Any = None, optim: Any = None,
+        group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A state by names that rank 0 has whole, as this rank's optimizer takes it."""
+        held = [full_optim_state_dict if dist.get_rank() == 0 else None]
+        dist.broadcast_object_list(held, 0)
+        return localize_optim_state(model, optim, held[0] or {})
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: nn.Module,
+        optim_input: Any = None, optim: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A state by parameters' names in place of their numbers in the optimizer, or by numbers in place of names."""
+        names = [name.replace("_fsdp_wrapped_module.", "") for name, _ in model.named_parameters()]
+        if optim is not None:
+            found = {id(p): name.replace("_fsdp_wrapped_module.", "") for name, p in model.named_parameters()}
+            names = [found[id(p)] for group in optim.param_groups for p in group["params"]]
+        by_number: dict[Any, Any] = dict(enumerate(names))
+        keys = (
+            by_number
+            if optim_state_key_type is OptimStateKeyType.PARAM_NAME
+            else dict(zip(names, by_number, strict=True))
+        )
+        return {
+            "state": {keys.get(key, key): value for key, value in optim_state_dict["state"].items()},
+            "param_groups": [
+                {**group, "params": [keys.get(key, key) for key in group["params"]]}
+                for group in optim_state_dict["param_groups"]
+            ],
+        }

@@ -1,0 +1,203 @@
+"""In which order each rank computes: what it does for which stage and microbatch.
+
+Kinds of work: F, a forward; B, a backward; and its two halves, I for the gradients of the stage's inputs, for which
+another stage waits, and W for those of its parameters, for which nobody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+FORWARD, BACKWARD, INPUTS, WEIGHTS = "F", "B", "I", "W"
+
+
+class Action(NamedTuple):
+    """A piece of work: written "3F0" for the forward of stage 3 with microbatch 0."""
+
+    stage_index: int
+    computation_type: str
+    microbatch_index: int
+
+    def __repr__(self) -> str:
+        return f"{self.stage_index}{self.computation_type}{self.microbatch_index}"
+
+
+PipelineOrder = dict[int, list[Action]]
+
+
+def fill_drain(ranks: int, microbatches: int) -> PipelineOrder:
+    """GPipe: all forwards, then all backwards."""
+    numbers = range(microbatches)
+    return {
+        rank: [Action(rank, FORWARD, m) for m in numbers] + [Action(rank, BACKWARD, m) for m in numbers]
+        for rank in range(ranks)
+    }
+
+
+def one_forward_one_backward(ranks: int, microbatches: int) -> PipelineOrder:
+    """1F1B: as many forwards as there are stages from here on, then a backward after each, then the backwards left."""
+    made: PipelineOrder = {}
+    for rank in range(ranks):
+        ahead = min(microbatches, ranks - rank)
+        made[rank] = [Action(rank, FORWARD, m) for m in range(ahead)]
+        for m in range(microbatches):
+            made[rank].append(Action(rank, BACKWARD, m))
+            if ahead + m < microbatches:
+                made[rank].append(Action(rank, FORWARD, ahead + m))
+    return made
+
+
+def looped_breadth_first(ranks: int, each: int, microbatches: int) -> PipelineOrder:
+    """Lamy-Poirier, "Breadth-First Pipeline Parallelism" (2022): a stage does all microbatches before the rank's next
+    stage; backwards in the reverse order.
+    """
+    made: PipelineOrder = {}
+    for rank in range(ranks):
+        forwards = [(rank + turn * ranks, m) for turn in range(each) for m in range(microbatches)]
+        made[rank] = [Action(stage, FORWARD, m) for stage, m in forwards]
+        made[rank] += [Action(stage, BACKWARD, m) for stage, m in reversed(forwards)]
+    return made
+
+
+def microbatches_per_round(ranks: int, microbatches: int, name: str) -> int:
+    """How many microbatches a stage does before the rank's next stage. ValueError where rounds are not equally long."""
+    rounds = max(1, microbatches // ranks)
+    if microbatches % rounds:
+        raise ValueError(
+            f"{name} requires the number of microbatches to be a multiple of the number of rounds ({rounds}), but got "
+            f"{microbatches}."
+        )
+    return microbatches // rounds
+
+
+def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) -> PipelineOrder:
+    """Narayanan and others, "Efficient Large-Scale Language Model Training on GPU Clusters" (2021), section 2.2; with
+    `halves` as Qi and others, "Zero Bubble Pipeline Parallelism" (2023), section 2.1: fewer forwards go ahead, as the
+    inputs' gradients come sooner, and a rank keeps as many weights' gradients back as it has ranks before it, for the
+    time in which it would wait.
+    """
+    length = microbatches_per_round(ranks, microbatches, "Zero bubble" if halves else "Interleaved 1F1B")
+    total = each * microbatches
+
+    def piece(number: int, rank: int, backward: bool) -> tuple[int, int]:
+        cycle, rest = divmod(number, length * each)
+        turn, m = divmod(rest, length)
+        turn = each - 1 - turn if backward else turn
+        return rank + turn * ranks, cycle * length + m
+
+    made: PipelineOrder = {}
+    for rank in range(ranks):
+        ahead = min(total, (each - 1) * length + (1 if halves else 2) * (ranks - 1 - rank))
+        actions = made[rank] = []
+        owed: list[tuple[int, int]] = []
+        for number in range(ahead):
+            stage, m = piece(number, rank, False)
+            actions.append(Action(stage, FORWARD, m))
+        for number in range(total):
+            if ahead + number < total:
+                stage, m = piece(ahead + number, rank, False)
+                actions.append(Action(stage, FORWARD, m))
+            stage, m = piece(number, rank, True)
+            actions.append(Action(stage, INPUTS if halves else BACKWARD, m))
+            if halves:
+                owed.append((stage, m))
+                if len(owed) > rank or ahead + number >= total:
+                    stage, m = owed.pop(0)
+                    actions.append(Action(stage, WEIGHTS, m))
+        actions += [Action(stage, WEIGHTS, m) for stage, m in owed]
+    return made
+
+
+def zero_bubble_v(ranks: int, microbatches: int) -> PipelineOrder:
+    """Qi and others (2023), section 6: each rank has a stage of the way there and one of the way back, so that the
+    first rank has the last stage, and its backward follows its forward at once.
+    """
+    count = max(microbatches, 2 * ranks - 1)  # an order for too few microbatches is one for more, with gaps
+    return {
+        rank: [action for action in _v_shaped_order(ranks, rank, count) if action.microbatch_index < microbatches]
+        for rank in range(ranks)
+    }
+
+
+def _v_shaped_order(ranks: int, rank: int, count: int) -> Iterator[Action]:
+    stages = rank, 2 * ranks - 1 - rank
+    done = {(kind, way): 0 for kind in (FORWARD, INPUTS, WEIGHTS) for way in (0, 1)}
+
+    def next_of(kinds: str, way: int) -> Iterator[Action]:
+        for kind in kinds:
+            yield Action(stages[way], kind, done[kind, way])
+            done[kind, way] += 1
+
+    for _ in range(2 * (ranks - rank) - 1):
+        yield from next_of("F", 0)
+    for _ in range(rank):
+        yield from next_of("F", 1)
+        yield from next_of("F", 0)
+    for _ in range(ranks - rank):
+        yield from next_of("FIW", 1)
+    while done[FORWARD, 1] < done[FORWARD, 0] or done[FORWARD, 0] < count:
+        if done[FORWARD, 0] < count:
+            yield from next_of("F", 0)
+        yield from next_of("IW", 0)
+        yield from next_of("FIW", 1)
+    for _ in range(rank):
+        yield from next_of("I", 0)
+        yield from next_of("I", 1)
+    for _ in range(ranks - rank):
+        yield from next_of("IW", 0)
+    for way in (1, 0):
+        while done[WEIGHTS, way] < done[INPUTS, way]:
+            yield from next_of("W", way)
+
+
+def required_action(action: Action, last: int) -> Action | None:
+    """The work of another stage whose results a piece of work takes."""
+    stage, kind, m = action
+    if kind == FORWARD and stage > 0:
+        return Action(stage - 1, FORWARD, m)
+    if kind in (BACKWARD, INPUTS) and stage < last:
+        return Action(stage + 1, BACKWARD, m)
+    return None
+
+
+def provided_action(action: Action) -> Action:
+    """A piece of work by what others know of it: both kinds of backward give gradients to a stage."""
+    return action._replace(computation_type=BACKWARD) if action.computation_type == INPUTS else action
+
+
+def messages(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, int], list[Action]]:
+    """By sender and receiver the pieces of work whose results go from one to the other, in the sender's order."""
+    last = max(rank_of)
+    found: dict[tuple[int, int], list[Action]] = {}
+    for rank, actions in order.items():
+        for action in map(provided_action, actions):
+            stage, kind, _ = action
+            target = {FORWARD: stage + 1, BACKWARD: stage - 1}.get(kind, -1)
+            if 0 <= target <= last and rank_of[target] != rank:
+                found.setdefault((rank, rank_of[target]), []).append(action)
+    return found
+
+
+def simulate_times(order: PipelineOrder, rank_of: dict[int, int], costs: dict[str, float]) -> dict[int, float]:
+    """When each rank has ended its work, by what each kind of it costs. RuntimeError where ranks wait in a circle."""
+    last = max(rank_of)
+    ends: dict[Action, float] = {}
+    clock, place = dict.fromkeys(order, 0.0), dict.fromkeys(order, 0)
+    while any(place[rank] < len(order[rank]) for rank in order):
+        moved = False
+        for rank, actions in order.items():
+            while place[rank] < len(actions):
+                action = actions[place[rank]]
+                wanted = required_action(action, last)
+                own = [action._replace(computation_type=FORWARD)] if action.computation_type in "BI" else []
+                own += [action._replace(computation_type=BACKWARD)] if action.computation_type == WEIGHTS else []
+                before = [*own, *([] if wanted is None else [wanted])]
+                if any(one not in ends for one in before):
+                    break
+                start = max([clock[rank], *(ends[one] for one in before)])
+                clock[rank] = ends[provided_action(action)] = start + costs[action.computation_type]
+                place[rank], moved = place[rank] + 1, True
+        if not moved:
+            raise RuntimeError(f"ranks wait for each other: {[order[r][place[r] :][:1] for r in order]}")
+    return clock

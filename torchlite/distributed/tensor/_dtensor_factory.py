@@ -1,0 +1,38 @@
+"""A DTensor made of a process's part. What lies below the class makes it by this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torchlite as torch
+
+from ..device_mesh import DeviceMesh
+from ._dtensor_spec import DTensorSpec, TensorMeta
+from .placement_types import Placement, Replicate, Shard, concat_ranges
+
+# What makes a DTensor of a part and a spec: `_api` puts it here.
+FACTORY: list[Any] = []
+
+
+def make_dtensor(local: torch.Tensor, spec: DTensorSpec) -> Any:
+    """A DTensor of a part and a spec with its `tensor_meta`; its history is the part's."""
+    return FACTORY[0](local, spec)
+
+
+def replicate_tensor(tensor: torch.Tensor, mesh: DeviceMesh) -> Any:
+    """A plain tensor, the same on all processes, as a DTensor."""
+    meta = TensorMeta(tensor.shape, tensor.stride(), tensor.dtype)
+    return make_dtensor(tensor, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
+
+
+def local_part(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Tensor:
+    """This process's part of a tensor that all have."""
+    place = mesh.get_coordinate()
+    if place is None:
+        return whole.new_empty(0)
+    for number, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            ranges = placement.pieces(whole.shape[placement.dim], mesh.size(number))[place[number]]
+            whole = concat_ranges(whole, placement.dim, ranges)
+    return whole.clone(memory_format=torch.contiguous_format)

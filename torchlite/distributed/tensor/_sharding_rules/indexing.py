@@ -1,0 +1,47 @@
+"""Ops that take, write or add at indices: the dimensions that these leave as they are may be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .._dispatch import OpCall, R, Strategy, register_op_strategy
+from .rule_helpers import shard_kinds
+from .view_ops import dim_moving_strategies
+
+
+def _own(found: OpCall) -> int:
+    return found["dim"] % max(found.tensors[0].ndim, 1)
+
+
+@register_op_strategy("gather", "scatter", "scatter_add", "scatter_reduce")
+def _gather_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
+    """Another dimension, of the same size in all, cut in all. What is gathered lies where its index does."""
+    tensors, own = found.tensors, _own(found)
+    ndim = tensors[0].ndim
+    for cut in shard_kinds(found, number):
+        for dim in range(ndim):
+            if dim != own and all(t.ndim == ndim and t.shape[dim] == tensors[0].shape[dim] for t in tensors):
+                yield [cut(dim)] * len(tensors), cut(dim)
+        if found.op.name == "gather" and ndim:
+            yield [R, cut(own)], cut(own)
+
+
+@register_op_strategy("index_select")
+def _index_select(found: OpCall, number: int) -> Iterator[Strategy]:
+    """Another dimension cut, or the indices."""
+    own = _own(found)
+    yield from dim_moving_strategies(found, number, lambda d: None if d == own else d)
+    if found.tensors[0].ndim and found.tensors[1].ndim:
+        for cut in shard_kinds(found, number):
+            yield [R, cut(0)], cut(own)
+
+
+@register_op_strategy("index_add", "index_copy", "index_fill")
+def _index_put_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
+    """Another dimension cut, in what is written too; a single element is that of all."""
+    target, own = found.tensors[0], _own(found)
+    for cut in shard_kinds(found, number):
+        for dim in range(target.ndim):
+            if dim != own:
+                beside = [R if t.ndim < target.ndim or t is found["index"] else cut(dim) for t in found.tensors[1:]]
+                yield [cut(dim), *beside], cut(dim)

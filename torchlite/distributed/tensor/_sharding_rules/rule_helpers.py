@@ -1,0 +1,62 @@
+"""What rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._dispatch import OpCall, R
+from ..placement_types import Partial, Placement, Shard
+
+SUM = Partial()
+
+
+def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Dimensions from the front: all where none is named."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not len(dim)):
+        return tuple(range(ndim))
+    return tuple(d % ndim if ndim else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+
+
+def shard_kinds(found: OpCall, number: int) -> list[Callable[[int], Shard]]:
+    """The kinds of cuts that arguments have along a dimension of the mesh: each makes the same of another dimension."""
+    kinds: list[Callable[[int], Shard]] = [Shard]
+    seen = set()
+    for tensor in found.tensors:
+        placement = tensor._spec.placements[number]
+        if isinstance(placement, Shard) and type(placement) is not Shard and placement.at(0) not in seen:
+            seen.add(placement.at(0))
+            kinds.append(placement.at)
+    return kinds
+
+
+def partial_kinds(found: OpCall, number: int) -> list[Partial]:
+    """The kinds of sums that arguments are along a dimension of the mesh."""
+    kinds: list[Partial] = []
+    for tensor in found.tensors:
+        placement = tensor._spec.placements[number]
+        if isinstance(placement, Partial) and placement.reduce_op in ("sum", "avg") and placement not in kinds:
+            kinds.append(placement)
+    return kinds
+
+
+def broadcast_placements(
+    shapes: Sequence[Sequence[int]], cut: Callable[[int], Shard]
+) -> Iterator[tuple[list[Placement], Shard]]:
+    """For each dimension of what shapes broadcast to, the arguments' placements where it is cut, and its own."""
+    ndim = max((len(shape) for shape in shapes), default=0)
+    for dim in range(ndim):
+        ins: list[Placement] = []
+        for shape in shapes:
+            own = dim - (ndim - len(shape))
+            ins.append(R if own < 0 or shape[own] == 1 else cut(own))
+        if any(isinstance(p, Shard) for p in ins):
+            yield ins, cut(dim)
+
+
+def has_empty_part(size: int, mesh: Any) -> bool:
+    """Whether some process may have nothing of a dimension. Several dimensions of the mesh may cut the same one."""
+    count = mesh.size()
+    if mesh.ndim > 1:
+        return size == 0 or size % count != 0
+    return size == 0 or -(-size // -(-size // count)) < count

@@ -1,0 +1,180 @@
+"""What every schedule of a learning rate stands on."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torchlite as torch
+
+from .._dispatch.kernel_recorder import record_as_single_step
+from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+
+
+def _copy(value):
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _update_param_group_val(group, key, value):
+    """Set an option of a group; one that is a tensor is filled, so that it stays the same object."""
+    if isinstance(group[key], torch.Tensor):
+        group[key].fill_(value.item() if isinstance(value, torch.Tensor) else value)
+    else:
+        group[key] = value
+
+
+def _format_param(optimizer, value, name):
+    """One value for each group."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(optimizer.param_groups)
+    if len(value) != len(optimizer.param_groups):
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {len(optimizer.param_groups)}."
+        )
+    return list(value)
+
+
+class LRScheduler:
+    """The base of schedules: subclasses define `get_lr`, the new rates as a list, from `last_epoch`, `base_lrs` and the
+    groups' present rates.
+
+    last_epoch: -1 to begin; otherwise the epoch to go on from, where every group must have `initial_lr`.
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        if last_epoch == -1:
+            for group in optimizer.param_groups:
+                group.setdefault("initial_lr", _copy(group["lr"]))
+        else:
+            for place, group in enumerate(optimizer.param_groups):
+                if "initial_lr" not in group:
+                    raise KeyError(
+                        f"param 'initial_lr' is not specified in param_groups[{place}] when resuming scheduler with "
+                        "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
+                        "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 "
+                        "for a fresh training run (not recommended)"
+                    )
+        self.base_lrs = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        _track_optimizer_steps(optimizer)
+        self._initial_step()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = record_as_single_step(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    def _initial_step(self):
+        self._step_count = 0
+        self._is_initial = True
+        self.step()
+        self._is_initial = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self) -> list[float | Tensor]:
+        """The rates set last, one for each group."""
+        return self._last_lr
+
+    def get_lr(self) -> list[float | Tensor]:
+        """The rates for `last_epoch`, one for each group."""
+        raise NotImplementedError
+
+    @record_as_single_step
+    def step(self, epoch: int | None = None) -> Any:
+        """Go to the next epoch (or to `epoch`) and set the groups' rates."""
+        if self._step_count == 1 and not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
+                "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
+                "to do this will result in PyTorch skipping the first value of the learning rate schedule. See more "
+                "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=3,
+            )
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        self._get_lr_called_within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
+                values = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                values = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self.optimizer.param_groups, values, strict=True):
+            _update_param_group_val(group, "lr", value)
+        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
+
+
+class _LRScheduler(LRScheduler):
+    """The former name of the base, from which some programs derive."""
+
+
+def _track_optimizer_steps(optimizer):
+    """Have the optimizer note its steps from now on, so that a step of the schedule before them can warn."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    step, reference = optimizer.step.__func__, weakref.ref(optimizer)
+
+    @functools.wraps(step)
+    def noted(*args, **kwargs):
+        own: Any = reference()
+        own._opt_called = True
+        return step(own, *args, **kwargs)
+
+    noted._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = noted
+
+
+def _warn_outside_step(scheduler):
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _current_lrs(scheduler):
+    """The groups' present rates."""
+    return [_copy(group["lr"]) for group in scheduler.optimizer.param_groups]
