@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "backends")]
 import torchlite as torch  # noqa: E402
 from tests.recording_driver import Driver, Recording  # noqa: E402
 from torchlite._dispatch import register_backend  # noqa: E402
-from torchlite_cupy.backend import CUDABackend  # noqa: E402
+from torchlite_backends.cupy.backend import CUDABackend  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
 

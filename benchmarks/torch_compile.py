@@ -183,7 +183,7 @@ def ops_apart(device: str) -> Iterator[None]:
     if device.startswith("cpu"):
         yield
         return
-    from torchlite_device.core import lazy_fusion
+    from torchlite_backends.device_runtime.core import lazy_fusion
 
     before, lazy_fusion.LazyQueue.least = lazy_fusion.LazyQueue.least, 1 << 62
     try:

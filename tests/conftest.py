@@ -51,7 +51,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--large"):
         from torchlite._dispatch.dispatch_state import GLOBALS
-        from torchlite_engines.engine_selection import select_engine
+        from torchlite_backends.cpu_engines.engine_selection import select_engine
 
         GLOBALS["LARGE"] = 1
         if select_engine().engine is not None:
@@ -59,7 +59,7 @@ def pytest_configure(config):
     if config.getoption("--simulate-cuda"):
         from tests.cuda_simulator.driver import Simulated
         from torchlite._dispatch.backend_registry import register_backend
-        from torchlite_cupy.backend import CUDABackend
+        from torchlite_backends.cupy.backend import CUDABackend
 
         register_backend(
             "cuda",
@@ -70,7 +70,7 @@ def pytest_configure(config):
 
     if "cc" in config.getoption("--device"):  # the CPU's compiled kernels, as a device of its own
         from torchlite._dispatch.backend_registry import register_backend
-        from torchlite_cc.backend import CompiledBackend
+        from torchlite_backends.cc.backend import CompiledBackend
 
         register_backend("cc", CompiledBackend())
 

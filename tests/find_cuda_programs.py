@@ -36,7 +36,7 @@ class Ops:
 
     def __init__(self, built: Callable[[str], None]) -> None:
         from torchlite._dispatch import register_backend
-        from torchlite_cupy.backend import CUDABackend
+        from torchlite_backends.cupy.backend import CUDABackend
 
         from .recording_driver import Recording
 
@@ -154,7 +154,7 @@ class Ops:
         step its numbers with `capturable`.
         """
         import torchlite as torch
-        from torchlite_device.array_ops.random import CapturedDraws
+        from torchlite_backends.device_runtime.array_ops.random import CapturedDraws
 
         device = self.backend.device(0)
         for name in ("float32", "float64", "float16", "bfloat16"):
@@ -207,7 +207,7 @@ class Ops:
 def unusual(torch: Any) -> dict[str, Any]:
     """What depends on a GPU's size or on values: (name: what runs it)."""
     from torchlite._device.generators import engine_of
-    from torchlite_kernels.reduce import OPS
+    from torchlite_backends.kernel_sources.reduce import OPS
 
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
 

@@ -223,7 +223,7 @@ def unseen(preamble: str) -> list[str]:
 
 def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
     """(program text, kernel): the line of the table that it belongs to, for what devices built: kernels of
-    torchlite_kernels by dtype, generated ones by family.
+    torchlite_backends.kernel_sources by dtype, generated ones by family.
     """
     from .oclgrind import shipped
 
@@ -429,7 +429,7 @@ class Compiler:
 
 
 def uncompiled(programs: dict) -> list[str]:
-    """The kernels in the texts of torchlite_kernels that no program has, and those for CPUs that one has."""
+    """The kernels in the texts of torchlite_backends.kernel_sources that no program has, and those for CPUs that one has."""
     from .oclgrind import shipped
 
     texts = "\0".join(programs)
@@ -440,7 +440,7 @@ def main(arguments: list[str]) -> int:
     if library() is None:
         print("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
         return 2
-    from torchlite_kernels.preamble import CUDA
+    from torchlite_backends.kernel_sources.preamble import CUDA
 
     warnings.simplefilter("ignore")
     began, names = time.time(), [a for a in arguments if not a.startswith("--")]

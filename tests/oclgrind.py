@@ -4,7 +4,7 @@ of values that were never set.
     python -m tests.oclgrind [op ...]
 
 Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those
-that GPUs get: those below, which start every kernel of torchlite_kernels, or all of the ops that are named. Fails on
+that GPUs get: those below, which start every kernel of torchlite_backends.kernel_sources, or all of the ops that are named. Fails on
 any report, error or crash, when a kernel was not started, and when Oclgrind does not see the three faults of a test
 program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's package
 `oclgrind`.
@@ -114,14 +114,14 @@ def by_element(text: str) -> str:
 
 
 def shipped() -> dict[str, tuple[str, str]]:
-    """The kernels in the texts of torchlite_kernels: {module.name: (name, the text that begins there, as far as it is
+    """The kernels in the texts of torchlite_backends.kernel_sources: {module.name: (name, the text that begins there, as far as it is
     fixed)}.
     """
-    import torchlite_kernels
+    import torchlite_backends.kernel_sources
 
     head = r"KERNEL\s+(?:[A-Z]+\s+|__launch_bounds__\(.*?\)\s+)?void (\w+)"
     found: dict[str, tuple[str, str]] = {}
-    for path in sorted(Path(torchlite_kernels.__path__[0]).glob("*.py")):
+    for path in sorted(Path(torchlite_backends.kernel_sources.__path__[0]).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for match in re.finditer(head + r".*?(?=KERNEL |@|BODY|PER|POINTERS|$)", node.value, re.DOTALL):
@@ -219,10 +219,10 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
-        from torchlite_device.core import lazy_fusion
-        from torchlite_opencl import device as module
-        from torchlite_opencl import driver_discovery
-        from torchlite_opencl.backend import backend
+        from torchlite_backends.device_runtime.core import lazy_fusion
+        from torchlite_backends.opencl import device as module
+        from torchlite_backends.opencl import driver_discovery
+        from torchlite_backends.opencl.backend import backend
 
         self.started: set[str] = set()
         self.launches = 0

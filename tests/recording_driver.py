@@ -55,7 +55,7 @@ class Handle:
 
 
 class Driver:
-    """One device, with the methods of `torchlite_cupy/cupy_driver.py` that ops need. `programs` are texts, in the order in
+    """One device, with the methods of `torchlite_backends.cupy/cupy_driver.py` that ops need. `programs` are texts, in the order in
     which they came, with their kernels by name.
     """
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from torchlite_cc import program_build
+from torchlite_backends.cc import program_build
 
 
 @pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
@@ -28,8 +28,8 @@ def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"
         "from torchlite._cli import build_kernels\n"
-        "from torchlite_cc import native, native_blas, native_few, native_gemm, native_random\n"
-        "modules = [importlib.import_module(f'torchlite_cc.{name}') for name in native._MODULES]\n"
+        "from torchlite_backends.cc import native, native_blas, native_few, native_gemm, native_random\n"
+        "modules = [importlib.import_module(f'torchlite_backends.cc.{name}') for name in native._MODULES]\n"
         "modules += [native_blas, native_few, native_random] + [native_gemm] * native_gemm.wide_vectors()\n"
         "texts = {v for m in modules for v in vars(m).values() if isinstance(v, str) and '\\nENTRY(' in v}\n"
         "print(len(texts) > 5, len(texts - set(build_kernels.programs())))\n"

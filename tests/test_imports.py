@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax", "mpi4py"}
-BACKENDS = {p.name for p in (ROOT / "backends").iterdir() if p.is_dir() and p.name.startswith("torchlite_")}
+BACKENDS = "torchlite_backends"
 
 
 def module_name(path: pathlib.Path) -> str:
@@ -101,7 +101,7 @@ def names(path, prefixes) -> list[str]:
 
 @pytest.mark.parametrize("path", files("torchlite"), ids=lambda p: str(p.relative_to(ROOT)))
 def test_front_end_knows_no_backend_and_no_runtime_but_numpy(path):
-    assert not names(path, BACKENDS | RUNTIMES)
+    assert not names(path, {BACKENDS} | RUNTIMES)
 
 
 @pytest.mark.parametrize("path", files("torchlite/_ops"), ids=lambda p: p.name)
@@ -117,7 +117,7 @@ def test_ops_know_the_dispatch_and_no_layer_above(path):
 @pytest.mark.parametrize("folder", ["nn", "optim", "utils"])
 def test_layers_know_ops_and_no_kernels(folder):
     for path in files(f"torchlite/{folder}"):
-        assert not names(path, BACKENDS), path
+        assert not names(path, {BACKENDS}), path
 
 
 @pytest.mark.parametrize("folder", ["nn", "optim", "utils"])
@@ -136,12 +136,12 @@ def test_backends_know_the_protocol_only(path):
     """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings, switches and
     errors.
     """
-    allowed = ("torchlite._dispatch", "torchlite._types", "torchlite._settings", "torchlite_")
+    allowed = ("torchlite._dispatch", "torchlite._types", "torchlite._settings")
     strangers = [n for n in imported(path) if n.startswith("torchlite.") and not n.startswith(allowed)]
     assert not strangers
-    if "torchlite_array" in path.parts:
+    if path.parent.name == "array":
         # NumPy's dtypes are CuPy's too; the arrays' functions come through the global `xp`.
-        assert not names(path, {"cupy"} | (BACKENDS - {"torchlite_array"}))
+        assert not names(path, {"cupy"})
 
 
 # The front end's rooms from the ground up: each may know itself and those before it.
@@ -170,53 +170,58 @@ def test_circles_are_found():
 def test_importing_torchlite_loads_no_other_runtime():
     code = (
         "import sys, torchlite; print([m for m in ('cupy', 'pyopencl', 'torch', 'scipy', 'matplotlib', 'sklearn', "
-        "'ml_dtypes', 'torchlite_numpy') if m in sys.modules])"
+        "'ml_dtypes', 'torchlite_backends.numpy') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "[]"
 
 
-# Of the backends each package knows itself and these.
+# Of the backends' packages each knows itself and these.
 BELOW = {
-    "torchlite_array": (),
-    "torchlite_kernels": ("torchlite_array",),
-    "torchlite_engines": (
-        "torchlite_array",
-        "torchlite_device",
-        "torchlite_kernels",
-    ),  # an engine's package by its name
-    "torchlite_onednn": (),
-    "torchlite_numpy": ("torchlite_array", "torchlite_engines", "torchlite_onednn"),
-    "torchlite_device": ("torchlite_array", "torchlite_kernels"),
-    "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
-    "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
-    "torchlite_mpi": (),
-    "torchlite_nccl": (),
-    "torchlite_cc": ("torchlite_array", "torchlite_device", "torchlite_kernels", "torchlite_numpy"),
+    "array": (),
+    "kernel_sources": ("array",),
+    "cpu_engines": ("array", "device_runtime", "kernel_sources"),  # an engine's package by its name
+    "onednn": (),
+    "numpy": ("array", "cpu_engines", "onednn"),
+    "device_runtime": ("array", "kernel_sources"),
+    "opencl": ("array", "device_runtime", "kernel_sources"),
+    "cupy": ("device_runtime", "kernel_sources"),
+    "mpi": (),
+    "nccl": (),
+    "cc": ("array", "device_runtime", "kernel_sources", "numpy"),
 }
-DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up
+DEVICE_ROOMS = ("core", "array_ops", "linalg", "nn")  # of device_runtime, from the ground up
+
+
+def test_every_package_of_backends_has_its_place():
+    assert set(BELOW) == {p.name for p in (ROOT / "backends" / BACKENDS).iterdir() if (p / "__init__.py").exists()}
+
+
+def packages_imported(package: str):
+    """The modules of a package of backends, and for each those that it imports, as parts of names."""
+    for name, others in arrows(True).items():
+        if name.split(".")[:2] == [BACKENDS, package]:
+            yield name, [o.split(".") for o in others if o.startswith(f"{BACKENDS}.")]
 
 
 @pytest.mark.parametrize("package", BELOW)
 def test_packages_of_backends_know_those_below(package):
-    for name, others in arrows(True).items():
-        if name.split(".")[0] == package:
-            above = {o for o in others if o.split(".")[0] not in (package, "torchlite", *BELOW[package])}
-            assert not above, f"{name} imports {sorted(above)}"
+    for name, others in packages_imported(package):
+        above = {o[1] for o in others} - {package, *BELOW[package]}
+        assert not above, f"{name} imports {sorted(above)}"
 
 
 def test_rooms_of_devices_know_what_they_stand_on():
-    for name, others in arrows(True).items():
-        package, room, *_ = (*name.split("."), "", "")
-        if package == "torchlite_device" and room in DEVICE_ROOMS:
-            below = {f"torchlite_device.{r}" for r in DEVICE_ROOMS[: DEVICE_ROOMS.index(room) + 1]}
-            mine = {o for o in others if o.startswith("torchlite_device")}
-            above = {o for o in mine if ".".join(o.split(".")[:2]) not in below}
+    for name, others in packages_imported("device_runtime"):
+        room = name.split(".")[2] if name.count(".") > 1 else ""
+        if room in DEVICE_ROOMS:
+            below = DEVICE_ROOMS[: DEVICE_ROOMS.index(room) + 1]
+            above = {".".join(o) for o in others if o[1] == "device_runtime" and (o[2:3] or [""])[0] not in below}
             assert not above, f"{name} imports {sorted(above)}"
 
 
-def test_texts_of_kernels_stand_in_torchlite_kernels():
-    assert not [p for p in files("backends/torchlite_device") if "KERNEL void" in p.read_text()]
+def test_kernel_sources_stand_in_their_package():
+    assert not [p for p in files(f"backends/{BACKENDS}/device_runtime") if "KERNEL void" in p.read_text()]
 
 
 def test_every_family_of_ops_is_named():

@@ -196,7 +196,7 @@ def test_memory_that_may_not_be_written():
 
 def test_writing_rows_reads_none(monkeypatch):
     """What is written over is not copied first, to learn how many rows an index names."""
-    from torchlite_array import index
+    from torchlite_backends.array import index
 
     class Written:
         def __setitem__(self, places, value):

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from torchlite._settings import cache_files, temporary_folders
-from torchlite_cc import program_build, shared_library
-from torchlite_device.core import program_cache
+from torchlite_backends.cc import program_build, shared_library
+from torchlite_backends.device_runtime.core import program_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 STRANGER = 65534
@@ -159,7 +159,7 @@ def test_many_threads_write_and_read_one_file(cache):
 
 @compiled
 def test_several_processes_build_one_program_at_once(cache):
-    code = f"from torchlite_cc import build; print(build.load({PROGRAM!r}).answer())"
+    code = f"from torchlite_backends.cc import build; print(build.load({PROGRAM!r}).answer())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends")))}
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
@@ -490,8 +490,8 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     whole = libraries[PROGRAM]
     lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
     code = f"""
-        from torchlite_cc import build
-        from torchlite_device.core import binaries
+        from torchlite_backends.cc import build
+        from torchlite_backends.device_runtime.core import binaries
         from torchlite._settings import cache_files, temporary
         path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
         for length in {lengths}:
@@ -507,7 +507,7 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
 def test_200_damaged_files_are_built_again(cache, libraries):
     code = f"""
         import random
-        from torchlite_cc import build
+        from torchlite_backends.cc import build
         path, text, random = build.path_of({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
         assert build.load(text).answer() == 42
         whole, found = path.read_bytes(), 0
@@ -578,8 +578,8 @@ def test_a_cache_that_cannot_be_written_still_builds(cache, tmp_path, monkeypatc
 @posix
 def test_caches_of_drivers_that_others_may_write_are_not_used(tmp_path, monkeypatch):
     """PoCL loads libraries from its folder, CuPy binaries from its own."""
-    from torchlite_cupy import availability
-    from torchlite_opencl import driver_discovery
+    from torchlite_backends.cupy import availability
+    from torchlite_backends.opencl import driver_discovery
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)

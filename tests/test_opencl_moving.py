@@ -32,7 +32,7 @@ def other(where):
 
 @pytest.fixture
 def counts():
-    from torchlite_device.core import host_transfer
+    from torchlite_backends.device_runtime.core import host_transfer
 
     return host_transfer.TRANSFER_COUNTS
 
@@ -397,7 +397,7 @@ def test_a_training_step_reads_nothing_but_the_loss(where, counts, kind, optimiz
 
 
 def test_mapped_memory(where):
-    from torchlite_device.core.host_transfer import map_to_host
+    from torchlite_backends.device_runtime.core.host_transfer import map_to_host
 
     x = torch.arange(12.0, device=where).reshape(3, 4)
     if not x._data.device.is_cpu:

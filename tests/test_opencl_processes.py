@@ -290,7 +290,7 @@ def test_what_is_no_file_in_the_cache_is_not_read(where, tmp_path):
 
 @pytest.mark.parametrize("field, value", [("keep", "ab"), ("devices", {}), ("failed", []), ("keep", {"a": 1})])
 def test_what_is_known_of_drivers_has_its_types(field, value, tmp_path):
-    from torchlite_opencl import driver_discovery
+    from torchlite_backends.opencl import driver_discovery
 
     path = tmp_path / "drivers-1.json"
     driver_discovery._store_probe(path, driver_discovery.ProbeResult([], [], {}))

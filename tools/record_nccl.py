@@ -19,7 +19,7 @@ FUNCTIONS = (
 
 
 def recorded(text: str) -> dict:
-    """The parts of a header that torchlite_nccl stands on."""
+    """The parts of a header that torchlite_backends.nccl stands on."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
     version = [re.search(rf"#define NCCL_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
     found: dict = {"version": ".".join(part.group(1) for part in version if part)}

@@ -5,6 +5,6 @@ GPU.
 from __future__ import annotations
 
 from tests.cuda_simulator.driver import Simulated
-from torchlite_cupy.backend import CUDABackend
+from torchlite_backends.cupy.backend import CUDABackend
 
 backend = CUDABackend(Simulated())

@@ -10,7 +10,7 @@ import torchlite as torch
 @pytest.fixture(params=["as it is", "as a GPU"])
 def any_form(request, opencl):
     """The device, and again with the kernels that a GPU would be given."""
-    from torchlite_device.core.device import BoundedCache
+    from torchlite_backends.device_runtime.core.device import BoundedCache
 
     state = torch.ones(1, device=opencl)._data.device
     before = state.is_cpu, state.plans, state._kept

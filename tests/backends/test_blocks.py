@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from torchlite._settings import thread_count
-from torchlite_numpy import cache_blocking
-from torchlite_numpy.activation import relu
+from torchlite_backends.numpy import cache_blocking
+from torchlite_backends.numpy.activation import relu
 
 
 @pytest.mark.parametrize("within", ["run", "share"])

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import program_build
-from torchlite_cc.device import Device
-from torchlite_device.backend import kernels_of
-from torchlite_device.core.device import NotBuiltError
-from torchlite_kernels.opencl_to_cpp import kernel_names, translate_vectors
+from torchlite_backends.cc import program_build
+from torchlite_backends.cc.device import Device
+from torchlite_backends.device_runtime.backend import kernels_of
+from torchlite_backends.device_runtime.core.device import NotBuiltError
+from torchlite_backends.kernel_sources.opencl_to_cpp import kernel_names, translate_vectors
 
 compiled = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
@@ -189,7 +189,7 @@ def test_threads_of_the_user(engine, kernels, rng):
 
 @compiled
 def test_a_bad_index_is_an_error(engine, kernels):
-    from torchlite_device.core.device_asserts import raise_pending
+    from torchlite_backends.device_runtime.core.device_asserts import raise_pending
 
     x, bad = np.ones((4, 5), np.float32), np.full((4, 2), 7)
     with pytest.raises(RuntimeError, match="index 7 is out of bounds for dimension 1 with size 5"):
@@ -211,7 +211,7 @@ KERNEL void turned(OUT(int, out), const int n) {
 
 @compiled
 def test_items_that_share_memory_run_in_groups_of_one(engine):
-    from torchlite_device.core.array import empty
+    from torchlite_backends.device_runtime.core.array import empty
 
     function, out = engine.function(_SHARING, "turned", "pi"), empty(engine, (4,), "i32")
     function((4,), (1,), out, 4)
@@ -228,8 +228,8 @@ def test_what_does_not_compile_is_shown_with_its_lines(engine):
 
 _USE = """
 import numpy as np
-from torchlite_cc.device import Device
-from torchlite_device.backend import kernels_of
+from torchlite_backends.cc.device import Device
+from torchlite_backends.device_runtime.backend import kernels_of
 device = Device(0, {may_build})
 x = np.ones(4096, np.float32)
 print(device.unwrap(kernels_of(device)["neg"](device.wrap(x)))[0])
@@ -255,7 +255,9 @@ def test_programs_on_the_disk(tmp_path):
 
 
 def test_without_a_compiler(tmp_path):
-    found = _python("from torchlite_cc import build; print(build.why_not())", tmp_path, PATH=str(tmp_path), CXX="")
+    found = _python(
+        "from torchlite_backends.cc import build; print(build.why_not())", tmp_path, PATH=str(tmp_path), CXX=""
+    )
     assert found.stdout.startswith("no C++ compiler was found")
 
 
@@ -267,7 +269,7 @@ def test_an_unknown_sanitizer_is_refused(monkeypatch):
 
 @compiled
 def test_building_in_advance(tmp_path, monkeypatch):
-    from torchlite_cc import prebuild
+    from torchlite_backends.cc import prebuild
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     x, told = np.ones((64, 64), np.float32), []
@@ -310,7 +312,7 @@ KERNEL void found(IN(float, x), OUT(int, out), const int n) {
 
 @compiled
 def test_whether_any_element_is_set(engine):
-    from torchlite_device.core.array import empty
+    from torchlite_backends.device_runtime.core.array import empty
 
     x = -np.ones((17, 16), np.float32)
     x[np.arange(16), np.arange(16)] = 1
@@ -323,7 +325,7 @@ def test_whether_any_element_is_set(engine):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.bool_])
 @pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.T, lambda x: x[1:, 1:], lambda x: x[::-1]])
 def test_results_past_the_caches(engine, kernels, monkeypatch, dtype, turn):
-    monkeypatch.setattr("torchlite_cc.device._CACHED", 0)
+    monkeypatch.setattr("torchlite_backends.cc.device._CACHED", 0)
     x = (np.arange(130 * 77).reshape(130, 77) % 50).astype(dtype)
     y = (np.arange(77 * 130).reshape(130, 77) % 3).astype(dtype)
     found = engine.unwrap(kernels["mul"](engine.wrap(turn(x)), engine.wrap(turn(y))))
@@ -390,7 +392,7 @@ import os, warnings
 import numpy as np
 import torchlite as torch
 from tests.backends.test_cc import _squares
-from torchlite_cc.device import Device
+from torchlite_backends.cc.device import Device
 warnings.simplefilter("ignore")
 torch.set_num_threads(3)
 device = Device()
@@ -417,7 +419,7 @@ _IDLE = """
 import time, warnings
 import torchlite as torch
 from tests.backends.test_cc import _squares
-from torchlite_cc.device import Device
+from torchlite_backends.cc.device import Device
 warnings.simplefilter("ignore")
 torch.set_num_threads(2)
 device = Device()

@@ -5,8 +5,8 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_cc import convolution, program_build
-from torchlite_numpy import conv, conv_native
+from torchlite_backends.cc import convolution, program_build
+from torchlite_backends.numpy import conv, conv_native
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from torchlite_cc import native_small_arrays, program_build
-from torchlite_cc.device import Device
+from torchlite_backends.cc import native_small_arrays, program_build
+from torchlite_backends.cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 FLOATS = "f4", "f8"
@@ -133,7 +133,7 @@ def test_what_attention_leaves_to_numpy(engine, numbers):
 def test_the_engine_serves_arrays_of_any_size():
     code = (
         "import torchlite as torch\n"
-        "from torchlite_cc import native_few\n"
+        "from torchlite_backends.cc import native_few\n"
         "called = []\n"
         "def noting(name, kernel):\n"
         "    def call(*args, **options):\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import native_gemm, native_parallel_gemm, program_build
-from torchlite_cc.device import Device
+from torchlite_backends.cc import native_gemm, native_parallel_gemm, program_build
+from torchlite_backends.cc.device import Device
 
 pytestmark = [
     pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not()),

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from torchlite_cc import (
+from torchlite_backends.cc import (
     native_gather,
     native_lstm,
     native_mt19937,
@@ -17,8 +17,8 @@ from torchlite_cc import (
     native_topk,
     program_build,
 )
-from torchlite_cc.device import Device
-from torchlite_device.core.device import NotBuiltError
+from torchlite_backends.cc.device import Device
+from torchlite_backends.device_runtime.core.device import NotBuiltError
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 DTYPES = "?", "u1", "i2", "f2", "i4", "f4", "i8", "f8"
@@ -290,8 +290,8 @@ def test_what_topk_leaves_to_others(engine, numbers):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("biased", [False, True])
 def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
-    from torchlite_numpy import deterministic_gemm
-    from torchlite_numpy.blas import gemm_address
+    from torchlite_backends.numpy import deterministic_gemm
+    from torchlite_backends.numpy.blas import gemm_address
 
     if gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
@@ -325,8 +325,8 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sizes", [(5, 3, 7, 11), (21, 32, 16, 64), (1, 1, 1, 1), (4, 70, 8, 9)])
 def test_lstm_layers(engine, numbers, dtype, near, reverse, sizes):
-    from torchlite_numpy import lstm
-    from torchlite_numpy.blas import gemm_address
+    from torchlite_backends.numpy import lstm
+    from torchlite_backends.numpy.blas import gemm_address
 
     if gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
@@ -366,7 +366,7 @@ def test_what_lstms_leave_to_others(engine, numbers):
 
 def test_errors_are_numpys(engine):
     """What a kernel cannot take, or refuses, goes to the kernel below it."""
-    from torchlite_cc.native_kernel import override_kernels
+    from torchlite_backends.cc.native_kernel import override_kernels
 
     class Served:
         def device(self):
@@ -384,7 +384,7 @@ def test_errors_are_numpys(engine):
 
 
 def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatch):
-    from torchlite_cc.native_kernel import override_kernels
+    from torchlite_backends.cc.native_kernel import override_kernels
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     device = Device(0, may_build=False)
@@ -419,7 +419,7 @@ def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatc
     ],
 )
 def test_steps_of_optimizers(engine, dtype, shapes, name, count, options):
-    from torchlite_numpy import optim
+    from torchlite_backends.numpy import optim
 
     rng, found = np.random.default_rng(0), []
     params, grads = ([rng.standard_normal(shape).astype(dtype) for shape in shapes] for _ in "pg")
@@ -448,7 +448,7 @@ def test_what_optimizers_leave_to_others(engine, numbers):
 
 def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
     """The gradient of a loss is a number; what costs are the scores."""
-    from torchlite_engines import kernel_support, ndarray_bridge
+    from torchlite_backends.cpu_engines import kernel_support, ndarray_bridge
 
     asked = []
     monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda device, name, args, options: asked.append(name))
@@ -474,7 +474,7 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
 
 @pytest.mark.parametrize("before", [0, 1, 624, 700])
 def test_words_are_the_twisters(engine, monkeypatch, before):
-    from torchlite_numpy import mt19937
+    from torchlite_backends.numpy import mt19937
 
     filled = []
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import native_layer_norm, program_build
-from torchlite_cc.device import Device
+from torchlite_backends.cc import native_layer_norm, program_build
+from torchlite_backends.cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_cc import (
+from torchlite_backends.cc import (
     convolution,
     native_gemm,
     native_gemv,
@@ -18,9 +18,9 @@ from torchlite_cc import (
     native_small_arrays,
     program_build,
 )
-from torchlite_cc.device import Device
-from torchlite_engines import engine_selection
-from torchlite_numpy import NumpyBackend, cache_blocking, conv
+from torchlite_backends.cc.device import Device
+from torchlite_backends.cpu_engines import engine_selection
+from torchlite_backends.numpy import NumpyBackend, cache_blocking, conv
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
@@ -279,7 +279,7 @@ def _same(found, expected):
 def _kernels():
     found = dict(native_small_arrays.kernels)
     for name in native_kernel._MODULES:
-        found.update(native_kernel.importlib.import_module(f"torchlite_cc.{name}").kernels)
+        found.update(native_kernel.importlib.import_module(f"torchlite_backends.cc.{name}").kernels)
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import native_spmm, program_build
-from torchlite_cc.device import Device
-from torchlite_numpy import spmm
+from torchlite_backends.cc import native_spmm, program_build
+from torchlite_backends.cc.device import Device
+from torchlite_backends.numpy import spmm
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import native_gemv, program_build
-from torchlite_cc.device import Device
-from torchlite_numpy import deterministic_gemm
+from torchlite_backends.cc import native_gemv, program_build
+from torchlite_backends.cc.device import Device
+from torchlite_backends.numpy import deterministic_gemm
 
 pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 

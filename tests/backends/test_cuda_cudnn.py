@@ -16,10 +16,10 @@ from tests.cuda_simulator import cudnn as stand_in
 from tests.cuda_simulator import kernel_compiler
 from torchlite._dispatch import backend_registry
 from torchlite.backends import cudnn as switches
-from torchlite_cupy import cudnn as module
-from torchlite_cupy import cudnn_attention, cudnn_conv
-from torchlite_device.core.array import row_major
-from torchlite_device.nn.conv_indexing import ConvShape
+from torchlite_backends.cupy import cudnn as module
+from torchlite_backends.cupy import cudnn_attention, cudnn_conv
+from torchlite_backends.device_runtime.core.array import row_major
+from torchlite_backends.device_runtime.nn.conv_indexing import ConvShape
 
 simulated = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}
@@ -102,7 +102,7 @@ def test_stand_in_has_names_of_the_package(real):
 def cudnn():
     """The stand-in, under a simulated CUDA device with no other library."""
     from tests.cuda_simulator.driver import Simulated
-    from torchlite_cupy.backend import CUDABackend
+    from torchlite_backends.cupy.backend import CUDABackend
 
     made = stand_in.Cudnn()
     with installed(other=CUDABackend(Simulated(libraries=False, cudnn=made))):

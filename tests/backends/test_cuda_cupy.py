@@ -1,4 +1,4 @@
-"""What `torchlite_cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters. CuPy imports
+"""What `torchlite_backends.cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters. CuPy imports
 without a driver; nothing here needs a GPU.
 """
 
@@ -14,12 +14,12 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import torchlite_cupy
-from torchlite_cupy import cupy_driver as module
-from torchlite_kernels.preamble import CUDA
-from torchlite_kernels.preamble import dtype_macros as types_text
+import torchlite_backends.cupy
+from torchlite_backends.cupy import cupy_driver as module
+from torchlite_backends.kernel_sources.preamble import CUDA
+from torchlite_backends.kernel_sources.preamble import dtype_macros as types_text
 
-FILE = pathlib.Path(torchlite_cupy.__file__).with_name("driver.py")
+FILE = pathlib.Path(torchlite_backends.cupy.__file__).with_name("driver.py")
 ROOTS = ("cupy", "function", "memory", "stream", "driver", "runtime", "nvrtc")
 
 
@@ -133,7 +133,7 @@ def test_calls_have_as_many_arguments_as_the_functions_take():
 
 
 def test_properties_are_those_that_the_runtime_shows():
-    from torchlite_cupy.device_api import DeviceProperties
+    from torchlite_backends.cupy.device_api import DeviceProperties
 
     assert {*module._PROPERTIES, "name", "uuid"} == {field.name for field in dataclasses.fields(DeviceProperties)}
 

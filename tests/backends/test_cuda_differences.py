@@ -19,11 +19,11 @@ from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_cupy import cublas as blas
-from torchlite_cupy import cusolver as solver
-from torchlite_cupy.backend import CUDABackend
-from torchlite_device.core.array import Array
-from torchlite_device.linalg.gemm import GemmShape
+from torchlite_backends.cupy import cublas as blas
+from torchlite_backends.cupy import cusolver as solver
+from torchlite_backends.cupy.backend import CUDABackend
+from torchlite_backends.device_runtime.core.array import Array
+from torchlite_backends.device_runtime.linalg.gemm import GemmShape
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 
@@ -50,7 +50,7 @@ def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
     and nothing comes to the host before it is asked for.
     """
-    from torchlite_device.core.host_transfer import TRANSFER_COUNTS
+    from torchlite_backends.device_runtime.core.host_transfer import TRANSFER_COUNTS
 
     x = on([[1.0, 5.0], [3.0, 2.0]])
     before = TRANSFER_COUNTS["to_host"]
@@ -319,7 +319,7 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
     assert driver.transforms == before + 1
     backend.device(0).capturing = True
     try:
-        from torchlite_cupy.cufft import _is_faster
+        from torchlite_backends.cupy.cufft import _is_faster
 
         assert not _is_faster(x._data, (1,))
     finally:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from torchlite_cupy import cublas as blas
-from torchlite_cupy import cusolver as solver
+from torchlite_backends.cupy import cublas as blas
+from torchlite_backends.cupy import cusolver as solver
 
 FOLDERS = [
     Path(place) for place in (getattr(importlib.util.find_spec("nvidia"), "submodule_search_locations", None) or ())

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from torchlite_cupy import availability
+from torchlite_backends.cupy import availability
 
 
 class Library:
@@ -109,13 +109,13 @@ def test_the_compiler_is_asked_for_what_it_lacks(monkeypatch):
     def absent():
         raise RuntimeError("libnvrtc.so:\n  cannot open")
 
-    monkeypatch.setitem(sys.modules, "torchlite_cupy.cupy_driver", types.SimpleNamespace(compiler=absent))
+    monkeypatch.setitem(sys.modules, "torchlite_backends.cupy.cupy_driver", types.SimpleNamespace(compiler=absent))
     availability._why_no_compiler.cache_clear()
     assert availability._why_no_compiler("cupy-cuda12x") == (
         "CUDA's compiler NVRTC is not found (libnvrtc.so: cannot open): pip install 'cupy-cuda12x[ctk]', "
         "or install the CUDA Toolkit"
     )
     availability._why_no_compiler.cache_clear()
-    monkeypatch.setitem(sys.modules, "torchlite_cupy.cupy_driver", None)
+    monkeypatch.setitem(sys.modules, "torchlite_backends.cupy.cupy_driver", None)
     assert availability._why_no_compiler("cupy").startswith("CuPy is installed and cannot be imported: ")
     availability._why_no_compiler.cache_clear()

@@ -14,11 +14,11 @@ import torchlite as torch
 from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import Simulated
-from torchlite_cupy.backend import CUDABackend
-from torchlite_cupy.device import _ParameterBlock
-from torchlite_cupy.launch_grid import covering_block, dividing_block, grid_for, with_bounds_guard
-from torchlite_device.core.array import empty
-from torchlite_device.core.host_transfer import from_numpy, to_numpy
+from torchlite_backends.cupy.backend import CUDABackend
+from torchlite_backends.cupy.device import _ParameterBlock
+from torchlite_backends.cupy.launch_grid import covering_block, dividing_block, grid_for, with_bounds_guard
+from torchlite_backends.device_runtime.core.array import empty
+from torchlite_backends.device_runtime.core.host_transfer import from_numpy, to_numpy
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 
@@ -152,7 +152,7 @@ def test_every_kind_of_parameter_arrives(simulated):
 
 def test_layouts_match_the_kernels(simulated, monkeypatch):
     """The simulator knows how long a kernel's parameters are: of an op of each family the layout is compared."""
-    from torchlite_cupy import device as module
+    from torchlite_backends.cupy import device as module
 
     seen = []
 

@@ -13,7 +13,7 @@ import torchlite as torch
 from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import CAPACITY, Event, Simulated
-from torchlite_cupy.backend import CUDABackend
+from torchlite_backends.cupy.backend import CUDABackend
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing() or "-")
 

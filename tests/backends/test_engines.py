@@ -13,11 +13,11 @@ import pytest
 
 import torchlite as torch
 from torchlite._cli.info import report
-from torchlite_array.storage import data_pointer
-from torchlite_device.core.array import Array, view_of
-from torchlite_device.core.host_memory import HostMemory
-from torchlite_engines import engine_selection, kernel_support, ndarray_bridge
-from torchlite_numpy import backend
+from torchlite_backends.array.storage import data_pointer
+from torchlite_backends.cpu_engines import engine_selection, kernel_support, ndarray_bridge
+from torchlite_backends.device_runtime.core.array import Array, view_of
+from torchlite_backends.device_runtime.core.host_memory import HostMemory
+from torchlite_backends.numpy import backend
 
 
 class Held:
@@ -318,6 +318,6 @@ def test_the_elements_that_count(host):
 
 
 def test_the_table_of_engines_needs_no_half_precision():
-    program = "import sys; sys.modules['ml_dtypes'] = None; from torchlite_engines import table; print(table._HALVES)"
+    program = "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import table; print(table._HALVES)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "(dtype('float16'),)", run.stderr

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite_numpy import cache_blocking
+from torchlite_backends.numpy import cache_blocking
 
 CPU = table_of(torch.device("cpu"))
 SIZES = [(3, 5), (1, 1), (300, 400)]

@@ -7,7 +7,7 @@ import torchlite as torch
 import torchlite.nn.functional as F
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._settings import thread_count
-from torchlite_numpy import attention
+from torchlite_backends.numpy import attention
 
 CPU = table_of(torch.device("cpu"))
 

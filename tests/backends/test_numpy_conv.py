@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_numpy import conv, conv_banded, conv_native, conv_patches, winograd
+from torchlite_backends.numpy import conv, conv_banded, conv_native, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)

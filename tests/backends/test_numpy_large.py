@@ -7,8 +7,8 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_array import scatter, sort
-from torchlite_numpy import (
+from torchlite_backends.array import scatter, sort
+from torchlite_backends.numpy import (
     activation,
     gather,
     key_sort,

@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._ops import fused_optim
-from torchlite_numpy import optim as kernels
+from torchlite_backends.numpy import optim as kernels
 
 CPU = table_of(torch.device("cpu"))
 SHAPES = [[(40, 50), (3,)], [(1 << 17,), (300, 299), (5, 4)], [(9,)], [(131_073,)], [(0, 3)]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_array.index import _setitem_ as shared
-from torchlite_numpy.gather import _setitem_
+from torchlite_backends.array.index import _setitem_ as shared
+from torchlite_backends.numpy.gather import _setitem_
 
 _rng = np.random.default_rng(6)
 

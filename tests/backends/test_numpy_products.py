@@ -5,7 +5,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import table_of
-from torchlite_numpy import deterministic_gemm
+from torchlite_backends.numpy import deterministic_gemm
 
 CPU = table_of(torch.device("cpu"))
 

@@ -5,7 +5,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite_numpy import lstm
+from torchlite_backends.numpy import lstm
 
 CPU = table_of(torch.device("cpu"))
 

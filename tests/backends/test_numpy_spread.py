@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-import torchlite_numpy
+import torchlite_backends.numpy
 from torchlite._settings import thread_count
-from torchlite_numpy import cache_blocking, partitioning, threaded_ufuncs
+from torchlite_backends.numpy import cache_blocking, partitioning, threaded_ufuncs
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-SMALL = torchlite_numpy.backend.kernels(0)
+SMALL = torchlite_backends.numpy.backend.kernels(0)
 
 
 def kernels_for_large(least):
     """The kernels for large arrays, made so that they hand out parts from fewer elements on."""
     usual, threaded_ufuncs.MIN_SIZE_CHEAP = threaded_ufuncs.MIN_SIZE_CHEAP, least
     try:
-        return {**SMALL, **torchlite_numpy.backend.own_large_kernels(0)}
+        return {**SMALL, **torchlite_backends.numpy.backend.own_large_kernels(0)}
     finally:
         threaded_ufuncs.MIN_SIZE_CHEAP = usual
 

@@ -13,9 +13,9 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_numpy import conv as numpy_conv
-from torchlite_numpy import conv_onednn, winograd
-from torchlite_onednn import conv_heuristics, conv_partition, library
+from torchlite_backends.numpy import conv as numpy_conv
+from torchlite_backends.numpy import conv_onednn, winograd
+from torchlite_backends.onednn import conv_heuristics, conv_partition, library
 
 FOUND = library.find_library()
 installed = pytest.mark.skipif(FOUND.library is None, reason=f"oneDNN is not used: {FOUND.why_not}")
@@ -112,7 +112,7 @@ def assert_close(found, expected):
 @pytest.fixture
 def counted(monkeypatch):
     """How many pieces of work oneDNN got, which computes all that it can, also what it is not the fastest at."""
-    from torchlite_onednn.primitives import Task
+    from torchlite_backends.onednn.primitives import Task
 
     monkeypatch.setattr(conv_onednn, "_is_faster", lambda kind, geometry: True)
     monkeypatch.setattr(conv_onednn, "_is_winograd_faster", lambda plan, dtype: False)
@@ -282,7 +282,7 @@ def test_the_switch(counted):
 
 @installed
 def test_ways_that_oned_nn_is_slow_at_are_left_to_numpy(monkeypatch, counted):
-    from torchlite_onednn import primitives
+    from torchlite_backends.onednn import primitives
 
     monkeypatch.setattr(primitives, "is_fast", lambda library, description: False)
     conv_onednn._convolutions.cache_clear()
@@ -315,7 +315,7 @@ def test_what_the_openmp_runtime_was_told_holds_again():
     ids=str,
 )
 def test_what_it_is_asked_for(case, served, monkeypatch):
-    from torchlite_onednn.primitives import Task
+    from torchlite_backends.onednn.primitives import Task
 
     runs, run = [], Task.run
     monkeypatch.setattr(Task, "run", lambda self, addresses: (runs.append(1), run(self, addresses)))
@@ -407,7 +407,7 @@ def test_what_is_not_there_says_what_to_install(monkeypatch):
 
 
 def test_importing_torchlite_looks_for_nothing():
-    code = "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if 'torchlite_onednn' in m])"
+    code = "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if 'torchlite_backends.onednn' in m])"
     assert found_in(code).stdout.strip() == "[]"
 
 

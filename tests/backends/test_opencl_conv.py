@@ -149,7 +149,7 @@ def test_operands_of_any_layout(any_form, rng):
     "3x3", "1x1", "depthwise", "few filters", "transposed", "transposed 1x1", "transposed depthwise", "split",
 ])  # fmt: skip
 def test_with_an_op_behind_them(any_form, rng, name, then):
-    from torchlite_device.nn.conv import kernel_with_epilogue
+    from torchlite_backends.device_runtime.nn.conv import kernel_with_epilogue
 
     channels, filters, size, kernel, stride, padding, transposed, groups = {
         "3x3": (9, 20, (12, 11), (3, 3), (1, 1), (1, 1), False, 1),

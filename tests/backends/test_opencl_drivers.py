@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import torchlite as torch
-from torchlite_opencl import driver_discovery, driver_probe
+from torchlite_backends.opencl import driver_discovery, driver_probe
 
 GPU = {"platform": "Vendor B", "version": "1", "name": "card", "nth": 0, "kind": "gpu", "error": ""}
 GPU2 = {**GPU, "nth": 1}

@@ -12,13 +12,13 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.backend_registry import backend_of, table_of
-from torchlite_engines import kernel_support, ndarray_bridge
-from torchlite_opencl.cpu_engine import Engine, _index, engine
+from torchlite_backends.cpu_engines import kernel_support, ndarray_bridge
+from torchlite_backends.opencl.cpu_engine import Engine, _index, engine
 
 
 @pytest.fixture(scope="module")
 def cores():
-    from torchlite_opencl import driver_discovery
+    from torchlite_backends.opencl import driver_discovery
 
     return driver_discovery.devices()[_index()].max_compute_units
 
@@ -147,7 +147,7 @@ PROGRAM = """
 import os
 import numpy as np
 import torchlite as torch
-from torchlite_opencl.cpu_engine import engine
+from torchlite_backends.opencl.cpu_engine import engine
 
 torch.set_num_threads(os.cpu_count())
 x = torch.arange(1 << 19).reshape(512, 1024) / 1e5

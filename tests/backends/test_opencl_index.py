@@ -216,7 +216,7 @@ def test_rearranged(opencl, rng, what):
 
 def test_transposed_copies_on_cpus_and_gpus(opencl, rng, monkeypatch):
     """The kernel for GPUs runs on a CPU too, if slowly."""
-    from torchlite_device.core import contiguous_copy
+    from torchlite_backends.device_runtime.core import contiguous_copy
 
     monkeypatch.setattr(contiguous_copy, "_MIN_SIZE", 1)
     for shape in ((67, 129), (3, 40, 50), (2, 9, 33, 47)):

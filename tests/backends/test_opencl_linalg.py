@@ -25,7 +25,7 @@ def kind(request, device):
     """A dtype, and how many work-items share a matrix. CPU devices use one; the way of GPUs is tried here too where the
     driver can.
     """
-    from torchlite_opencl.backend import backend
+    from torchlite_backends.opencl.backend import backend
 
     found, (kind, group) = backend.device(0), request.param
     if group and "pocl" in found.cl_device.platform.version.lower():

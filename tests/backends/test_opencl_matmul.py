@@ -206,7 +206,7 @@ def test_recurrent_layers(any_form, rng, mode):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.float64], ids=lambda d: d.__name__)
 def test_all_forms_of_a_product_add_up_in_the_same_order(any_form, rng, dtype):
-    from torchlite_device.linalg import autotune, gemm
+    from torchlite_backends.device_runtime.linalg import autotune, gemm
 
     device = torch.ones(1, device=any_form)._data.device
     for size in ((9, 33, 17), (50, 10, 700), (130, 70, 40), (6, 40, 9000)):
@@ -226,7 +226,7 @@ def test_all_forms_of_a_product_add_up_in_the_same_order(any_form, rng, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.float64], ids=lambda d: d.__name__)
 def test_products_with_an_op_behind_them(any_form, rng, dtype):
-    from torchlite_device.linalg import matmul
+    from torchlite_backends.device_runtime.linalg import matmul
 
     for m, n, k in ((9, 33, 17), (50, 10, 700), (130, 70, 40), (6, 40, 9000), (2, 3, 4), (1, 70, 30)):
         a, b = laid(made(rng, (m, k), dtype), "plain", any_form), laid(made(rng, (n, k), dtype), "plain", any_form)

@@ -17,8 +17,8 @@ N = 1 << 18
 @pytest.fixture
 def launches(opencl, monkeypatch):
     """The number of launches of pointwise kernels since the test's last `launches.clear()`."""
-    from torchlite_device.core.device import BoundedCache
-    from torchlite_opencl.device import OpenCLFunction
+    from torchlite_backends.device_runtime.core.device import BoundedCache
+    from torchlite_backends.opencl.device import OpenCLFunction
 
     state, started = torch.ones(1, device=opencl)._data.device, []
     start = OpenCLFunction.start

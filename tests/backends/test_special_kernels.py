@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torchlite_array import binary, orthogonal_polynomials, special, unary
+from torchlite_backends.array import binary, orthogonal_polynomials, special, unary
 
 inf, nan = float("inf"), float("nan")
 

@@ -121,7 +121,7 @@ print(ours(), *states)
 
 def test_products_leave_the_library_at_one_thread(monkeypatch):
     """While a product is cut over our own threads BLAS has one: seen by the parts."""
-    from torchlite_numpy import blas, deterministic_gemm
+    from torchlite_backends.numpy import blas, deterministic_gemm
 
     controls = blas._controls()
     if controls is None:

@@ -300,7 +300,7 @@ def test_constants_on_the_host_among_results():
 
 
 def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypatch):
-    from torchlite_device.linalg import autotune
+    from torchlite_backends.device_runtime.linalg import autotune
 
     model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
     x = torch.randn(33, 40)

@@ -8,16 +8,16 @@ import pytest
 
 import torchlite as torch
 from torchlite._dynamo.compiled_function import CompiledFunction
-from torchlite_engines import engine_selection
-from torchlite_engines.fused_launches import FusedLaunches
+from torchlite_backends.cpu_engines import engine_selection
+from torchlite_backends.cpu_engines.fused_launches import FusedLaunches
 
 SHAPE = (300, 16, 32)
 
 
 @pytest.fixture(params=["cc", "opencl"])
 def engine(request, monkeypatch):
-    pytest.importorskip(f"torchlite_{request.param}.engine")
-    found = importlib.import_module(f"torchlite_{request.param}.engine").engine
+    pytest.importorskip(f"torchlite_backends.{request.param}.engine")
+    found = importlib.import_module(f"torchlite_backends.{request.param}.engine").engine
     monkeypatch.setenv("TORCHLITE_CPU_KERNELS", request.param)
     if found.why_not() or found.fusion_device() is None:
         pytest.skip(f"the engine {request.param} cannot serve here: {found.why_not()}")

@@ -9,7 +9,7 @@ from torchlite import nn
 from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite.nn import functional as F
-from torchlite_numpy.blas import can_limit
+from torchlite_backends.numpy.blas import can_limit
 
 JOINS = table_of(torch.device("cpu")).backend.engine() == "numpy" and can_limit()
 

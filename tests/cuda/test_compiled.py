@@ -22,7 +22,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def simulated():
     from tests.cuda_simulator.driver import Simulated
-    from torchlite_cupy.backend import CUDABackend
+    from torchlite_backends.cupy.backend import CUDABackend
 
     with installed(other=CUDABackend(Simulated(1))) as backend, torch.device("cuda"):
         yield backend

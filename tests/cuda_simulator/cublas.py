@@ -33,7 +33,7 @@ def _matrix(address: int, kind: int, rows: int, columns: int, leading: int) -> n
 
 
 class FakeBlas:
-    """In the place of `torchlite_cupy.cublas.opened`. `calls` counts products; what is asked of a capturing stream is
+    """In the place of `torchlite_backends.cupy.cublas.opened`. `calls` counts products; what is asked of a capturing stream is
     recorded.
     """
 

@@ -16,7 +16,7 @@ INVALID_VALUE = 3
 
 
 class FakeSolver:
-    """In the place of `torchlite_cupy.cusolver.opened`. `calls` counts factorisations."""
+    """In the place of `torchlite_backends.cupy.cusolver.opened`. `calls` counts factorisations."""
 
     def __init__(self, driver: Any):
         self._driver = driver

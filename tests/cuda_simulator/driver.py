@@ -1,4 +1,4 @@
-"""The simulator in the place of CuPy: `backends/torchlite_cupy/cupy_driver.py`'s Driver, and `presence.py`'s functions, on
+"""The simulator in the place of CuPy: `backends/torchlite_backends.cupy/cupy_driver.py`'s Driver, and `presence.py`'s functions, on
 the CPU.
 
     register_backend("cuda", CUDABackend(Simulated(seed=1)))

@@ -15,9 +15,9 @@ from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import in_sanitized_child, kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from tests.recording_driver import Recording, attend_in_every_way
-from torchlite_cupy import flash_attention as attention
-from torchlite_cupy.backend import CUDABackend
-from torchlite_kernels import flash_attention_cuda
+from torchlite_backends.cupy import flash_attention as attention
+from torchlite_backends.cupy.backend import CUDABackend
+from torchlite_backends.kernel_sources import flash_attention_cuda
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 F = torch.nn.functional

@@ -1,4 +1,4 @@
-"""Kernels of torchlite_kernels as CUDA programs against NumPy, launched without the code above them: under several
+"""Kernels of torchlite_backends.kernel_sources as CUDA programs against NumPy, launched without the code above them: under several
 schedules, and under the address sanitizer.
 
 The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory
@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.cuda_simulator import Program, allocate, free, in_sanitized_child, kernel_compiler, view
-from torchlite_kernels import cross_entropy, flash_attention_cuda, gemm, normalisation, philox, softmax
-from torchlite_kernels.dtype_kinds import KINDS
-from torchlite_kernels.preamble import CUDA, dtype_macros
+from torchlite_backends.kernel_sources import cross_entropy, flash_attention_cuda, gemm, normalisation, philox, softmax
+from torchlite_backends.kernel_sources.dtype_kinds import KINDS
+from torchlite_backends.kernel_sources.preamble import CUDA, dtype_macros
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 SEEDS = (0, 1, 2)

@@ -1,4 +1,4 @@
-"""torchlite_nccl and what stands on it, on a library in NCCL's place: no GPU has run it. Its numbers are NVIDIA's."""
+"""torchlite_backends.nccl and what stands on it, on a library in NCCL's place: no GPU has run it. Its numbers are NVIDIA's."""
 
 import contextlib
 import itertools
@@ -13,11 +13,11 @@ import pytest
 
 import torchlite as torch
 import torchlite.distributed as dist
-import torchlite_nccl
+import torchlite_backends.nccl
 from torchlite.distributed import _device_comm_backend
 from torchlite.distributed._device_comm_backend import DeviceCommBackend, DeviceCommunicator
 from torchlite.distributed._reduce_ops import AllreduceOptions, ReduceOp, ReduceScatterOptions
-from torchlite_nccl import constants
+from torchlite_backends.nccl import constants
 
 from .fake_nccl import Library
 
@@ -99,7 +99,7 @@ class Streams:
 @pytest.fixture(params=[14, 13], ids=lambda version: f"cupy{version}")
 def library(request, monkeypatch):
     made, streams = Library(request.param), Streams()
-    monkeypatch.setattr(type(torchlite_nccl.transport), "_nccl", lambda self: made)
+    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
     monkeypatch.setattr(_device_comm_backend, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
@@ -112,7 +112,7 @@ def ranks(size, work):
     store, errors = dist.HashStore(), []
 
     def run(rank):
-        devices = DeviceCommunicator(torchlite_nccl.transport, rank, size, "test", lambda: store)
+        devices = DeviceCommunicator(torchlite_backends.nccl.transport, rank, size, "test", lambda: store)
         try:
             work(DeviceCommBackend(devices, "nccl", timedelta(seconds=20), "a group"), rank)
         except BaseException as error:
@@ -268,14 +268,14 @@ def test_without_cupy_it_says_what_is_missing(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "cuda12" in torchlite_nccl.transport.why_not() and not dist.is_nccl_available()
+    assert "cuda12" in torchlite_backends.nccl.transport.why_not() and not dist.is_nccl_available()
     with pytest.raises(RuntimeError, match="doesn't have NCCL built in: CuPy is missing"):
         dist.init_process_group("nccl", rank=0, world_size=1)
     assert not dist.is_initialized()
 
 
 def test_a_world_of_one_device(monkeypatch):
-    monkeypatch.setattr(type(torchlite_nccl.transport), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "why_not", lambda self: "")
     dist.init_process_group("nccl", rank=0, world_size=1)
     try:
         assert dist.get_backend() == "nccl" and dist.get_backend_config() == "cuda:nccl"
@@ -289,7 +289,7 @@ def test_a_world_of_one_device(monkeypatch):
 
 
 def test_both_kinds_of_tensors(monkeypatch):
-    monkeypatch.setattr(type(torchlite_nccl.transport), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "why_not", lambda self: "")
     dist.init_process_group("cpu:gloo,cuda:nccl", rank=0, world_size=1)
     try:
         x = torch.ones(2)
@@ -301,7 +301,7 @@ def test_both_kinds_of_tensors(monkeypatch):
 
 
 def test_identities_are_bytes():
-    from torchlite_nccl.communicator import unique_id_bytes
+    from torchlite_backends.nccl.communicator import unique_id_bytes
 
     assert unique_id_bytes([-1, 5, *[0] * 126])[:2] == bytes([255, 5])
     assert np.int8(-1) == -1

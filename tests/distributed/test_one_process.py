@@ -240,7 +240,7 @@ def test_places_that_no_world_has_are_refused_at_once(monkeypatch, rank, size, w
 
 
 def test_two_processes_of_one_rank_are_told():
-    joining = pytest.importorskip("torchlite_mpi.local_world")
+    joining = pytest.importorskip("torchlite_backends.mpi.local_world")
     folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
     own = os.path.join(folder.name, "meeting-1")
     with folder, joining._listening(own, 1), pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"):

@@ -24,8 +24,8 @@ SHAPES = [
 @functools.cache
 def laid_out(as_cpu: bool):
     """A device of the driver under test that lays rows out as CPUs or as GPUs do."""
-    from torchlite_opencl.backend import backend
-    from torchlite_opencl.device import Device
+    from torchlite_backends.opencl.backend import backend
+    from torchlite_backends.opencl.device import Device
 
     own = Device(0, backend.device(0).cl_device)
     own.is_cpu, own.width = as_cpu, 16 if as_cpu else 4
@@ -43,7 +43,7 @@ class Checker:
         """Random numbers on the device in a random layout: in order, turned, every second of twice as many, or
         repeated.
         """
-        from torchlite_device.core import host_transfer, views
+        from torchlite_backends.device_runtime.core import host_transfer, views
 
         how = self.rng.integers(4) if shape else 0
         made = [1 if how == 3 and d == 0 else n for d, n in enumerate(shape)]
@@ -59,19 +59,19 @@ class Checker:
         return views.broadcast_view(host_transfer.from_numpy(values, self.device), tuple(shape))
 
     def integers(self, high, shape, dtype="int64"):
-        from torchlite_device.core import host_transfer
+        from torchlite_backends.device_runtime.core import host_transfer
 
         return host_transfer.from_numpy(self.rng.integers(0, high, shape).astype(dtype), self.device)
 
     def wide(self, value):
-        from torchlite_device.core.array import Array
-        from torchlite_device.core.pointwise_dispatch import cast
+        from torchlite_backends.device_runtime.core.array import Array
+        from torchlite_backends.device_runtime.core.pointwise_dispatch import cast
 
         return cast(value, "f32") if self.half and isinstance(value, Array) and value.kind in ("f16", "bf16") else value
 
     def agree(self, name, *args, slack=1.0):
         """Both results, compared; the kernel's are returned."""
-        from torchlite_device.core.host_transfer import to_numpy
+        from torchlite_backends.device_runtime.core.host_transfer import to_numpy
 
         kernel, composite = getattr(self.table, name), functools.partial(REGISTRY[name].composite, self.table)
         got, want = kernel(*args), composite(*map(self.wide, args))
@@ -162,8 +162,8 @@ def test_batch_norm(check):
 
 
 def test_moving_average(check):
-    from torchlite_device.core.contiguous_copy import clone_row_major
-    from torchlite_device.core.host_transfer import to_numpy
+    from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
+    from torchlite_backends.device_runtime.core.host_transfer import to_numpy
 
     target, new = check.numbers((5, 7)), check.numbers((5, 7))
     target = clone_row_major(target)

@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from tests.kernels import test_rows
 from torchlite._dispatch import table_of
-from torchlite_device.core.host_transfer import from_numpy, to_numpy
+from torchlite_backends.device_runtime.core.host_transfer import from_numpy, to_numpy
 
 check = test_rows.check
 

@@ -113,7 +113,7 @@ def test_a_first_step_that_is_left_out_leaves_no_momentum(device):
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_step_with_a_scaler_reads_nothing(device, name, monkeypatch):
-    from torchlite_device.core import host_transfer
+    from torchlite_backends.device_runtime.core import host_transfer
 
     kind = device.partition(":")[0]
     params, optimizer = made(name, device, fused=True)

@@ -173,7 +173,7 @@ def test_threads_train_one_model_without_locks(steps):
 def test_the_compiled_twister_is_exact_under_threads(engine):
     program = """
 import torchlite as torch
-from torchlite_numpy import mt19937
+from torchlite_backends.numpy import mt19937
 from tests.threads.test_draws import check
 torch.softmax(torch.ones(1 << 20), 0)  # the engine is chosen at the first large kernel
 assert mt19937.compiled.fill is not None
@@ -182,7 +182,7 @@ for name in ("rand", "randn", "bernoulli_", "randint"):
         check(name, size, torch.float32, "cpu", each=3)
 """
     with contextlib.suppress(ImportError):
-        from torchlite_cc import program_build
+        from torchlite_backends.cc import program_build
 
         if program_build.why_not():
             pytest.skip(program_build.why_not())

@@ -97,7 +97,7 @@ def test_handlers_work_while_the_thread_does_the_same(name):
         assert torch.equal(found, other)
 
     wanted, other = result({main}), result({handler})
-    from torchlite_numpy import blas
+    from torchlite_backends.numpy import blas
     controls = blas._controls()
 
     def begin():

@@ -83,7 +83,7 @@ def is_known_module(module: Any) -> bool:
     """Whether a module (by its name) needs no walk."""
     name = canonical_module_name(str(module))
     first = name.partition(".")[0]
-    return (first in _KNOWN_MODULES or first.startswith("torchlite_")) and not name.startswith("torchlite._cli")
+    return (first in _KNOWN_MODULES or first == "torchlite_backends") and not name.startswith("torchlite._cli")
 
 
 def canonical_module_name(module: str) -> str:

@@ -122,11 +122,11 @@ class SideEffectMonitor:
             )
         if code in self.codes:
             return None
-        if module.startswith("torchlite_") and code.co_name in _GENERATOR_METHODS:
+        if module.startswith("torchlite_backends") and code.co_name in _GENERATOR_METHODS:
             return f"it calls {code.co_name} of random numbers"
         if (
             module.partition(".")[0] in KNOWN_LIBRARIES
-            or module.startswith(("torchlite_", "namedtuple_"))
+            or module.startswith(("torchlite_backends", "namedtuple_"))
             or code.co_filename[:7] == "<frozen"
         ):
             return None
@@ -149,7 +149,7 @@ class SideEffectMonitor:
         while frame is not None and frame.f_code not in self.codes:
             module = canonical_module_name(frame.f_globals.get("__name__") or "")
             if module.startswith("torchlite"):
-                return module.startswith("torchlite_")
+                return module.startswith("torchlite_backends")
             frame = frame.f_back
         return False
 

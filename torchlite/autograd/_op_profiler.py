@@ -195,7 +195,7 @@ def _python_stack() -> list[str]:
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        of_backend = str(frame.f_globals.get("__name__")).startswith("torchlite_")
+        of_backend = str(frame.f_globals.get("__name__")).startswith("torchlite_backends")
         if not of_backend and not code.co_filename.startswith((_PACKAGE_FOLDER, "<torchlite")):
             found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back

@@ -11,7 +11,7 @@ import numpy as np
 
 # By the name of a backend of `init_process_group`: the package, and what it needs to be installed.
 _PACKAGES = {
-    "mpi": ("torchlite_mpi", "mpi4py"), "gloo": ("torchlite_mpi", "mpi4py"), "nccl": ("torchlite_nccl", "cupy"),
+    "mpi": ("torchlite_backends.mpi", "mpi4py"), "gloo": ("torchlite_backends.mpi", "mpi4py"), "nccl": ("torchlite_backends.nccl", "cupy"),
 }  # fmt: skip
 
 

@@ -1,0 +1,127 @@
+"""The engine "cc" of the CPU's kernels. Imports nothing that computes before it is asked for its device."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._settings import fork_locks
+from torchlite_backends.device_runtime.core.device import NotBuiltError
+
+from . import program_build
+
+
+class Engine:
+    """See `torchlite_backends.cpu_engines.engine_selection.Engine`.
+
+    Where nobody chose it serves what `python -m torchlite build-kernels` built, and starts no compiler; where
+    `TORCHLITE_CPU_KERNELS` names it, it builds what it first needs.
+    """
+
+    name, by_default = "cc", True
+    # A launch takes some microseconds, on one thread where the arrays are small.
+    least: dict[str, int] = {"pass": 1 << 19, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
+
+    def __init__(self) -> None:
+        self._device: Any = None
+        self._joining: Any = None
+        self._convolutions: Any = None
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._device = self._joining = None  # another thread may have held the device
+
+    def why_not(self) -> str:
+        if is_requested():
+            return program_build.why_not()
+        return "" if program_build.is_prebuilt() else "its kernels are not built: python -m torchlite build-kernels"
+
+    def describe(self) -> str:
+        return f"kernels built by {' '.join(program_build.compiler()) or 'a compiler that is gone'}"
+
+    def device(self) -> Any:
+        if self._device is None:
+            with self._lock:
+                if self._device is None:
+                    from .device import Device
+
+                    made = Device(0, is_requested())
+                    made.chains = False  # who calls reads the result at once
+                    if self._device is None:  # no handler of a signal was first
+                        self._device = made
+        return self._device
+
+    def fusion_device(self) -> Any:
+        """A device that builds what it needs: who compiles a program waits for that."""
+        if self._joining is None:
+            shared = self.device()
+            with self._lock:
+                if self._joining is None:
+                    from .device import Device
+
+                    made = Device(0, True)
+                    made.using = shared.using
+                    if self._joining is None:
+                        self._joining = made
+        return self._joining
+
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        from .native_kernel import override_kernels
+
+        return override_kernels(self, plain)
+
+    def small_array_kernels(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        from .native_kernel import override_kernels
+
+        return override_kernels(self, plain, ("native_small_arrays",))
+
+    def convolutions(self) -> Any:
+        """What computes convolutions of float32 (`convolution.Convolutions`); None where it is not built."""
+        if self._convolutions is None:
+            from .convolution import convolutions
+
+            self._convolutions = convolutions(is_requested()) or False
+        return self._convolutions or None
+
+    def min_gemm_muls(self) -> int:
+        """Those of the kernel for vectors of 512 bits; BLAS is asked for what is worth several threads."""
+        from .native_gemm import MIN_MULS, has_avx512
+
+        return MIN_MULS if has_avx512() else 1 << 62
+
+    def products(self, *of: Any) -> bool:
+        from .native_parallel_gemm import parallel_gemm
+
+        try:
+            return parallel_gemm(self.device(), *of)
+        except NotBuiltError:
+            return False
+
+    def gemv(self, row: Any, matrix: Any, bias: Any) -> Any:
+        from .native_gemv import gemv
+
+        try:
+            return gemv(self.device(), row, matrix, bias)
+        except NotBuiltError:
+            return None
+
+    def words(self, state: int, out: Any) -> bool:
+        from .native_mt19937 import fill_words
+
+        try:
+            return fill_words(self.device(), state, out)
+        except NotBuiltError:
+            return False
+
+
+def is_requested() -> bool:
+    """Whether the user named this engine."""
+    names = os.environ.get("TORCHLITE_CPU_KERNELS", "").lower().split(",")
+    return "cc" in [name.strip() for name in names]
+
+
+engine = Engine()

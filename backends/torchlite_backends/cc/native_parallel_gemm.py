@@ -1,0 +1,109 @@
+"""BLAS from compiled kernels: the parts of a large product on the kernels' threads, where `native_gemm` has no kernel.
+
+A thread that is handed a part through Python begins with it some 50 us later than one that waits in C, which is a
+twentieth of a millisecond's product. The parts are those of `torchlite_backends.numpy.deterministic_gemm`, each one call of BLAS as
+NumPy's would be: the numbers are the same to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.numpy.blas import gemm_address
+
+from . import native_gemm
+from .device import address
+from .native_gemm import FORCE_THREADS
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
+
+# What a text that calls BLAS has: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct has
+# the address of BLAS's function for T.
+GEMM_TEMPLATE = r"""
+template <class T> struct Blas {
+    typedef void (*Gemm)(int order, int turned_a, int turned_b, whole m, whole n, whole k, T alpha, const T* a,
+        whole a_row, const T* b, whole b_row, T beta, T* c, whole c_row);
+};
+template <class T> static inline void product(const void* gemm, bool turned_a, bool turned_b, whole m, whole n,
+    whole k, const T* a, whole a_row, const T* b, whole b_row, T beta, T* c, whole c_row) {
+    ((typename Blas<T>::Gemm)gemm)(101, turned_a ? 112 : 111, turned_b ? 112 : 111, m, n, k, 1, a, a_row, b, b_row,
+        beta, c, c_row);
+}
+"""
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + GEMM_TEMPLATE
+    + r"""
+// A part is some rows of the result, or some columns.
+struct Product {
+    const void* gemm; const void *a, *b; void* out; const void* bias;
+    whole rows, columns, depth, turned_a, a_row, turned_b, b_row, out_row, by_rows, parts;
+};
+template <class T> static int part_of_product(const Product& of, whole begin, whole end) {
+    for (whole k = begin; k < end; k++) {
+        const whole length = of.by_rows ? of.rows : of.columns;
+        const whole start = length * k / of.parts, n = length * (k + 1) / of.parts - start;
+        const T *a = (const T*)of.a, *b = (const T*)of.b, *bias = (const T*)of.bias;
+        T* out = (T*)of.out;
+        whole rows = of.rows, columns = of.columns;
+        if (of.by_rows) {
+            a += of.turned_a ? start : start * of.a_row;
+            out += start * of.out_row;
+            rows = n;
+        } else {
+            b += of.turned_b ? start * of.b_row : start;
+            out += start;
+            if (bias) bias += start;
+            columns = n;
+        }
+        product<T>(of.gemm, of.turned_a, of.turned_b, rows, columns, of.depth, a, of.a_row, b, of.b_row, 0, out,
+            of.out_row);
+        if (!bias) continue;
+        for (whole i = 0; i < rows; i++, out += of.out_row) for (whole j = 0; j < columns; j++) out[j] += bias[j];
+    }
+    return 0;
+}
+static int product_f32(const Product& of, whole b, whole e) { return part_of_product<float>(of, b, e); }
+static int product_f64(const Product& of, whole b, whole e) { return part_of_product<double>(of, b, e); }
+ENTRY(product_f32, Product)
+ENTRY(product_f64, Product)
+"""
+)
+_gemm_kernels = {
+    dtype: NativeKernel(_SOURCE, f"product_{short}", "QQQQQ" + "q" * 10) for dtype, short in FLOATS.items()
+}
+_HAS_AVX512 = native_gemm.has_avx512()
+
+
+def _blas_layout(x: np.ndarray) -> tuple[bool, int] | None:
+    """Whether a matrix lies column by column, and how far its rows or columns are apart; None where it is no matrix of
+    BLAS.
+    """
+    rows, columns = x.strides
+    size = x.itemsize
+    if columns == size and rows >= x.shape[1] * size and not rows % size:
+        return False, rows // size
+    if rows == size and columns >= x.shape[0] * size and not columns % size:
+        return True, columns // size
+    return None
+
+
+def parallel_gemm(device: Any, a: Any, b: Any, out: Any, bias: Any, by_rows: bool, parts: int) -> bool:
+    """`out = a @ b + bias` in parts; False where nothing was done."""
+    if a.dtype not in _gemm_kernels or not out.flags.c_contiguous or a.size == 0:
+        return False
+    if bias is not None and (bias.dtype != a.dtype or bias.shape != out.shape[1:] or not bias.flags.c_contiguous):
+        return False
+    if a.strides == b.strides[::-1] and address(a) == address(b):
+        return False  # the product of a matrix and its own transpose is another function of BLAS
+    if _HAS_AVX512 and native_gemm.gemm(device, a, b, out, bias):
+        return True
+    gemm = gemm_address(a.dtype)
+    of_a, of_b = _blas_layout(a), _blas_layout(b)
+    if parts < 2 or gemm is None or of_a is None or of_b is None:
+        return False
+    return _gemm_kernels[a.dtype](
+        device, parts, FORCE_THREADS, gemm, a, b, out, 0 if bias is None else bias,
+        *out.shape, a.shape[1], *of_a, *of_b, out.shape[1], by_rows, parts,
+    )  # fmt: skip

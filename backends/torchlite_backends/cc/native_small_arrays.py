@@ -1,0 +1,247 @@
+"""Kernels for arrays of any size, for what NumPy does in many calls: layer norm of few rows, gelu of few numbers,
+attention of few queries. Generating text a token at a time consists of them: a call of NumPy takes a microsecond, one
+of these five altogether.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.array.special_coefficients import NORMAL_TANH
+from torchlite_backends.kernel_sources.c_preamble import CPP
+
+from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
+
+# Queries of a head up to which keys are read once for each of them, and keys of which the scores are kept.
+_MAX_QUERIES, _MAX_KEYS = 4, 1 << 12
+# gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends.numpy/activation.py`: the coefficients of P, the highest first.
+_POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
+
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + CPP
+    + r"""
+const int W = 16;
+template <class T, int N> INLINE T added_up(Vector<T, N> v) {
+    if constexpr (N > 2) return added_up(v.lower() + v.upper());
+    else return v[0] + v[1];
+}
+template <class T> INLINE Vector<T, W> at(const T* p) { return load_cells<W>(p, 0); }
+
+// Rows of `columns`: (x - mean) / sqrt(var + eps) * weight + bias, with the means and what they are multiplied by.
+struct Norms { const void *x, *weight, *bias; void *out, *mean, *rstd; whole columns; double eps; };
+template <class T> static int layer_norm(const Norms& of, whole begin, whole end) {
+    typedef Vector<T, W> V;
+    const whole n = of.columns;
+    const T *weight = (const T*)of.weight, *bias = (const T*)of.bias;
+    for (whole row = begin; row < end; row++) {
+        const T* x = (const T*)of.x + row * n;
+        T* out = (T*)of.out + row * n;
+        V sums[2] = {V(T(0)), V(T(0))}, squares[2] = {V(T(0)), V(T(0))};
+        T total = 0, square = 0;
+        whole i = 0;
+        for (; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(x + i + k * W);
+        for (; i < n; i++) total += x[i];
+        const T mean = (added_up(sums[0] + sums[1]) + total) / n;
+        for (i = 0; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) {
+            const V d = at(x + i + k * W) - V(mean);
+            squares[k] += d * d;
+        }
+        for (; i < n; i++) square += (x[i] - mean) * (x[i] - mean);
+        const T inverse = T(1) / std::sqrt((added_up(squares[0] + squares[1]) + square) / n + T(of.eps));
+        for (i = 0; i + W <= n; i += W) {
+            V v = (at(x + i) - V(mean)) * V(inverse);
+            if (weight) v *= at(weight + i);
+            if (bias) v += at(bias + i);
+            store_cells(out + i, 0, v);
+        }
+        for (; i < n; i++) {
+            const T v = (x[i] - mean) * inverse * (weight ? weight[i] : 1);
+            out[i] = bias ? v + bias[i] : v;
+        }
+        ((T*)of.mean)[row] = mean;
+        ((T*)of.rstd)[row] = inverse;
+    }
+    return 0;
+}
+
+struct Numbers { const float* x; float* out; whole n; };
+static INLINE Vector<float, W> gelu(Vector<float, W> x) {
+    typedef Vector<float, W> V;
+    const float powers[] = {POWERS};
+    const V square = x * x;
+    V p(powers[0]);
+    for (int k = 1; k < int(sizeof powers / sizeof *powers); k++) p = p * square + V(powers[k]);
+    return x / (exp2(p * x) + V(1.0f));
+}
+static int gelu_f32(const Numbers& of, whole begin, whole end) {
+    whole i = begin;
+    for (; i + W <= end; i += W) store_cells(of.out + i, 0, gelu(at(of.x + i)));
+    if (i < end) {
+        Vector<float, W> v(0.0f);
+        memcpy((void*)&v, of.x + i, (end - i) * 4);
+        v = gelu(v);
+        memcpy(of.out + i, (const void*)&v, (end - i) * 4);
+    }
+    return 0;
+}
+
+// Attention of few queries: an item is a head of a group. `lse` is the log of the sum of exp(scores) of a query. The
+// steps between groups, heads and rows; features lie side by side.
+struct Attention {
+    const void *query, *key, *value; void *out, *lse;
+    whole heads, rows, columns, width, features, causal;
+    double scale;
+    whole of_query[3], of_key[3], of_value[3], of_out[3];
+};
+template <class T> static T dot(const T* a, const T* b, whole n) {
+    typedef Vector<T, W> V;
+    V sums[2] = {V(T(0)), V(T(0))};
+    T rest = 0;
+    whole i = 0;
+    for (; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(a + i + k * W) * at(b + i + k * W);
+    for (; i + W <= n; i += W) sums[0] += at(a + i) * at(b + i);
+    for (; i < n; i++) rest += a[i] * b[i];
+    return added_up(sums[0] + sums[1]) + rest;
+}
+// Scores become exp(scores - largest); their sum. Where all are minus infinity the weights are zero and the sum is 1.
+template <class T> static T weights(T* scores, whole n, T* largest) {
+    typedef Vector<T, W> V;
+    T most = scores[0], sum = 0;
+    for (whole j = 1; j < n; j++) most = scores[j] <= most ? most : scores[j];
+    if (most == -(T)__builtin_inf()) most = 0;
+    for (whole j = 0; j < n; j += W) {
+        V v(T(0));
+        const int some = n - j < W ? n - j : W;
+        memcpy((void*)&v, scores + j, some * sizeof(T));
+        v = exp(v - V(most));
+        memcpy(scores + j, (const void*)&v, some * sizeof(T));
+        for (int k = 0; k < some; k++) sum += v[k];
+    }
+    *largest = most;
+    return sum == 0 ? 1 : sum;
+}
+// out = weights . values / sum, of K vectors of features.
+template <class T, int K> static INLINE void weighed(const T* weights, const T* values, whole step, whole n, T sum,
+    T* out) {
+    typedef Vector<T, W> V;
+    V sums[K];
+    for (int k = 0; k < K; k++) sums[k] = V(T(0));
+    for (whole j = 0; j < n; j++, values += step) for (int k = 0; k < K; k++)
+        sums[k] += V(weights[j]) * at(values + k * W);
+    for (int k = 0; k < K; k++) store_cells(out + k * W, 0, sums[k] / V(sum));
+}
+template <class T> static int attention(const Attention& of, whole begin, whole end) {
+    T scores[KEYS];
+    for (whole item = begin; item < end; item++) {
+        const whole group = item / of.heads, head = item % of.heads;
+        const T *keys = (const T*)of.key + group * of.of_key[0] + head * of.of_key[1];
+        const T *values = (const T*)of.value + group * of.of_value[0] + head * of.of_value[1];
+        for (whole row = 0; row < of.rows; row++) {
+            const T* query = (const T*)of.query + group * of.of_query[0] + head * of.of_query[1] + row * of.of_query[2];
+            T* out = (T*)of.out + group * of.of_out[0] + head * of.of_out[1] + row * of.of_out[2];
+            const whole seen = of.causal ? least(of.columns, row + 1) : of.columns;
+            for (whole j = 0; j < seen; j++) scores[j] = dot(query, keys + j * of.of_key[2], of.width) * T(of.scale);
+            T largest;
+            const T sum = weights(scores, seen, &largest);
+            ((T*)of.lse)[item * of.rows + row] = std::log(sum) + largest;
+            const whole step = of.of_value[2];
+            whole i = 0;
+            for (; i + 4 * W <= of.features; i += 4 * W) weighed<T, 4>(scores, values + i, step, seen, sum, out + i);
+            for (; i + W <= of.features; i += W) weighed<T, 1>(scores, values + i, step, seen, sum, out + i);
+            for (; i < of.features; i++) {
+                T rest = 0;
+                for (whole j = 0; j < seen; j++) rest += scores[j] * values[j * step + i];
+                out[i] = rest / sum;
+            }
+        }
+    }
+    return 0;
+}
+static int layer_norm_f32(const Norms& of, whole b, whole e) { return layer_norm<float>(of, b, e); }
+static int layer_norm_f64(const Norms& of, whole b, whole e) { return layer_norm<double>(of, b, e); }
+static int attention_f32(const Attention& of, whole b, whole e) { return attention<float>(of, b, e); }
+static int attention_f64(const Attention& of, whole b, whole e) { return attention<double>(of, b, e); }
+}
+using namespace cc;
+#undef char
+ENTRY(layer_norm_f32, Norms)
+ENTRY(layer_norm_f64, Norms)
+ENTRY(gelu_f32, Numbers)
+ENTRY(attention_f32, Attention)
+ENTRY(attention_f64, Attention)
+""".replace("POWERS", _POWERS).replace("KEYS", str(_MAX_KEYS))
+)
+_layer_norm_kernels = kernel_per_dtype(_SOURCE, "layer_norm", "QQQQQQqd")
+_gelu_kernel = NativeKernel(_SOURCE, "gelu_f32", "QQq")
+_attention_kernels = kernel_per_dtype(_SOURCE, "attention", "QQQQQqqqqqqd" + "q" * 12)
+
+
+def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, eps: float) -> Any:
+    dtype, ndim = input.dtype, input.ndim
+    if dtype not in FLOATS or not input.size or not input.flags.c_contiguous:
+        return None
+    for given in (weight, bias):
+        if given is not None and (given.dtype != dtype or not given.flags.c_contiguous):
+            return None
+    shape = input.shape
+    columns = shape[-1] if n_dims == 1 else math.prod(shape[ndim - n_dims :])
+    small = shape[: ndim - n_dims] + (1,) * n_dims
+    out, mean, rstd = np.empty(shape, dtype), np.empty(small, dtype), np.empty(small, dtype)
+    _layer_norm_kernels[dtype](
+        device, mean.size, 2 * input.nbytes, input, 0 if weight is None else weight, 0 if bias is None else bias,
+        out, mean, rstd, columns, eps,
+    )  # fmt: skip
+    return out, mean, rstd
+
+
+def gelu(device: Any, input: Any, *, approximate: str = "none") -> Any:
+    if input.dtype != F32 or approximate != "none" or not input.size or not input.flags.c_contiguous:
+        return None
+    out = np.empty(input.shape, F32)
+    return out if _gelu_kernel(device, input.size, 2 * input.nbytes, input, out, input.size) else None
+
+
+def _sdpa(device: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: Any, scale: Any) -> Any:
+    dtype, shape = query.dtype, query.shape
+    if (
+        attn_mask is not None
+        or len(shape) != 4
+        or shape[2] > _MAX_QUERIES
+        or not query.size
+        or dtype not in FLOATS
+        or key.dtype != dtype
+        or value.dtype != dtype
+        or key.shape[:2] != shape[:2]
+        or value.shape[:2] != shape[:2]
+        or not 0 < key.shape[2] <= _MAX_KEYS
+        or not value.size
+    ):
+        return None
+    groups, heads, rows, width = shape
+    columns, features, size = key.shape[2], value.shape[3], dtype.itemsize
+    # As the heads of the queries lie, which come from a linear layer.
+    if query.strides[1] < query.strides[2]:
+        out = np.empty((groups, rows, heads, features), dtype).swapaxes(1, 2)
+    else:
+        out = np.empty((groups, heads, rows, features), dtype)
+    steps: list[int] = []
+    for x in (query, key, value, out):
+        first, second, third, last = x.strides
+        if last != size and x.shape[3] > 1 or first % size or second % size or third % size:
+            return None
+        steps += (first // size, second // size, third // size)
+    lse = np.empty((groups, heads, rows, 1), dtype)
+    # Whoever waits for memory gains by a second thread from a quarter of the bytes on.
+    nbytes = 4 * groups * heads * columns * (width + features) * size
+    _attention_kernels[dtype](
+        device, groups * heads, nbytes, query, key, value, out, lse,
+        heads, rows, columns, width, features, bool(is_causal), scale, *steps,
+    )  # fmt: skip
+    return out, lse
+
+
+kernels = {"_layer_norm": _layer_norm, "gelu": gelu, "_sdpa": _sdpa}

@@ -1,0 +1,96 @@
+"""Building in advance: which programs some Python code asks for, found without running them, and their building."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from torchlite_backends.kernel_sources import opencl_to_cpp
+
+from . import convolution, program_build, thread_pool
+from .cpu_engine import engine
+from .device import Device
+
+
+class RecordingDevice(Device):
+    """A device that builds nothing and starts nothing: it notes the programs that it is asked for. What its kernels
+    would have written stays unset.
+    """
+
+    chains = False
+    least_pairs = 1
+
+    def __init__(self) -> None:
+        super().__init__(0, True)
+        self.texts: dict[str, None] = {}
+
+    def build(self, text: str) -> Any:
+        self.texts[opencl_to_cpp.to_cpp_program(text)] = None
+        return None
+
+    def kernel(self, program: Any, name: str, signature: str) -> Any:
+        return _NoopKernel()
+
+    def native(self, text: str, name: str) -> Any:
+        self.texts[text] = None
+        return _NoopKernel()
+
+
+class _NoopKernel:
+    """A kernel that does nothing."""
+
+    def __call__(self, *arguments: Any) -> None:
+        """Nothing."""
+
+    def start(self, *arguments: Any) -> None:
+        """Nothing."""
+
+    def launch(self, *arguments: Any) -> int:
+        return 0
+
+    def max_group(self) -> int:
+        return 1
+
+
+def record_programs(run: Callable[[], None]) -> list[str]:
+    """The texts of the programs that the engine would build while `run()` runs; its results mean nothing."""
+    noted, before = RecordingDevice(), (engine._device, engine.least)
+    engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand for large ones
+    try:
+        run()
+    finally:
+        engine._device, engine.least = before
+    return list(noted.texts)
+
+
+def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> list[str]:
+    """Build those programs that are not on the disk, as many at a time as there are processors; `done(so many, of so
+    many)` is told of each. Returns the compiler's messages of those that could not be built.
+    """
+    if program_build.why_not():
+        raise RuntimeError(program_build.why_not())
+    missing = [(text, program_build.cache_path(text)) for text in (*texts, thread_pool.SOURCE, convolution.SOURCE)]
+    missing = [(text, path) for text, path in missing if program_build.open_cached(path) is None]
+    failed: list[str] = []
+    lock, count = threading.Lock(), 0
+
+    def one(item: tuple) -> None:
+        nonlocal count
+        try:
+            program_build.build_to(*item)
+        except (RuntimeError, OSError) as error:
+            failed.append(str(error))
+        with lock:
+            count += 1
+            done(count, len(missing))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        list(threads.map(one, missing))
+    try:
+        program_build.mark_prebuilt()
+    except OSError as error:
+        failed.append(str(error))
+    return failed

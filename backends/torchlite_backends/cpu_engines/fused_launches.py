@@ -1,0 +1,155 @@
+"""Groups of pointwise ops as launches that are worked out once: of a program that runs again and again on arrays of the
+same shapes (`torch.compile`).
+
+The group's ops are called once with arrays that have no memory, on a device that starts nothing (`_Planner`): they
+wait for one another as large ops of a device do (`torchlite_backends.device_runtime.core.lazy_fusion`), and what waits becomes kernels
+of the engine's device. A call then makes the results' memory and starts these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.device_runtime.core.array import Array, empty, kind_of
+from torchlite_backends.device_runtime.core.device import Device, NotBuiltError
+from torchlite_backends.device_runtime.core.lazy_fusion import LazyQueue, fused_chain
+
+from .engine_selection import CpuEngine
+from .ndarray_bridge import kernels
+
+
+class _Unfusable(Exception):
+    """An op that can be no part of a launch of several."""
+
+
+class _RecordingQueue(LazyQueue):
+    """Steps that are kept for good instead of being started."""
+
+    least, takes_rows = 1, True
+
+    def __init__(self, device: Any):
+        super().__init__(device)
+        self.chains: list[tuple[list, tuple]] = []
+
+    def start(self) -> None:
+        if self.steps:
+            self.chains.append((self.steps, self.ends()))
+            self.steps = []
+
+
+class _PlanningDevice(Device):
+    """A device as another one is, whose arrays have no memory and whose kernels cannot be started."""
+
+    waiting: _RecordingQueue
+
+    def __init__(self, device: Any):
+        super().__init__(device.index)
+        self._like, self.vectors = device, device.vectors
+        self.waiting = _RecordingQueue(self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._like, name)
+
+    def allocate(self, nbytes: int, array: Any = None) -> None:
+        """No memory."""
+
+    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
+        return ""
+
+    def build(self, text: str) -> None:
+        """No program."""
+
+    def kernel(self, program: Any, name: str, signature: str) -> Any:
+        return _NoKernel()
+
+    def finish(self) -> None:
+        raise _Unfusable
+
+
+class _NoKernel:
+    def __call__(self, *arguments: Any) -> None:
+        raise _Unfusable
+
+    start = __call__
+
+
+class FusedLaunches:
+    """A function of contiguous ndarrays that gives new ones, by launches on an engine's device.
+
+    launches: a kernel's `start`, its sizes, the places of its arrays among those of a call, and the values behind them.
+    made: shapes and dtypes of the arrays that a call makes, behind those it is given; outs: the places of what it
+    returns. otherwise: what serves where the engine has another device by then (a forked child, another number of
+    threads).
+    """
+
+    text = ""
+
+    def __init__(
+        self, engine: CpuEngine, device: Any, launches: list, made: list, outs: list, otherwise: Callable
+    ) -> None:
+        self.engine, self.device, self.launches, self.made, self.outs = engine, device, launches, made, outs
+        self.otherwise = otherwise
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        device = self.device
+        if self.engine.fusion_device() is not device:
+            return self.otherwise(*arrays)
+        held = [*arrays, *[np.empty(shape, dtype) for shape, dtype in self.made]]
+        with device.using:
+            try:
+                blocks = list(map(device.buffer_of, held))
+                for start, whole, local, places, values in self.launches:
+                    start(whole, local, [blocks[place] for place in places], values)
+            finally:
+                device.done()
+        return tuple([held[place] for place in self.outs])
+
+
+def fuse_launches(
+    engine: CpuEngine, compute: Callable, given: list, outs: list, otherwise: Callable
+) -> FusedLaunches | None:
+    """The launches of a group; None where it cannot be one on this engine, or where they cannot be built.
+
+    compute: the results, of a table of kernels and the arrays. given, outs: shapes and dtypes. A group is some launches
+    where it has many steps or arrays.
+    """
+    device = engine.fusion_device()
+    if device is None:
+        return None
+    planner = _PlanningDevice(device)
+    try:
+        arrays = [empty(planner, shape, kind_of(dtype)) for shape, dtype in given]
+        results = compute(kernels(device), arrays)
+        planner.waiting.start()
+        if any(r.__class__ is not Array or (r.shape, r.dtype) != out for r, out in zip(results, outs, strict=True)):
+            return None
+        launches, held = _launches(device, planner.waiting.chains, arrays)
+        places = [held.index(r) for r in results]
+    except (_Unfusable, NotBuiltError, KeyError, RuntimeError, TypeError, ValueError, AttributeError):
+        return None
+    return FusedLaunches(engine, device, launches, [(x.shape, x.dtype) for x in held[len(arrays) :]], places, otherwise)
+
+
+def _launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, list[Array]]:
+    """The launches of what waited, and the arrays of a call: those that are given, then those that are made."""
+    held, launches = list(arrays), []
+    for steps, (inputs, results, written) in chains:
+        chain = fused_chain(device, steps, inputs, written)
+        if not chain.fits:
+            raise _Unfusable
+        whole, local, used, values = chain.launch_arguments(
+            steps, inputs, [r for r, w in zip(results, written, strict=True) if w]
+        )
+        places = []
+        for x in used:
+            if not any(x is y for y in held):
+                held.append(x)
+            places.append(next(i for i, y in enumerate(held) if y is x))
+        launches.append((chain._start, whole, local, places, values))
+    return launches, held
+
+
+__all__ = ["FusedLaunches", "fuse_launches"]

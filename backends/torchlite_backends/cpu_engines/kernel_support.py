@@ -1,0 +1,127 @@
+"""Which kernels an engine has: by op, the dtypes and the elements from which on it serves.
+
+Left to NumPy are views, products and what is made of them (OpenBLAS is the fastest there is), convolutions, which ask
+an engine themselves (`torchlite_backends.numpy/conv_native.py`), random numbers (they are PyTorch's own), creation, what is written
+in place by indices (an index that does not fit must leave everything as it was), and what the measurements below say.
+
+Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
+elements: ratios of an engine's time to NumPy's, "cc" (g++ 12) and "opencl" (Intel's runtime) alike unless said.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+
+import numpy as np
+
+from torchlite._types.dtypes import bfloat16
+
+from .engine_selection import CpuEngine
+
+# Nanoseconds that NumPy takes for an element, on one core: an engine says from how many elements on its launch, and
+# the way there, are less.
+STREAMING, CHEAP, MODERATE, EXPENSIVE = "pass", "cheap", "middle", "dear"
+COSTS = STREAMING, CHEAP, MODERATE, EXPENSIVE
+
+# Without ml_dtypes (the extra `lowp`) there are no arrays of bfloat16.
+_HALF_DTYPES = (np.dtype("f2"), *((bfloat16.np,) if importlib.util.find_spec("ml_dtypes") else ()))
+_FLOATS = np.dtype("f4"), np.dtype("f8")
+_INTEGER_DTYPES = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
+
+# One pass over memory, at which NumPy's vectors are as fast (0.9 to 1.4). It computes half precision one element at a
+# time, and that 10 to 30 times slower.
+_HALF_OPS = """add sub mul div neg abs square maximum minimum eq ne lt le gt ge addcmul addcdiv
+    floor ceil trunc round isnan isinf isfinite sum mean amax amin max_dim min_dim argmax argmin"""
+# For "cc" 0.55 to 0.94 from 2**19 elements on: its threads begin sooner, and large results go past the caches.
+_ARITHMETIC = "add sub mul div neg abs square maximum minimum"
+# 0.4 to 0.8 from 2**18 elements on.
+_LONG_PASSES = "where _where _choose sqrt sum mean cat"
+_STREAMING_OPS = """relu _relu_backward clamp_min clamp_max reciprocal sign copysign _lerp_scalar leaky_relu hardsigmoid
+    softshrink frac rsqrt hardswish exp _trunc_divide"""
+# Functions for which NumPy has vectors of 512 bits (then 1.0 to 1.5), and otherwise none or slow ones.
+_TRANSCENDENTAL_OPS = (
+    """exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 pow"""
+)
+# Several passes: 0.2 to 0.7.
+_MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tensor nan_to_num fmax fmin sigmoid silu
+    _silu_backward softplus mish _mish_backward _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py
+    _leaky_relu_backward"""
+_ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _layer_norm _layer_norm_backward _rms_norm
+    _rms_norm_backward _batch_norm_train _batch_norm_backward _channel_affine _cross_entropy _cross_entropy_backward
+    prod count_nonzero var_correction std_correction logsumexp"""
+# Element by element in NumPy, or in many passes: 0.03 to 0.6.
+_SLOW_OPS = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remainder fmod floor_divide _floor_divide xlogy
+    i0 special_i0e special_i1 special_i1e special_ndtr special_ndtri special_log_ndtr special_erfcx special_entr
+    igamma igammac logcumsumexp"""
+_ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue median_dim median_all mode"
+_COPY_OPS = " repeat tril triu gather"
+
+# The argument whose elements count, where it is not the first tensor.
+_SIZE_ARGUMENT = {"gather": 2, "_cross_entropy_backward": 1}
+
+# By engine and op, dtypes that it leaves to NumPy, for it is slower (1.0 to 3.2) where another engine is not.
+_EXCLUDED: dict[str, dict[str, tuple]] = {
+    "cc": dict.fromkeys("xlogy fmod _floor_divide i0 special_i1 cat".split(), _FLOATS + _HALF_DTYPES),
+    "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
+}
+
+
+def _has_avx512() -> bool:
+    """Whether NumPy computes functions in vectors of 512 bits."""
+    from numpy._core._multiarray_umath import __cpu_features__ as features
+
+    return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
+
+
+def _cost_table() -> dict[str, dict[np.dtype, str]]:
+    """By op and dtype, what the kernel costs in NumPy."""
+    found: dict[str, dict[np.dtype, str]] = {}
+    for names, dtypes, cost in (
+        (_HALF_OPS, _HALF_DTYPES, MODERATE),
+        (_TRANSCENDENTAL_OPS, _HALF_DTYPES if _has_avx512() else _FLOATS + _HALF_DTYPES, MODERATE),
+        (_ARITHMETIC, _FLOATS, STREAMING),
+        (_LONG_PASSES, _FLOATS, STREAMING),
+        (_STREAMING_OPS, _FLOATS, CHEAP),
+        (_STREAMING_OPS, _HALF_DTYPES, MODERATE),
+        (_MULTI_PASS_OPS + _ROW_OPS, _FLOATS + _HALF_DTYPES, MODERATE),
+        (_SLOW_OPS, _FLOATS + _HALF_DTYPES, EXPENSIVE),
+        (_ORDER_OPS + _COPY_OPS, _FLOATS + _HALF_DTYPES + _INTEGER_DTYPES, MODERATE),
+    ):
+        for name in names.split():
+            found.setdefault(name, {}).update(dict.fromkeys(dtypes, cost))
+    return found
+
+
+COST_TABLE = _cost_table()
+# Pointwise ops whose result may take the place of an operand. (All their kernels are one launch: nothing is half done.)
+INPLACE_OPS = frozenset(
+    """relu clamp_min clamp_max reciprocal sign copysign leaky_relu hardsigmoid frac rsqrt hardswish exp
+    exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 sqrt addcmul
+    addcdiv add sub mul div nan_to_num sigmoid silu mish elu erf pow""".split()
+) & set(COST_TABLE)
+
+
+def engine_kernels(plain: dict[str, Callable], engine: CpuEngine) -> dict[str, Callable]:
+    """By op, the engine's kernels over NumPy's, those of pointwise ops that write in place, and its own."""
+    from .ndarray_bridge import engine_kernel
+
+    without = _EXCLUDED.get(engine.name, {})
+    found = {}
+    for op, costs in COST_TABLE.items():
+        least = {dtype: engine.least[cost] for dtype, cost in costs.items() if dtype not in without.get(op, ())}
+        if op in plain and least:
+            found[op] = engine_kernel(engine, op, plain[op], least, _SIZE_ARGUMENT.get(op, 0))
+            if op in INPLACE_OPS:
+                written = plain.get(f"{op}_") or _inplace_kernel(plain[op])
+                found[f"{op}_"] = engine_kernel(engine, f"{op}_", written, least)
+    return {**found, **engine.own({**plain, **found})}
+
+
+def _inplace_kernel(plain: Callable) -> Callable:
+    """The kernel that writes in place what another one returns."""
+
+    def kernel(target, *others, **options):
+        np.copyto(target, plain(target, *others, **options), casting="unsafe")
+
+    return kernel

@@ -1,0 +1,164 @@
+"""From ndarrays to an engine's kernels and back, without a copy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.array.storage import base_owner, data_pointer
+from torchlite_backends.device_runtime.backend import kernels_of
+from torchlite_backends.device_runtime.core.array import MAX_ELEMENTS, Array, is_row_major, kind_of
+from torchlite_backends.device_runtime.core.device import BoundedCache, NotBuiltError
+from torchlite_backends.device_runtime.core.device_asserts import raise_pending
+
+from .engine_selection import CpuEngine
+
+_NEVER_SIZE = 1 << 62
+
+
+class UnsupportedArray(Exception):
+    """What an ndarray has that devices' arrays have not."""
+
+
+def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.dtype, int], by: int = 0) -> Callable:
+    """The engine's kernel of an op for arrays of these dtypes, with at least so many elements; NumPy's, `plain`,
+    for all others, where the engine's raises (so that errors are NumPy's), and where no device is to be had. The first
+    argument says the dtype, and number `by` of elements there are.
+    """
+
+    missing = BoundedCache(4096)  # calls whose program is not built
+
+    def kernel(*args: Any, **options: Any) -> Any:
+        first = args[0]
+        if first.__class__ is not np.ndarray:
+            if first.__class__ not in (tuple, list) or not first or first[0].__class__ is not np.ndarray:
+                return plain(*args, **options)
+            first = max(first, key=_size)
+        if (args[by] if 0 < by < len(args) else first).size < least.get(first.dtype, _NEVER_SIZE):
+            return plain(*args, **options)
+        device = engine.device()
+        if device is None:
+            return plain(*args, **options)
+        try:
+            if not missing or _signature(args, options) not in missing:
+                return run_on_device(device, name, args, options)
+        except NotBuiltError:
+            missing[_signature(args, options)] = True
+        except Exception:
+            return plain(*args, **options)
+        return plain(*args, **options)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.plain = plain  # type: ignore[attr-defined]
+    kernel.takes_out = getattr(plain, "takes_out", False)  # type: ignore[attr-defined]
+    return kernel
+
+
+def _size(x: Any) -> int:
+    return getattr(x, "size", 0)
+
+
+def _signature(args: Any, options: dict[str, Any]) -> tuple:
+    """What a call's programs follow from."""
+    found: list = [*options]
+    for x in (*args, *options.values()):
+        if x.__class__ is np.ndarray:
+            found += (x.dtype, x.shape, x.strides)
+        elif x.__class__ is tuple or x.__class__ is list:
+            found.append(_signature(x, {}))
+        else:
+            found.append(repr(x))
+    return tuple(found)
+
+
+@functools.lru_cache(16)
+def kernels(device: Any) -> dict[str, Callable]:
+    """The kernels of `torchlite_backends.device_runtime`, by op."""
+    return kernels_of(device)
+
+
+def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) -> Any:
+    """What a device's kernel makes of ndarrays, as ndarrays. Declined where it cannot be given them; else it raises
+    what the kernel raises, which may have written a part of what it writes in place.
+    """
+    kernel = kernels(device)[name]
+    with device.using:
+        call = KernelCall(device)
+        try:
+            out = kernel(*call.wrap_all(args), **{name: call.wrapped(x) for name, x in options.items()})
+        finally:
+            device.done()
+        raise_pending(device)
+    return call.unwrap_result(out)
+
+
+class KernelCall:
+    """The arrays of one call. Those that share memory share a buffer, so that kernels see where they overlap."""
+
+    __slots__ = ("device", "_buffers", "_given")
+
+    def __init__(self, device: Any):
+        self.device = device
+        self._buffers: dict[int, Any] = {}  # by the array that owns the memory
+        self._given: list[tuple[Array, np.ndarray]] = []
+
+    def wrap_all(self, values: Any) -> list:
+        return [self.wrapped(x) for x in values]
+
+    def wrapped(self, value: Any) -> Any:
+        """An argument for a device's kernel: ndarrays as Arrays, also in lists and tuples; all else as it is."""
+        kind = value.__class__
+        if kind is np.ndarray:
+            return self.wrap(value)
+        if kind is tuple or kind is list:
+            return kind(self.wrap_all(value))
+        return self.wrap(np.asarray(value)) if isinstance(value, np.generic) else value
+
+    def wrap(self, x: np.ndarray) -> Array:
+        """An Array on the memory of an ndarray."""
+        out, dtype, itemsize = object.__new__(Array), x.dtype, x.itemsize
+        try:
+            out.kind = kind_of(dtype)
+        except TypeError as error:
+            raise UnsupportedArray(str(error)) from None
+        out.device, out.dtype, out.shape, out.size, out.base, out.offset = self.device, dtype, x.shape, x.size, None, 0
+        if not dtype.isnative or out.size >= MAX_ELEMENTS:
+            raise UnsupportedArray("another order of bytes, or too many elements")
+        if any(s % itemsize and n > 1 for s, n in zip(x.strides, x.shape, strict=True)):
+            raise UnsupportedArray("steps that are no whole elements")
+        out.steps = tuple([s // itemsize for s in x.strides])
+        out.contiguous = is_row_major(out.shape, out.steps)
+        root = x if x.base is None else base_owner(x)
+        out.buffer = self._buffers.get(id(root))
+        if out.buffer is None:
+            out.buffer = self._buffers[id(root)] = self.device.buffer_of(root)
+        if root is not x and out.size:
+            out.offset, rest = divmod(data_pointer(x) - data_pointer(root), itemsize)
+            if rest or abs(out.offset) >= MAX_ELEMENTS:
+                raise UnsupportedArray("an offset that is no whole element, or too large")
+        self._given.append((out, x))
+        return out
+
+    def unwrap_result(self, out: Any) -> Any:
+        """What a device's kernel returned, with ndarrays for Arrays."""
+        kind = out.__class__
+        if kind is Array:
+            for array, given in self._given:
+                if array is out:
+                    return given
+            return self._unwrap(out)
+        return kind(map(self.unwrap_result, out)) if kind is tuple or kind is list else out
+
+    def _unwrap(self, out: Array) -> np.ndarray:
+        held = out.buffer.array
+        if out.contiguous and out.size == held.size and out.dtype == held.dtype and not self._is_given(out.buffer):
+            if out.shape != held.shape:
+                held.resize(out.shape, refcheck=False)  # of as many elements: it stays the owner of its memory
+            return held
+        return self.device.unwrap(out)
+
+    def _is_given(self, buffer: Any) -> bool:
+        return any(buffer is given for given in self._buffers.values())

@@ -1,0 +1,143 @@
+"""A device's memory: blocks of CuPy's pool, what is in use, and what happens when there is no more."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+from torchlite._dispatch.backend import OutOfMemoryError
+from torchlite_backends.device_runtime.core.device import format_size
+
+_BLOCK_BYTES = 512  # bytes: sizes of blocks are multiples of it
+
+
+class GraphPool:
+    """A pool for what is allocated while graphs are captured."""
+
+    def __init__(self, pool: Any):
+        self.malloc, self.used_bytes, self.total_bytes, self.free_all_blocks = (
+            pool.malloc,
+            pool.used_bytes,
+            pool.total_bytes,
+            pool.free_all_blocks,
+        )
+
+
+class Allocator:
+    """Blocks of memory for one device, from CuPy's pool or, while a graph is captured, from the graph's own.
+
+    A block is free when nothing refers to it, and is given out again to what comes later in the stream in which it was
+    allocated.
+    """
+
+    def __init__(self, device: Any):
+        self._device, self._driver = device, device.driver
+        self._give, self._used = device.driver.allocate, device.driver.used_bytes
+        self._main = device.driver.pool
+        self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()  # pools of graphs
+        self._any_graphs = False
+        self._held: deque[tuple[Any, Any]] = (
+            deque()
+        )  # blocks that another stream still uses, each with the event after which it does not
+        self._lock = threading.Lock()
+        self.peak = self.reserved_peak = self.retries = self.failures = 0
+        self._most = (
+            0  # bytes in use as they were counted last, and all that was allocated since: no fewer than are in use
+        )
+
+    def allocate(self, nbytes: int, array: Any = None) -> Any:
+        """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
+        if self._held:
+            self._release_ready()
+        try:
+            block = self._give(nbytes or 1)
+        except self._driver.out_of_memory:
+            block = self._allocate_again(nbytes)
+        self._most += nbytes + _BLOCK_BYTES
+        if (
+            self._most > self.peak
+        ):  # else this is no new peak and need not be counted, for which CuPy 13 adds up the sizes of all blocks
+            self._most = used = self.in_use()
+            if used > self.peak:
+                self.peak = used
+        return block
+
+    def _allocate_again(self, nbytes: int) -> Any:
+        self.retries += 1
+        self._device.finish_unless_capturing()
+        self.empty()
+        try:
+            return self._give(nbytes or 1)
+        except self._driver.out_of_memory as error:
+            self.failures += 1
+            raise self._exhausted(nbytes) from error
+
+    def in_use(self) -> int:
+        """Bytes in blocks that something refers to."""
+        used = self._used(self._main)
+        return used + sum(map(self._used, self._graphs)) if self._any_graphs else used
+
+    def reserved(self) -> int:
+        """Bytes that the pools hold."""
+        return sum(map(self._driver.held_bytes, (self._main, *self._graphs)))
+
+    def empty(self) -> None:
+        """Give the pools' free blocks back to the device."""
+        self.reserved_peak = max(self.reserved_peak, self.reserved())
+        self._release_ready()
+        self._driver.empty(self._main)
+
+    def new_pool(self) -> Any:
+        """A pool for graphs, counted here as long as it lives."""
+        pool = GraphPool(self._driver.new_pool())
+        self._graphs.add(pool)
+        self._any_graphs = True
+        return pool
+
+    def record_stream(self, array: Any, handle: Any) -> None:
+        """Do not give an array's memory out again before what is in a stream when the array dies has run."""
+        owner = array if array.base is None else array.base
+        weakref.finalize(owner, self._hold, array.buffer, handle).atexit = False
+
+    def _hold(self, block: Any, handle: Any) -> None:
+        if self._device.capturing:  # an event would become a part of the graph, whose pool keeps the memory
+            return
+        self._held.append((block, self._driver.event(False, handle.ptr)))
+
+    def _release_ready(self) -> None:
+        if self._device.capturing:
+            return
+        with self._lock:
+            for _ in range(len(self._held)):
+                block, event = self._held.popleft()
+                if not self._driver.event_query(event):
+                    self._held.append((block, event))
+
+    def _exhausted(self, nbytes: int) -> OutOfMemoryError:
+        free, total = self._driver.memory_info()
+        used, reserved = self.in_use(), self.reserved()
+        return OutOfMemoryError(
+            f"CUDA out of memory. Tried to allocate {format_size(nbytes)}. GPU {self._device.index} has a total "
+            f"capacity of {format_size(total)} of which {format_size(free)} is free. Of the allocated memory "
+            f"{format_size(used)} is allocated by torchlite, and {format_size(reserved - used)} is reserved by "
+            "torchlite but unallocated."
+        )
+
+    def reset_peak(self) -> None:
+        """Begin to count the peaks anew."""
+        self.peak, self.reserved_peak = self.in_use(), self.reserved()
+
+    def statistics(self) -> dict[str, int]:
+        """Bytes in use and held, now and at most, and how often there was no room, under PyTorch's names."""
+        used, reserved = self.in_use(), self.reserved()
+        return {
+            "allocated_bytes.all.current": used,
+            "allocated_bytes.all.peak": max(self.peak, used),
+            "reserved_bytes.all.current": reserved,
+            "reserved_bytes.all.peak": max(self.reserved_peak, reserved),
+            "inactive_split_bytes.all.current": reserved - used,
+            "num_alloc_retries": self.retries,
+            "num_ooms": self.failures,
+        }

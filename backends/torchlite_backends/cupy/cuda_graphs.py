@@ -1,0 +1,141 @@
+"""What a function starts on a device as a CUDA graph, which is launched in its place."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.kernel_recorder import UnrecordableError
+from torchlite._settings import fork_locks
+from torchlite_backends.device_runtime.core.array import Array, empty_like_layout, storage_bytes, storage_nbytes
+from torchlite_backends.device_runtime.core.copy_fill import copy_into
+
+_recording = fork_locks.reinit_after_fork(threading.RLock())
+_MIN_BYTES = 256  # elements from which on an elementwise op waits for the next one
+
+
+class CapturedFunction:
+    """A function's graph. A graph knows addresses: an array that lies elsewhere than in the call that was recorded is
+    copied into memory of the graph's from then on, and the graph recorded anew. Results are copied out of it.
+    """
+
+    def __init__(self, runtime: Any, function: Callable, given: tuple) -> None:
+        self.runtime, self.function = runtime, function
+        self._lock = threading.Lock()
+        self._moving: set[int] = set()
+        self._warm = False
+        self._record(given)
+
+    def run(self, given: tuple) -> tuple | None:
+        """Launch the graph; the arrays that are returned. None for arrays of other shapes or steps, where one that is
+        written to lies elsewhere, and while the program captures a graph of its own.
+        """
+        if self.runtime.device.capturing or [(x.shape, x.steps) for x in given] != self._layouts:
+            return None
+        with self._lock:
+            moved = {
+                i
+                for i, (x, place) in enumerate(zip(given, self._places, strict=True))
+                if i not in self._moving and (x.buffer.ptr, x.offset) != place
+            }
+            if moved:
+                if moved & self._written:
+                    return None
+                self._moving |= moved
+                self._record(given)
+            for i in self._moving:
+                copy_into(self._given[i], given[i])
+            self._graph.replay()
+            return self._results(given)
+
+    def _record(self, given: tuple) -> None:
+        self._layouts = [(x.shape, x.steps) for x in given]
+        self._places = [(x.buffer.ptr, x.offset) for x in given]
+        self._given = tuple([_empty_like_layout(x) if i in self._moving else x for i, x in enumerate(given)])
+        self._capture()
+        if not self._warm and not self._written and not self._graph.draws:
+            # Nothing but results comes of it: it may run, so that programs of ops that are joined are built.
+            with self.runtime.device.waiting.joining(_MIN_BYTES):
+                for _ in range(2):
+                    self.function(*self._given)
+            self._warm = True
+            self._capture()
+
+    def _capture(self) -> None:
+        runtime = self.runtime
+        with runtime.device.waiting.joining(_MIN_BYTES if self._warm else runtime.device.waiting.least):
+            self._graph, self._returned = _capture_call(runtime, self.function, self._given)
+        touched = {id(x.buffer) for x in self.function.touched}  # type: ignore[attr-defined]
+        self._written = {i for i, x in enumerate(self._given) if id(x.buffer) in touched}
+
+    def _results(self, given: tuple) -> tuple:
+        """What is returned, in memory of its own."""
+        places = {id(x): i for i, x in enumerate(self._given)}
+        owners = {id(owner_of(x)): i for i, x in enumerate(self._given)}
+        copies: dict[int, Array] = {}
+        made = []
+        for x in self._returned:
+            if id(x) in places:
+                made.append(given[places[id(x)]])
+                continue
+            owner = owner_of(x)
+            if id(owner) in owners:
+                i = owners[id(owner)]
+                base, shift = owner_of(given[i]), given[i].offset - self._given[i].offset
+            else:
+                base, shift = copies.get(id(owner)), 0
+                if base is None:
+                    base = copies[id(owner)] = _copy_owner(owner)
+            if x is owner:
+                made.append(base)
+                continue
+            view = empty_like_layout(x)
+            view.base, view.buffer, view.offset = base, base.buffer, x.offset + shift
+            made.append(view)
+        return tuple(made)
+
+
+def _empty_like_layout(x: Array) -> Array:
+    """An array with the shape and steps of `x` in memory of its own, which nothing is written to yet."""
+    made = empty_like_layout(x)
+    last = x.offset + sum(step * (n - 1) for n, step in zip(x.shape, x.steps, strict=True) if step > 0 and n)
+    made.buffer = x.device.allocate((last + 1) * x.itemsize, made)
+    return made
+
+
+def _copy_owner(owner: Array) -> Array:
+    """A copy of an array that owns its memory, all of it."""
+    made = empty_like_layout(owner)
+    made.buffer = owner.device.allocate(owner.offset * owner.itemsize + storage_nbytes(owner), made)
+    copy_into(storage_bytes(made), storage_bytes(owner))
+    return made
+
+
+def _capture_call(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
+    """The graph of `function(*given)`, and what it returned, whose elements only a replay sets. Unrecordable where
+    something asks for the host.
+    """
+    if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
+        raise UnrecordableError("this thread records")
+    with _recording:
+        return _capture_with_lock(runtime, function, given)
+
+
+def _capture_with_lock(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
+    before = runtime.current_stream()
+    runtime.device.finish()  # the stream that records waits for no other
+    runtime.use(runtime.new_stream())
+    try:
+        runtime.begin_capture()
+        try:
+            returned = function(*given)
+        except RuntimeError as error:
+            with contextlib.suppress(RuntimeError):
+                runtime.end_capture()
+            raise UnrecordableError(str(error)) from error
+        return runtime.end_capture(), returned
+    finally:
+        runtime.use(before)

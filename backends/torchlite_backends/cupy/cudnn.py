@@ -1,0 +1,248 @@
+"""cuDNN, where the package `nvidia-cudnn-frontend` finds it: graphs of its operations, built once for a shape and kept.
+
+What cuDNN does not take (a dtype, a size, a device) runs on our own kernels; why is kept in `Library.refused`.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchlite._dispatch.backend import OutOfMemoryError
+from torchlite._settings.backend_flags import FLAGS
+from torchlite_backends.device_runtime.core.array import Array
+
+_MIN_VERSION = 90000
+_MAX_CACHED_PLANS = 4096
+_ALIGNED = 16  # bytes, which cuDNN assumes of every address
+# The kinds that are for cuDNN, by its names.
+TYPES = {"f32": "FLOAT", "f16": "HALF", "bf16": "BFLOAT16"}
+
+
+@functools.cache
+def frontend() -> Any:
+    """The package's module when it is installed and finds cuDNN 9, else None."""
+    try:
+        import cudnn
+
+        return cudnn if cudnn.backend_version() >= _MIN_VERSION else None
+    except Exception:  # however a library fails to load, there is another way
+        return None
+
+
+class Tensor(NamedTuple):
+    """A tensor of a graph: its shape, steps in elements and kind. Its place in the list of operands is its uid - 1."""
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    kind: str
+
+
+class Graph:
+    """A graph while it is described: `take` makes an input, `give` says what an output is like, in the order in which
+    the arrays come when it runs.
+    """
+
+    def __init__(self, cudnn: Any, handle: Any, capability: int, kind: str):
+        self.cudnn, self._count = cudnn, 0
+        self.float = cudnn.data_type.FLOAT
+        self.made = cudnn.pygraph(
+            name="torchlite",
+            io_data_type=self._type(kind),
+            intermediate_data_type=self.float,
+            compute_data_type=self.float,
+            handle=handle,
+            sm_version=capability,
+        )
+
+    def _type(self, kind: str) -> Any:
+        return getattr(self.cudnn.data_type, TYPES[kind])
+
+    def take(self, t: Tensor) -> Any:
+        self._count += 1
+        return self.made.tensor(
+            dim=list(t.shape),
+            stride=list(t.steps),
+            data_type=self._type(t.kind),
+            uid=self._count,
+            name=f"tensor {self._count}",
+        )
+
+    def give(self, output: Any, t: Tensor) -> None:
+        self._count += 1
+        output.set_output(True).set_uid(self._count).set_dim(list(t.shape)).set_stride(list(t.steps)).set_data_type(
+            self._type(t.kind)
+        )
+
+
+class Plan(NamedTuple):
+    """A built graph and the bytes of memory it wants beside its arrays."""
+
+    graph: Any
+    workspace: int
+
+
+class Library:
+    """cuDNN on one device. Its handle and its plans are used by one thread at a time."""
+
+    def __init__(self, device: Any, cudnn: Any):
+        self.device, self.cudnn = device, cudnn
+        self.capability = device.properties["major"] * 10 + device.properties["minor"]
+        self.plans = device.kept(
+            "cudnn", _MAX_CACHED_PLANS
+        )  # Plans, None for what cuDNN does not compute, else how often it was asked for
+        self.refused: dict[Any, str] = {}
+        self.captured: dict[int, Plan] = {}  # stay as long as the device: a captured graph starts their kernels again
+        self.runs = 0
+        self._lock = threading.RLock()
+        self._handle: Any = None
+        self._stream: int | None = None
+
+    def run(
+        self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array], patience: int = 0
+    ) -> bool:
+        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built. False
+        where cuDNN does not compute it.
+
+        With `patience` it is built only when it was asked for that many times before.
+        """
+        if self.device.waiting.steps:
+            self.device.waiting.start()
+        pointers = {uid: x.data_ptr() for uid, x in enumerate(arrays, 1)}
+        with self._lock, self.device.driver.current():
+            plan = self.plans.get(key, 0)
+            if plan.__class__ is int:
+                if plan < patience:
+                    self.plans[key] = plan + 1
+                    return False
+                plan = self._build(key, kind, describe, pointers)
+            if plan is None:
+                return False
+            try:
+                self._execute(plan, pointers)
+            except OutOfMemoryError:
+                return False
+            except Exception as error:
+                self._refuse(key, error)
+                return False
+            self.runs += 1
+            if self.device.capturing:
+                self.captured[id(plan.graph)] = plan
+            return True
+
+    def _execute(self, plan: Plan, pointers: dict[int, int]) -> None:
+        handle = self._in_stream()
+        block = self.device.allocate(plan.workspace)
+        plan.graph.execute(pointers, block.ptr, handle=handle)
+
+    def _in_stream(self) -> Any:
+        """The handle, which starts work in the calling thread's stream."""
+        if self._handle is None:
+            self._handle = self.cudnn.create_handle()
+        stream = self.device.driver.stream().ptr
+        if stream != self._stream:
+            self.cudnn.set_stream(handle=self._handle, stream=stream)
+            self._stream = stream
+        return self._handle
+
+    def _refuse(self, key: tuple, error: Exception) -> None:
+        """Remember that this goes elsewhere; what failed while a graph was captured may work at another time."""
+        if not self.device.capturing:
+            self.plans[key] = None
+            if len(self.refused) < _MAX_CACHED_PLANS:
+                self.refused[key] = f"{type(error).__name__}: {error}"
+
+    def _build(self, key: tuple, kind: str, describe: Callable[[Graph], Any], pointers: dict[int, int]) -> Plan | None:
+        try:
+            graph = Graph(self.cudnn, self._in_stream(), self.capability, kind)
+            describe(graph)
+            plan = self._planned(graph.made, kind, pointers)
+        except Exception as error:
+            self._refuse(key, error)
+            return None
+        self.plans[key] = plan
+        return plan
+
+    def _planned(self, graph: Any, kind: str, pointers: dict[int, int]) -> Plan:
+        cudnn = self.cudnn
+        graph.validate()
+        graph.build_operation_graph()
+        graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+        notes = [getattr(cudnn.numerical_note, name) for name in _excluded_notes(kind)]
+        if notes:
+            graph.deselect_numeric_notes(notes)
+        graph.check_support()
+        if FLAGS.cudnn_benchmark and not self.device.capturing:
+            return self._fastest(graph, pointers)
+        graph.build_plans()
+        return Plan(graph, graph.get_workspace_size())
+
+    def _fastest(self, graph: Any, pointers: dict[int, int]) -> Plan:
+        """The fastest of the ways that the heuristics propose, timed on the arrays at hand, whose results the winner
+        writes again.
+        """
+        found: list[tuple[float, int]] = []
+        for index in range(graph.get_execution_plan_count()):
+            try:
+                graph.build_plan_at_index(index)
+                found.append((self._milliseconds(graph, index, pointers), index))
+            except Exception:  # a way that does not work here
+                continue
+            if len(found) == FLAGS.cudnn_benchmark_limit:
+                break
+        if not found:
+            raise RuntimeError("none of cuDNN's ways works")
+        graph.build_plan_at_index(min(found)[1])  # selects it
+        return Plan(graph, graph.get_workspace_size())
+
+    def _milliseconds(self, graph: Any, index: int, pointers: dict[int, int]) -> float:
+        driver, handle = self.device.driver, self._in_stream()
+        stream = driver.stream().ptr
+        block = self.device.allocate(graph.get_workspace_size_plan_at_index(index))
+        graph.execute_plan_at_index(pointers, block.ptr, index, handle=handle)
+        start = driver.event(True, stream)
+        graph.execute_plan_at_index(pointers, block.ptr, index, handle=handle)
+        end = driver.event(True, stream)
+        driver.wait_event(end)
+        return driver.milliseconds(start, end)
+
+    def statistics(self) -> dict[str, int]:
+        """How many graphs ran, how many are kept, and how many cuDNN refused."""
+        return {
+            "runs": self.runs,
+            "plans": sum(isinstance(plan, Plan) for plan in list(self.plans.values())),
+            "refused": len(self.refused),
+        }
+
+
+def _excluded_notes(kind: str) -> list[str]:
+    """The properties of ways to compute that the switches rule out, by cuDNN's names."""
+    names = []
+    if kind == "f32":
+        names += ["DOWN_CONVERT_INPUTS"] if FLAGS.tf32("conv") else ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]
+    if is_deterministic():
+        names.append("NONDETERMINISTIC")
+    return names
+
+
+def is_deterministic() -> bool:
+    """Whether a switch asks for the same bits every time."""
+    return FLAGS.cudnn_deterministic or FLAGS.deterministic
+
+
+def library(device: Any) -> Library | None:
+    """cuDNN on a device; None where it is not there or switched off."""
+    if not FLAGS.cudnn_enabled:
+        return None
+    found = device.state.get("cudnn", device)
+    if found is device:
+        cudnn = device.driver.cudnn()
+        found = device.state.setdefault("cudnn", None if cudnn is None else Library(device, cudnn))
+    return found
+
+
+def is_aligned(x: Array) -> bool:
+    """Whether cuDNN may read an array where it lies."""
+    return x.offset * x.dtype.itemsize % _ALIGNED == 0

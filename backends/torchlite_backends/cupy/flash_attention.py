@@ -1,0 +1,97 @@
+"""Scaled dot product attention on tensor cores: what the kernels in `torchlite_backends.kernel_sources.flash_attention_cuda` take, and their
+launches.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._settings.backend_flags import FLAGS
+from torchlite_backends.device_runtime.core.array import Array
+from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
+from torchlite_backends.device_runtime.core.device import grid
+from torchlite_backends.device_runtime.nn.attention import Attention, Launch, backward, forward, pack_walk
+from torchlite_backends.kernel_sources.flash_attention_cuda import (
+    ALIGNMENT,
+    CAPABILITIES,
+    LARGE_TILES,
+    MAX_FEATURES,
+    WARPS,
+    variant,
+)
+
+_ALIGNED = 16  # bytes, which are copied as one
+_THREADS = 32 * WARPS
+
+
+@functools.lru_cache(4096)
+def _is_aligned(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    return steps[-1] == 1 and all(step % ALIGNMENT == 0 or n == 1 for n, step in zip(shape[:-1], steps, strict=False))
+
+
+def _is_walkable(x: Array) -> bool:
+    """Whether an operand's features lie one after the other, and every row at a multiple of 16 bytes."""
+    return _is_aligned(x.shape, x.steps) and x.data_ptr() % _ALIGNED == 0
+
+
+class TensorCoreAttention(Attention):
+    """One attention by those kernels. Operands that they cannot walk are copied."""
+
+    __slots__ = ()
+
+    def operand(self, x: Array) -> Array:
+        x = super().operand(x)
+        return x if _is_walkable(x) else clone_row_major(x)
+
+    def launch(self, name: str, count: int, grad: Array | None, out: Array | None, *more: Array) -> Launch:
+        kind, shape, side = self.query.kind, self.shape(grad, out), self.side(name)
+        dim = -(-max(self.features, self.values) // 32) * 32
+        if name == "dots":
+            kernel = variant(name, kind, dim)
+            lanes = 16 if dim > 64 else dim // ALIGNMENT
+            function = self.device.function(kernel.text, name, "pppxi", **kernel.kinds)
+            return Launch(function, grid(self.heads * side * lanes, _THREADS), (_THREADS,), (shape, self.heads))
+        wide = LARGE_TILES.get((name, dim))
+        is_wide = wide is not None and self.heads * -(-side // wide.own) >= self.device.units
+        kernel = variant(name, kind, dim, None if self.mask is None else self.mask.kind, is_wide)
+        function = self.device.function(kernel.text, name, "p" * count + "xf" + "x" * len(more), **kernel.kinds)
+        return Launch(
+            function,
+            (self.heads * -(-side // kernel.tiles.own) * _THREADS,),
+            (_THREADS,),
+            (shape, self.scale, *map(pack_walk, more)),
+        )
+
+
+def _is_supported(query: Array, value: Array, mask: Array | None, scale: float) -> bool:
+    needed = CAPABILITIES.get(query.kind)
+    if needed is None or not FLAGS.sdp["flash"] or not scale > 0:
+        return False
+    device: Any = query.device
+    has, features, values = device.properties, query.shape[-1], value.shape[-1]
+    even = (
+        features % ALIGNMENT == 0
+        and values % ALIGNMENT == 0
+        and 0 < features <= MAX_FEATURES
+        and 0 < values <= MAX_FEATURES
+    )
+    return even and (has["major"], has["minor"]) >= needed and (mask is None or mask.kind in ("b8", query.kind))
+
+
+def _sdpa(streaming: Callable, query, key, value, attn_mask, is_causal, scale):
+    if _is_supported(query, value, attn_mask, scale):
+        return forward(TensorCoreAttention(query, key, value, attn_mask, is_causal, scale))
+    return streaming(query, key, value, attn_mask, is_causal, scale)
+
+
+def _sdpa_backward(streaming: Callable, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
+    if _is_supported(query, value, attn_mask, scale):
+        return backward(TensorCoreAttention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
+    return streaming(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
+
+
+def kernels(table: dict[str, Any]) -> dict[str, Any]:
+    """Kernels that use tensor cores where they can, over those of a device's table."""
+    return {kernel.__name__: functools.partial(kernel, table[kernel.__name__]) for kernel in (_sdpa, _sdpa_backward)}

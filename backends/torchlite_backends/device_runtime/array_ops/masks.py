@@ -1,0 +1,137 @@
+"""Masks: where they hold, and writing there; and repetition by count, which needs the same running sums."""
+
+from __future__ import annotations
+
+import struct
+
+from torchlite._types.dtypes import from_np
+from torchlite_backends.kernel_sources.masks import BLOCK_SUMS, COMPRESS, REPEAT, TRUE_INDICES
+
+from ..core.array import Array, empty, view_of
+from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device_asserts import REPEATS, error_code, error_of_code
+from ..core.host_transfer import to_numpy
+from ..core.pointwise_dispatch import select_where
+from ..core.views import broadcast_view
+from .gather_scatter import copy_kind, local_size_one, work_sizes
+
+
+def _block_lengths(count: int) -> tuple[int, int]:
+    """The length of the blocks in which `count` elements are counted, and how many there are."""
+    length = max(256, -(-count // 4096))
+    return length, -(-count // length)
+
+
+def _block_offsets(counted: Array) -> tuple[Array, int]:
+    """For each block of a row-major array of masks or counts the sum of the elements before it, int32; and the length
+    of the blocks.
+
+    The total follows the sums, and after it whether a count was negative.
+    """
+    device = counted.device
+    length, blocks = _block_lengths(counted.size)
+    sums = empty(device, (blocks + 2,), "i32")
+    text = ("#define MASK\n" if counted.kind == "b8" else "") + BLOCK_SUMS
+    device.function(text, "block_sums", "ppii", T=counted.kind)(
+        (blocks,), local_size_one(device), counted, sums, counted.size, length
+    )
+    device.function(text, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
+    return sums, length
+
+
+def _offsets_and_count(mask: Array) -> tuple[Array, int, int]:
+    """`_starts` of a mask with elements, and how many of them are true. Waits for the device: the number decides a
+    shape.
+    """
+    sums, length = _block_offsets(mask)
+    return sums, length, int(to_numpy(view_of(sums, (1,), (1,), sums.size - 2))[0])
+
+
+def flat_true_indices(mask: Array) -> Array:
+    """Where a mask holds, as int32 places in its row-major order."""
+    mask = as_contiguous(mask)
+    if not mask.size:
+        return empty(mask.device, (0,), "i32")
+    sums, length, total = _offsets_and_count(mask)
+    out = empty(mask.device, (total,), "i32")
+    if total:
+        mask.device.function(TRUE_INDICES, "flat_places", "pppii")(
+            (sums.size - 2,), local_size_one(mask.device), mask, sums, out, mask.size, length
+        )
+    return out
+
+
+def true_indices(mask: Array) -> list[Array]:
+    """Where a mask holds: one int32 array of coordinates for each dimension."""
+    flat, device = flat_true_indices(mask), mask.device
+    if mask.ndim < 2:
+        return [flat]
+    total = flat.size
+    out = empty(device, (mask.ndim, total), "i32")
+    if total:
+        take, items, group = work_sizes(device, total)
+        shape = struct.pack("16i", mask.ndim, *mask.shape, *[0] * (15 - mask.ndim))
+        device.function(TRUE_INDICES, "coordinates", "ppiix")(items, group, flat, out, total, take, shape)
+    return [view_of(out, (total,), (1,), d * total) for d in range(mask.ndim)]
+
+
+def compress(x: Array, mask: Array) -> Array:
+    """The elements of `x` where a mask of its shape holds, as a vector."""
+    x, mask = as_contiguous(x), as_contiguous(mask)
+    if not x.size:
+        return empty(x.device, (0,), x.kind)
+    sums, length, total = _offsets_and_count(mask)
+    out = empty(x.device, (total,), x.kind)
+    if total:
+        x.device.function(COMPRESS, "taken", "ppppii", T=copy_kind(x))(
+            (sums.size - 2,), local_size_one(x.device), mask, sums, x, out, x.size, length
+        )
+    return out
+
+
+def masked_assign(out: Array, mask: Array, value: Array) -> None:
+    """Write `value`, broadcast, into `out` where the mask, broadcast, holds."""
+    select_where(mask, value, out, out)
+
+
+def masked_scatter(input, mask, source):
+    if mask.kind != "b8":
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {from_np(mask.dtype).scalar_name}"
+        )
+    if input.kind != source.kind:
+        mine, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{mine} and {theirs}")
+    shape = broadcast_shape((input.shape, mask.shape))
+    out, mask = clone_row_major(broadcast_view(input, shape)), as_contiguous(broadcast_view(mask, shape))
+    if out.size:
+        sums, length, total = _offsets_and_count(mask)
+        if total > source.size:
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+        run = out.device.function(COMPRESS, "fill_masked", "ppppii", T=copy_kind(out))
+        run((sums.size - 2,), local_size_one(out.device), mask, sums, as_contiguous(source), out, out.size, length)
+    return out
+
+
+def _repeat_interleave_indices(repeats):
+    """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
+    kind = from_np(repeats.dtype)
+    if kind.category != 1 or repeats.kind[0] == "u":
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind.scalar_name}'")
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    device, repeats = repeats.device, as_contiguous(repeats)
+    if not repeats.size:
+        return empty(device, (0,), repeats.kind)
+    sums, length = _block_offsets(repeats)
+    blocks = sums.size - 2
+    total, negative = (int(v) for v in to_numpy(view_of(sums, (2,), (1,), blocks)))
+    if negative:
+        raise error_of_code(error_code(REPEATS), 0, 0)
+    out = empty(device, (total,), repeats.kind)
+    if total:
+        device.function(REPEAT, "repeat_places", "pppii", T=repeats.kind)(
+            (blocks,), local_size_one(device), repeats, sums, out, repeats.size, length
+        )
+    return out

@@ -1,0 +1,427 @@
+"""The kernels of the pointwise ops: rules of the tables with the parameters of their op's record, and what Python
+decides before a launch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch import REGISTRY
+from torchlite._dispatch.type_promotion import cast_scalar
+from torchlite._types.dtypes import BY_NAME, finfo, from_np
+from torchlite_backends.kernel_sources.activation_rules import RULES as ACTIVATIONS
+from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY, KINDS, REAL_KIND
+from torchlite_backends.kernel_sources.pointwise import Rule
+from torchlite_backends.kernel_sources.pointwise_rules import RULES as TABLE
+
+from ..core.array import Array, dtype_of_kind, kind_of, view_of
+from ..core.contiguous_copy import clone_row_major
+from ..core.host_transfer import to_numpy
+from ..core.kernel_registration import is_op
+from ..core.pointwise_dispatch import apply, cast, kind_of_scalar, select_where
+from .creation import full
+
+RULES = {**TABLE, **ACTIVATIONS}
+KERNELS: dict[str, Any] = {}
+
+
+def _scalar_name(kind: str) -> str:
+    return BY_NAME[KINDS[kind].numpy].scalar_name
+
+
+def _not_implemented(kernel: str, kind: str) -> NotImplementedError:
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{_scalar_name(kind)}'")
+
+
+def _copy_if_overlapping(x, target: Array):
+    """An operand as it is, or a copy of it where writing into `target` would change elements that
+    are still to be read.
+    """
+    if (
+        x.__class__ is Array
+        and x.buffer is target.buffer
+        and (x.offset, x.steps, x.shape) != (target.offset, target.steps, target.shape)
+    ):
+        return clone_row_major(x)
+    return x
+
+
+# -- ops that are their rule --
+
+
+def _unary(rule: Rule):
+    def kernel(input, out=None):
+        return apply(rule, (input,), (), out)
+
+    def kernel_(input):
+        apply(rule, (input,), (), input)
+
+    kernel.takes_out = True  # type: ignore[attr-defined]
+    return kernel, kernel_
+
+
+def _binary(rule: Rule):
+    def kernel(input, other, out=None):
+        return apply(rule, (input, other), (), out)
+
+    def kernel_(input, other):
+        apply(rule, (input, _copy_if_overlapping(other, input)), (), input)
+
+    kernel.takes_out = True  # type: ignore[attr-defined]
+    return kernel, kernel_
+
+
+for _name, _rule in RULES.items():
+    if is_op(_name) and not _rule.numbers and not any(re.search(r"\bc\b", text) for text in _rule.texts.values()):
+        KERNELS[_name], _in_place = (
+            _binary if any(re.search(r"\bb\b", text) for text in _rule.texts.values()) else _unary
+        )(_rule)
+        if not _rule.test and not _rule.out:
+            KERNELS[_name + "_"] = _in_place
+
+
+# -- ops with something to decide or with numbers: `kernel(*the record's parameters, out=None)`, from which the in-place
+# form comes too --
+
+
+def register_with_inplace(function: Callable) -> Callable:
+    """Offer a kernel, and its in-place form."""
+    name = function.__name__
+
+    def in_place(input, *others, **keywords):
+        function(input, *[_copy_if_overlapping(x, input) for x in others], out=input, **keywords)
+
+    KERNELS[name] = function
+    if not REGISTRY[name].is_implicit:  # their history is that of their parts
+        KERNELS[name + "_"] = in_place
+    return function
+
+
+def register_scalar_op(name: str, operands: int, *defaults, check: Callable | None = None) -> None:
+    """Offer the kernels of an op whose record has `operands` operands and then the numbers of its rule, the last ones
+    with defaults.
+    """
+    rule = RULES[name]
+    count = operands + len(rule.numbers)
+
+    def kernel(*values, out=None):
+        if len(values) < count:
+            values += defaults[len(values) - count :]
+        if check is not None:
+            check(values[0], *values[operands:])
+        return apply(rule, values[:operands], values[operands:], out)
+
+    kernel.__name__ = name
+    register_with_inplace(kernel)
+
+
+def _check_hardtanh(input, low, high):
+    if low > high:
+        raise ValueError("min_val cannot be greater than max_val")
+
+
+def _check_softshrink(input, limit):
+    if limit < 0:
+        dtype = from_np(input.dtype)
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{limit:g}"
+        )
+
+
+register_scalar_op("leaky_relu", 1, 0.01)
+register_scalar_op("_leaky_relu_backward", 2)
+register_scalar_op("hardtanh", 1, -1.0, 1.0, check=_check_hardtanh)
+register_scalar_op("_hardtanh_backward", 2)
+register_scalar_op("threshold", 1)
+register_scalar_op("hardshrink", 1, 0.5)
+register_scalar_op("softshrink", 1, 0.5, check=_check_softshrink)
+register_scalar_op("_elu", 1)
+register_scalar_op("_elu_backward", 2)
+register_scalar_op("softplus", 1, 1.0, 20.0)
+register_scalar_op("_softplus_backward", 2)
+
+
+@register_with_inplace
+def elu(input, alpha=1.0, out=None):
+    return apply(RULES["_elu"], (input,), (alpha, 1.0, 1.0), out)
+
+
+@register_with_inplace
+def relu6(input, out=None):
+    return apply(RULES["hardtanh"], (input,), (0, 6), out)
+
+
+def gelu(input, *, approximate="none"):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return apply(RULES["gelu" if approximate == "none" else "gelu_tanh"], (input,))
+
+
+def _gelu_backward(grad, input, approximate="none"):
+    return apply(RULES["gelu_backward" if approximate == "none" else "gelu_tanh_backward"], (grad, input))
+
+
+KERNELS["gelu"], KERNELS["_gelu_backward"] = gelu, _gelu_backward
+
+
+@register_with_inplace
+def pow(input, exponent, out=None):
+    array = input if input.__class__ is Array else exponent
+    category = CATEGORY[array.kind]
+    if exponent.__class__ is not Array:
+        if category == "i" and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if exponent == 2 and category in "fc":
+            return apply(RULES["square"], (input,), (), out)
+        simple = {3: "cube", 0.5: "sqrt", -1: "reciprocal"}.get(exponent) if category == "f" else None
+        if simple is not None:
+            return apply(RULES[simple], (input,), (), out)
+    return apply(RULES["pow"], (input, exponent), (), out)
+
+
+@register_with_inplace
+def square(input, out=None):
+    return cast(input, "i64", out) if input.kind == "b8" else apply(RULES["square"], (input,), (), out)
+
+
+def abs_(input):
+    if input.kind in REAL_KIND:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    apply(RULES["abs"], (input,), (), input)
+
+
+KERNELS["abs_"] = abs_
+
+
+def positive(input):
+    if input.kind == "b8":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def conj(input):
+    return apply(RULES["conj_physical"], (input,)) if input.kind in REAL_KIND else input
+
+
+def conj_physical(input):
+    return conj(input)
+
+
+KERNELS["positive"], KERNELS["conj"], KERNELS["conj_physical"] = positive, conj, conj_physical
+
+
+def complex_part(x: Array, which: int) -> Array:
+    """A view of the real (0) or imaginary (1) parts of a complex array."""
+    out = view_of(x, x.shape, tuple([2 * s for s in x.steps]), 2 * x.offset + which)
+    out.kind = REAL_KIND[x.kind]
+    out.dtype = dtype_of_kind(out.kind)
+    return out
+
+
+def real(input):
+    return complex_part(input, 0) if input.kind in REAL_KIND else input
+
+
+def imag(input):
+    if input.kind not in REAL_KIND:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return complex_part(input, 1)
+
+
+KERNELS["real"], KERNELS["imag"] = real, imag
+
+
+@register_with_inplace
+def round(input, *, decimals=0, out=None):
+    if decimals == 0:
+        return apply(RULES["round"], (input,), (), out)
+    return apply(RULES["round_up" if decimals > 0 else "round_down"], (input,), (10.0 ** abs(decimals),), out)
+
+
+@register_with_inplace
+def nan_to_num(input, nan=None, posinf=None, neginf=None, out=None):
+    numbers: tuple = (0, 0, 0)
+    if CATEGORY[input.kind] in "fc":
+        largest = finfo(from_np(input.dtype)).max
+        numbers = (nan or 0.0, largest if posinf is None else posinf, -largest if neginf is None else neginf)
+    return apply(RULES["nan_to_num"], (input,), numbers, out)
+
+
+@register_with_inplace
+def logit(input, eps=None, out=None):
+    return (
+        apply(RULES["logit"], (input,), (), out)
+        if eps is None
+        else apply(RULES["logit_eps"], (input,), (eps, 1 - eps), out)
+    )
+
+
+@register_with_inplace
+def polygamma(input, n, out=None):
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return apply(RULES["digamma"], (input,), (), out)
+    scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
+    return apply(RULES["polygamma"], (input,), (n, scale if n % 2 else -scale), out)
+
+
+@register_with_inplace
+def heaviside(input, values, out=None):
+    if input.kind != values.kind:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return apply(RULES["heaviside"], (input, values), (), out)
+
+
+# -- clamping and three operands --
+
+
+@register_with_inplace
+def clamp(input, min=None, max=None, out=None):
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if max is None:
+        return apply(RULES["clamp_low"], (input, min), (), out)
+    return (
+        apply(RULES["clamp_high"], (input, max), (), out)
+        if min is None
+        else apply(RULES["clamp"], (input, min, max), (), out)
+    )
+
+
+KERNELS["_clamp_tensors"] = KERNELS["_clamp_scalars"] = clamp
+_SCALAR_TYPE_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int32": "int",
+    "int64": "long int",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def _same_kind(input: Array, value: Array, name: str) -> None:
+    if value.kind != input.kind:
+        want, got = (_SCALAR_TYPE_NAMES.get(KINDS[x.kind].numpy, KINDS[x.kind].numpy) for x in (input, value))
+        raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {got}")
+
+
+@register_with_inplace
+def lerp(input, end, weight, out=None):
+    _same_kind(input, end, "end")
+    if weight.__class__ is not Array:
+        return apply(RULES["_lerp_scalar"], (input, end, weight), (), out)
+    _same_kind(input, weight, "weight")
+    return apply(RULES["_lerp_tensor"], (input, end, weight), (), out)
+
+
+KERNELS["_lerp_tensor"] = KERNELS["_lerp_scalar"] = lerp
+
+
+@register_with_inplace
+def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+    return apply(RULES["addcmul"], (input, tensor1, tensor2), (value,), out)
+
+
+@register_with_inplace
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    if CATEGORY[input.kind] in "ib":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+            "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+            "tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "(input + value * tensor1 / tensor2), for all dtypes."
+        )
+    return apply(RULES["addcdiv"], (input, tensor1, tensor2), (value,), out)
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if input.kind != other.kind:
+        raise RuntimeError(f"{_scalar_name(input.kind)} did not match {_scalar_name(other.kind)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    if CATEGORY[input.kind] in "ib":
+        if rtol == 0 and atol == 0:
+            return apply(RULES["eq"], (input, other))
+        wide = "f64" if input.device.fp64 else "f32"
+        input, other = cast(input, wide), cast(other, wide)
+    return apply(RULES["isclose_nan" if equal_nan else "isclose"], (input, other), (rtol, atol))
+
+
+def complex(real, imag):
+    if real.kind != imag.kind or real.kind not in ("f16", "f32", "f64"):
+        raise RuntimeError("parts that the rule of the op has words for")
+    return apply(RULES["complex"], (real, imag))
+
+
+def polar(abs, angle):
+    return apply(RULES["polar"], (abs, angle)) if abs.kind in ("f32", "f64") else complex(abs, angle)
+
+
+def frexp(input):
+    if CATEGORY[input.kind] != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return apply(RULES["mantissa"], (input,)), apply(RULES["exponent"], (input,))
+
+
+KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isclose, complex, polar, frexp
+
+
+# -- choice and conversion --
+
+
+def _choose(input, other, condition):
+    if input.__class__ is not Array and other.__class__ is not Array:  # two numbers
+        kind = max(map(kind_of_scalar, (input, other)), key=("b8", "i64", "f32", "c64").index)
+        input = full(condition.device, (), input, kind)
+    return select_where(condition, input, other)
+
+
+def _where(condition, input, other):
+    return _choose(input, other, condition)
+
+
+def where(condition, input=None, other=None):
+    return _choose(input, other, condition)
+
+
+def _masked_fill(input, mask, value, out=None):
+    if mask.kind != "b8":
+        name = KINDS[mask.kind].numpy
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{'float' if name == 'float32' else name}"
+        )
+    if value.__class__ is Array:
+        if value.ndim:
+            raise RuntimeError(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
+            )
+        if value.kind != input.kind and value.kind != "b8":
+            cast_scalar(to_numpy(value).item(), from_np(input.dtype))
+        value = cast(value, input.kind)
+    else:
+        value = cast_scalar(value, from_np(input.dtype))
+    return select_where(mask, value, input, out)
+
+
+_masked_fill_tensor = _masked_fill
+
+
+def to(input, dtype):
+    kind = kind_of(dtype.np)
+    return input if kind == input.kind else cast(input, kind)
+
+
+KERNELS.update(
+    _choose=_choose, _where=_where, where=where, _masked_fill=_masked_fill, _masked_fill_tensor=_masked_fill, to=to
+)

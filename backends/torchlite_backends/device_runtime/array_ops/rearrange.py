@@ -1,0 +1,395 @@
+"""Joining, splitting, turning, repeating, diagonals and triangles, and the same bits seen otherwise."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagonal_dims, view_dtype_geometry
+from torchlite._dispatch.shapes import wrap_dim, wrap_dims
+from torchlite._types.dtypes import from_np
+from torchlite_backends.kernel_sources import rearrange as texts
+from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND, REAL_KIND
+
+from ..core.array import Array, dtype_of_kind, empty, kind_of, view_of
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.copy_fill import copy_into, fill_with
+from ..core.device import Device
+from ..core.device_asserts import SCATTERED, error_code
+from ..core.host_transfer import from_numpy
+from ..core.pointwise_dispatch import apply, cast
+from ..core.views import broadcast_view, reshape, select, slice, slice_view
+from .creation import full
+from .gather_scatter import ThreeDimView, copy_kind, scatter_3d, take_slices, work_sizes
+from .pointwise import RULES
+from .reduce import sum as total
+from .scatter import write_view
+
+_MAX_CAT_INPUTS = 8
+
+
+def flip(input, dims):
+    shape, steps, offset = input.shape, list(input.steps), input.offset
+    dims = wrap_dims(dims, input.ndim) if dims.__class__ is int or dims else ()
+    for d in dims:
+        if shape:
+            offset += (shape[d] - 1) * steps[d]
+            steps[d] = -steps[d]
+    return clone_row_major(view_of(input, shape, tuple(steps), offset if input.size else input.offset))
+
+
+# Joining
+
+
+class _CatPart(NamedTuple):
+    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a
+    function, by copies.
+    """
+
+    which: tuple[int, ...]
+    at: int  # their place along the dimension
+    first: int = 0  # their first element in the result
+    function: Any = None
+    items: tuple[int, ...] = ()
+    group: tuple[int, ...] = ()
+    numbers: tuple = ()
+
+
+def _cat_launch(
+    device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int
+) -> _CatPart:
+    """Row-major arrays of `rows` rows side by side into rows of the result, which are `pitch` elements long."""
+    total = sum(widths)
+    take, items, group = work_sizes(device, rows * total, 1024)
+    function = device.function(texts.cat_source(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
+    return _CatPart(
+        which,
+        at,
+        at * inner,
+        function,
+        items,
+        group,
+        (rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths)),
+    )
+
+
+def _cat_parts(
+    device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int
+) -> tuple[tuple[int, ...], list[_CatPart]]:
+    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements
+    are moved.
+    """
+    kept = [i for i, shape in enumerate(shapes) if shape != (0,)] or [0]
+    first = shapes[kept[0]]
+    dim = wrap_dim(dim, len(first))
+    if not first or any(
+        len(shapes[i]) != len(first) or (shapes[i][:dim], shapes[i][dim + 1 :]) != (first[:dim], first[dim + 1 :])
+        for i in kept
+    ):
+        raise RuntimeError("Sizes of tensors must match except in the dimension along which they are joined")
+    shape = (*first[:dim], sum([shapes[i][dim] for i in kept]), *first[dim + 1 :])
+    parts: list[_CatPart] = []
+    if 0 in shape:
+        return shape, parts
+    rows, inner, at = math.prod(first[:dim]), math.prod(first[dim + 1 :]), 0
+    kept = [i for i in kept if shapes[i][dim]]
+    for start in range(0, len(kept), _MAX_CAT_INPUTS):
+        which = tuple(kept[start : start + _MAX_CAT_INPUTS])
+        lengths = [shapes[i][dim] for i in which]
+        if len(which) > 1 and all(contiguous[i] for i in which):
+            parts.append(
+                _cat_launch(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner)
+            )
+        else:
+            parts += [_CatPart((i,), at + sum(lengths[:j])) for j, i in enumerate(which)]
+        at += sum(lengths)
+    return shape, parts
+
+
+def _cat_tensors(
+    tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]
+) -> Array:
+    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies
+    in the result.
+    """
+    like = next((t for t in tensors if t.shape != (0,)), tensors[0])
+    device, contiguous = like.device, [t.contiguous for t in tensors]
+    key = ("joined", dim, like.itemsize, *shapes, *contiguous)
+    found = device.plans.get(key)
+    if found is None:
+        found = device.plans[key] = _cat_parts(device, copy_kind(like), shapes, contiguous, dim)
+    shape, parts = found
+    out = empty(device, shape, like.kind)
+    for part in parts:
+        arrays = [tensors[i] for i in part.which]
+        if part.function is None:
+            copy_into(place(out, part.at, arrays[0]), arrays[0])
+        else:
+            part.function(part.items, part.group, *arrays, view_of(out, (1,), (1,), part.first), *part.numbers)
+    return out
+
+
+def cat(tensors, dim=0):
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if all(t.shape == (0,) for t in tensors):
+        dim = 0
+    return _cat_tensors(
+        tensors, [t.shape for t in tensors], dim, lambda out, at, t: slice_view(out, dim, at, t.shape[dim])
+    )
+
+
+def stack(tensors, dim=0):
+    shape = tensors[0].shape
+    for t in tensors:
+        if t.shape != shape:
+            raise RuntimeError("stack expects each tensor to be equal size")
+    dim = wrap_dim(dim, len(shape) + 1)
+    return _cat_tensors(
+        tensors, [(*shape[:dim], 1, *shape[dim:])] * len(tensors), dim, lambda out, at, t: select(out, dim, at)
+    )
+
+
+# Parts given back
+
+
+def _slice_backward(input, shape, dim, start, stop, step):
+    out = full(input.device, shape, 0, input.kind)
+    copy_into(slice(out, dim, start, stop, step), input)
+    return out
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    first, second = diagonal_dims(input.ndim, dim1, dim2)
+    rows, columns = input.shape[first], input.shape[second]
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = input.offset
+    if length:
+        start += max(-offset, 0) * input.steps[first] + max(offset, 0) * input.steps[second]
+    kept = [a for a in range(input.ndim) if a not in (first, second)]
+    return view_of(
+        input,
+        (*[input.shape[a] for a in kept], length),
+        (*[input.steps[a] for a in kept], input.steps[first] + input.steps[second]),
+        start,
+    )
+
+
+def diagonal_backward(grad, shape, offset, dim1, dim2):
+    out = full(grad.device, shape, 0, grad.kind)
+    copy_into(diagonal(out, offset, dim1, dim2), grad)
+    return out
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    out = clone_row_major(input)
+    return write_view(out, diagonal(out, offset, dim1, dim2), src)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    ndim = input.ndim + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size, kept = input.shape[-1] + abs(offset), iter(input.shape[:-1])
+    return diagonal_backward(
+        input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second
+    )
+
+
+def _fill_diagonal_view(x: Array, wrap: bool) -> Array:
+    """The places that `fill_diagonal_` writes, as a view."""
+    if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
+        return view_of(x, (min(x.shape),), (sum(x.steps),), x.offset)
+    rows, columns = x.shape
+    return view_of(x, (-(-(rows * columns) // (columns + 1)),), (columns + 1,), x.offset)
+
+
+def _fill_diagonal_(input, value, wrap):
+    if wrap and input.ndim == 2 and not input.contiguous:
+        copy_into(input, _fill_diagonal(input, value, wrap))
+    elif input.size:
+        fill_with(_fill_diagonal_view(input, wrap), value)
+
+
+def _fill_diagonal(input, value, wrap):
+    out = clone_row_major(input)
+    _fill_diagonal_(out, value, wrap)
+    return out
+
+
+def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    x, device = as_contiguous(input), input.device
+    out = empty(device, x.shape, x.kind)
+    if out.size:
+        height, width = x.shape[-2:]
+        rows = out.size // width
+        take, items, group = work_sizes(device, rows, max(1, 1024 // width))
+        diagonal = max(min(diagonal, width), -height)
+        device.function(texts.TRIANGLE, "triangle", "ppiiiiii", (16,), T=copy_kind(x))(
+            items, group, x, out, rows, take, height, width, diagonal, lower
+        )
+    return out
+
+
+def tril(input, diagonal=0):
+    return _triangle("tril", input, diagonal, 1)
+
+
+def triu(input, diagonal=0):
+    return _triangle("triu", input, diagonal, 0)
+
+
+# Turning and repeating
+
+
+def _roll_rows(x: Array, shift: int, width: int) -> Array:
+    """Rows of `width` elements of a row-major array turned by a shift."""
+    out, device = empty(x.device, x.shape, x.kind), x.device
+    take, items, group = work_sizes(device, x.size, 1024)
+    device.function(texts.ROLL, "roll", "ppiiii", (16,), T=copy_kind(x))(
+        items, group, x, out, x.size, take, width, shift
+    )
+    return out
+
+
+def roll(input: Array, shifts, dims=()):
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = check_roll(input.ndim, shifts, dims)
+    out: Array = as_contiguous(input)
+    for i, shift in enumerate(shifts):
+        dim = dims[i] if dims else 0
+        if out.size and input.ndim:
+            n, inner = (out.shape[dim], math.prod(out.shape[dim + 1 :])) if dims else (out.size, 1)
+            if shift % n:
+                out = _roll_rows(out, shift % n * inner, n * inner)
+    return clone_row_major(input) if out is input or out.base is input else out
+
+
+def repeat(input, repeats):
+    if len(repeats) < input.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    lead = len(repeats) - input.ndim
+    shape, steps = (1,) * lead + input.shape, (0,) * lead + input.steps
+    wide = tuple([n for pair in zip(repeats, shape, strict=True) for n in pair])
+    spread = view_of(input, wide, tuple([s for step in steps for s in (0, step)]), input.offset)
+    return reshape(clone_row_major(spread), tuple([r * n for r, n in zip(repeats, shape, strict=True)]))
+
+
+def unfold(input, dimension, size, step):
+    dim = wrap_dim(dimension, input.ndim)
+    length = input.shape[dim] if input.ndim else 1
+    check_unfold(dim, length, size, step)
+    if not input.ndim:
+        return view_of(input, (size,), (1,), input.offset)
+    shape, steps = input.shape, input.steps
+    windows = (*shape[:dim], (length - size) // step + 1, *shape[dim + 1 :], size)
+    return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
+
+
+def unfold_backward(grad, shape, dim, size, step):
+    if not shape:
+        return total(grad) if size else full(grad.device, (), 0, grad.kind)
+    dim = wrap_dim(dim, len(shape))
+    if not grad.size:
+        return full(grad.device, shape, 0, grad.kind)
+    device, g, out = grad.device, as_contiguous(grad), empty(grad.device, tuple(shape), grad.kind)
+    take, items, group = work_sizes(device, out.size, 64)
+    run = device.function(texts.UNFOLD_BACKWARD, "unfold_backward", "ppiiiiiii", T=g.kind)
+    run(items, group, g, out, out.size, take, shape[dim], math.prod(shape[dim + 1 :]), grad.shape[dim], size, step)
+    return out
+
+
+# The same bits seen otherwise
+
+
+def _reinterpret(x: Array, kind: str, shape, steps, offset: int) -> Array:
+    """The memory of `x` as elements of another kind."""
+    out = view_of(x, tuple(shape), tuple(steps), offset)
+    out.kind, out.dtype = kind, dtype_of_kind(kind)
+    return out
+
+
+def view_as_real(input):
+    if input.kind not in REAL_KIND:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return _reinterpret(
+        input, REAL_KIND[input.kind], (*input.shape, 2), (*[2 * s for s in input.steps], 1), 2 * input.offset
+    )
+
+
+def view_as_complex(input):
+    if input.kind not in ("f16", "f32", "f64"):
+        raise RuntimeError("view_as_complex is only supported for floating point tensors")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.size and input.steps[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s, n in zip(input.steps[:-1], input.shape[:-1], strict=True) if n > 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return _reinterpret(
+        input, COMPLEX_KIND[input.kind], input.shape[:-1], [s // 2 for s in input.steps[:-1]], input.offset // 2
+    )
+
+
+def _view_dtype(input, dtype):
+    kind = kind_of(dtype.np)
+    return _reinterpret(
+        input, kind, *view_dtype_geometry(input.shape, input.steps, input.offset, from_np(input.dtype), dtype)
+    )
+
+
+# Elements added up where a layout puts them
+
+
+def _strided_positions(shape, stride, offset):
+    """The memory position of each element of a layout: NumPy works it out of the layout's numbers, no data are read."""
+    import numpy as np
+
+    positions = np.asarray(offset, np.int64)
+    for n, s in zip(shape, stride, strict=True):
+        positions = positions[..., None] + np.arange(n) * s
+    return positions
+
+
+def _move_strided(input, source, target, divide):
+    import numpy as np
+
+    device, (start, end) = input.device, (_strided_positions(*source), _strided_positions(*target))
+    low = min([int(p.min()) for p in (start, end) if p.size], default=0)
+    length = max([int(p.max()) for p in (start, end) if p.size], default=0) - low + 1
+    start, end = start - low, end - low
+    shared = np.bincount((start if divide == "source" else end).reshape(-1), minlength=length)
+    flat, memory, places = as_contiguous(input), full(device, (length,), 0, input.kind), from_numpy(start, device)
+    if divide == "source":
+        flat = _divide_by_count(flat, shared[start])
+    sizes = (1, start.size, 1)
+    code = error_code(SCATTERED)
+    scatter_3d(
+        "add",
+        ThreeDimView(memory, (1, length, 1), (0, 1, 0)),
+        ThreeDimView(places, sizes, (0, 1, 0)),
+        ThreeDimView(flat, sizes, (0, 1, 0)),
+        False,
+        code,
+    )
+    out = take_slices(
+        ThreeDimView(memory, (1, length, 1), (0, 1, 0)),
+        from_numpy(end, device),
+        empty(device, end.shape, input.kind),
+        length,
+        False,
+        code,
+    )
+    return _divide_by_count(out, shared[end]) if divide == "target" else out
+
+
+def _divide_by_count(x: Array, counts) -> Array:
+    return apply(RULES["div"], (x, cast(broadcast_view(from_numpy(counts, x.device), x.shape), x.kind)))

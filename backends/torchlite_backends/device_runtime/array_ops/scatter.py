@@ -1,0 +1,394 @@
+"""Selection and writing by index along a dimension or in the flattened array, and whole slices written."""
+
+from __future__ import annotations
+
+import math
+
+from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import from_np, iinfo
+from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
+
+from ..core.array import Array, empty, view_of
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.copy_fill import copy_into
+from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code
+from ..core.pointwise_dispatch import apply, cast
+from ..core.views import select, slice_view
+from .creation import arange_of_kind, full
+from .gather_scatter import (
+    ThreeDimView,
+    as_3d,
+    cached_scalar,
+    divide_by_count,
+    flat_indices,
+    gather_3d,
+    index_array,
+    scalar_as_3d,
+    scatter_3d,
+    scatter_in_float32,
+    take_slices,
+    try_as_3d,
+)
+from .pointwise import RULES
+
+
+def _scalar_type_name(x: Array) -> str:
+    return from_np(x.dtype).scalar_name
+
+
+def _is_integer(x: Array) -> bool:
+    return x.kind in ("i64", "i32", "i16", "i8")
+
+
+def _at_least_1d(x: Array) -> Array:
+    return x if x.ndim else view_of(x, (1,), (1,), x.offset)
+
+
+def _leading_view(x: Array, shape, but: int = -1) -> Array:
+    """The part of `x` that begins where it does and has a shape; the dimension `but` is left as it is."""
+    shape = tuple([have if d == but else want for d, (want, have) in enumerate(zip(shape, x.shape, strict=True))])
+    return x if shape == x.shape else view_of(x, shape, x.steps, x.offset)
+
+
+# Along a dimension
+
+
+def gather(input, dim, index, *, sparse_grad=False):
+    dim = wrap_dim(dim, input.ndim)
+    if index.size == 0:
+        return empty(input.device, index.shape, input.kind)
+    check_gather(input.shape, dim, index.shape, _is_integer(index))
+    x, places = _at_least_1d(input), index_array(_at_least_1d(index))
+    out = empty(input.device, index.shape, input.kind)
+    gather_3d(as_3d(_leading_view(x, places.shape, dim), dim, dim + 1), places, out, error_code(SCATTERED, dim))
+    return out
+
+
+def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
+    """Write `src` (or one value) into a row-major `out` at the places that an index of as many dimensions names along
+    `dim`.
+    """
+    out, index = _at_least_1d(out), _at_least_1d(index)
+    code = error_code(SCATTERED, dim)
+    part = try_as_3d(_leading_view(out, index.shape, dim), dim, dim + 1)
+    wrapped = index if index.kind in ("i64", "i32") else cast(index, "i64")
+    if part is None:
+        places, target = as_3d(_flat_indices_along(out, dim, wrapped), 0, index.ndim), as_3d(out, 0, out.ndim)
+        cut = (0, index.ndim)
+    else:
+        places, target = as_3d(wrapped, dim, dim + 1), part
+        cut = (dim, dim + 1)
+    if src is None:
+        source = scalar_as_3d(cached_scalar(out.device, value, out.kind), places.sizes)
+    else:
+        source = as_3d(_leading_view(_at_least_1d(src), index.shape), *cut)
+    scatter_3d(operation, target, places, source, False, code)
+
+
+def _flat_indices_along(out: Array, dim: int, index: Array) -> Array:
+    """The places in a row-major array that an index names along a dimension, for an index smaller than the array in the
+    others.
+    """
+    arrays, sizes, steps = [], [], []
+    for d, n in enumerate(index.shape):
+        along = index if d == dim else arange_of_kind(out.device, 0, 1, n, "i32")
+        arrays.append(
+            along if d == dim else view_of(along, (n,) + (1,) * (index.ndim - 1 - d), (1,) * (index.ndim - d), 0)
+        )
+        sizes.append(out.shape[d])
+        steps.append(out.steps[d])
+    return flat_indices(arrays, index.shape, sizes, steps, [error_code(SCATTERED, dim)] * len(arrays), wrap=False)
+
+
+def _scatter_into(out, dim, index, src=None, *, value=None, reduce=None):
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if src is None:
+        src = value
+    if src.__class__ is not Array:
+        value, src = src, None
+    return _scatter_copy(reduce or "set", out, dim, index, src, value)
+
+
+def _scatter_copy(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> Array:
+    dim = wrap_dim(dim, out.ndim)
+    if not index.size:
+        return out
+    check_scatter(
+        "scatter",
+        out.shape,
+        dim,
+        index.shape,
+        _is_integer(index),
+        None if src is None else src.shape,
+        src is None or out.kind == src.kind,
+    )
+    return scatter_in_float32(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
+
+
+def _scatter_add_into(out, dim, index, src):
+    return _scatter_copy("add", out, dim, index, src)
+
+
+_OPERATION = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "amax", "amin": "amin"}
+
+
+def _identity_value(reduce: str, x: Array):
+    """What a reduction begins with where the input does not count."""
+    if reduce not in ("amax", "amin"):
+        return 1 if reduce == "prod" else 0
+    category = CATEGORY[x.kind]
+    if category == "f":
+        return -math.inf if reduce == "amax" else math.inf
+    if category == "b":
+        return reduce == "amin"
+    limits = iinfo(from_np(x.dtype))
+    return limits.min if reduce == "amax" else limits.max
+
+
+def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
+    if reduce not in _OPERATION:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    dim = wrap_dim(dim, out.ndim)
+    if not index.size:
+        return out
+    check_scatter(
+        "scatter",
+        out.shape,
+        dim,
+        index.shape,
+        _is_integer(index),
+        None if src is None else src.shape,
+        src is None or out.kind == src.kind,
+    )
+    if not include_self:
+        _scatter("set", out, dim, index, None, _identity_value(reduce, out))
+    out = scatter_in_float32(
+        _OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src)
+    )
+    if reduce == "mean":
+        counts = full(out.device, out.shape, int(include_self), "i32")
+        _scatter("add", counts, dim, index, None, 1)
+        out = divide_by_count(out, counts)
+    return out
+
+
+# Slices along a dimension
+
+
+def _check_vector(name, index):
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    if not _is_integer(index):
+        kind = IndexError if name == "index_fill_" else RuntimeError
+        raise kind(
+            f"{name}(): Expected dtype {'int64 for index.' if name == 'index_fill_' else 'int32 or int64 for index'}"
+        )
+
+
+def index_select(input, dim, index):
+    _check_vector("index_select", index)
+    dim = wrap_dim(dim, input.ndim)
+    x = _at_least_1d(input)
+    out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
+    return take_slices(as_3d(x, dim, dim + 1), index_array(index), out, x.shape[dim], False, error_code(SELECTED))
+
+
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    if len(weight.shape) != 2 or indices.kind not in ("i32", "i64"):
+        raise RuntimeError("embedding: weight must be a matrix, indices int32 or int64")
+    out = empty(weight.device, (*indices.shape, *weight.shape[1:]), weight.kind)
+    return take_slices(as_3d(weight, 0, 1), index_array(indices), out, weight.shape[0], False, error_code(SELECTED))
+
+
+def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
+    """`out` with the slices of `source` at `index`, a vector, along `dim`; a 0-d source is repeated."""
+
+    def write(out):
+        target = as_3d(_at_least_1d(out), dim, dim + 1)
+        P, _, Q = target.sizes
+        values = (
+            as_3d(_at_least_1d(source), dim, dim + 1)
+            if source.ndim or not out.ndim
+            else scalar_as_3d(source, (P, index.size, Q))
+        )
+        scatter_3d(operation, target, ThreeDimView(places, (P, index.size, Q), (0, 1, 0)), values, wrap, code)
+
+    places = index_array(index)
+    return scatter_in_float32(operation, out, write)
+
+
+def _index_add_into(input, dim, index, source, *, alpha=1):
+    dim = wrap_dim(dim, input.ndim)
+    _check_vector("index_add_", index)
+    check_index_add(input, dim, index.size, source)
+    if alpha != 1:
+        source = apply(RULES["mul"], (source, alpha))
+    code = error_code(SCATTERED if input.ndim == 2 else SELECTED, dim)  # PyTorch has another way for two dimensions
+    return _write_slices("add", input, dim, index, source, False, code)
+
+
+def _index_copy_into(input, dim, index, source):
+    dim = wrap_dim(dim, input.ndim)
+    _check_vector("index_copy_", index)
+    if input.kind != source.kind:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"(source) {_scalar_type_name(source)}"
+        )
+    count = source.shape[dim] if source.ndim else 1
+    if index.size != count:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    theirs, ours = source.shape[:dim] + source.shape[dim + 1 :], input.shape[:dim] + input.shape[dim + 1 :]
+    if input.ndim and source.ndim and theirs != ours:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, ours))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at "
+            "dimension 0."
+        )
+    return _write_slices("set", input, dim, index, source, False, error_code(COPIED, dim))
+
+
+def _index_fill_into(input, dim, index, value):
+    dim = wrap_dim(dim, input.ndim)
+    if value.__class__ is Array and value.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    _check_vector("index_fill_", index)
+    value = cast(value, input.kind) if value.__class__ is Array else cached_scalar(input.device, value, input.kind)
+    return _write_slices("set", input, dim, index, value, True, error_code(INDEXED, dim))
+
+
+# Flat indices
+
+
+def _flat_index(name, index):
+    if index.kind != "i64":
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
+    return index_array(index)
+
+
+def take(input, index):
+    places, x = _flat_index("take", index), as_contiguous(input)
+    return take_slices(
+        ThreeDimView(x, (1, x.size, 1), (0, 1, 0)),
+        places,
+        empty(input.device, index.shape, input.kind),
+        x.size,
+        True,
+        error_code(FLAT),
+    )
+
+
+def _put_into(input, index, source, accumulate=False):
+    if input.kind != source.kind:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"source.dtype = {_scalar_type_name(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
+    places, sizes = _flat_index("put_", index), (1, index.size, 1)
+    values = ThreeDimView(as_contiguous(source), sizes, (0, 1, 0))
+    operation = "add" if accumulate else "set"
+
+    def write(out):
+        scatter_3d(
+            operation,
+            ThreeDimView(out, (1, out.size, 1), (0, 1, 0)),
+            ThreeDimView(places, sizes, (0, 1, 0)),
+            values,
+            True,
+            error_code(FLAT),
+        )
+
+    return scatter_in_float32(operation, input, write)
+
+
+# Slices written
+
+
+def _slice_view(x, dim, start, end, step):
+    dim = wrap_dim(dim, x.ndim)
+    first, last, _ = slice(start, end).indices(x.shape[dim])
+    return slice_view(x, dim, first, len(range(first, max(first, last), step)), step)
+
+
+def write_view(out: Array, part: Array, src: Array) -> Array:
+    """`out` after `src` was written into its view `part`. RuntimeError for a source of another shape."""
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+    copy_into(part, src)
+    return out
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    out = clone_row_major(input)
+    return write_view(out, _slice_view(out, dim, start, end, step), src)
+
+
+def select_scatter(input, src, dim, index):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+    out = clone_row_major(input)
+    return write_view(out, select(out, dim, index), src)
+
+
+def select_backward(grad, shape, dim, index):
+    out = full(grad.device, shape, 0, grad.kind)
+    copy_into(select(out, dim, index), grad)
+    return out
+
+
+# Each of these in two forms: on a copy, and in place
+
+
+def _out_of_place(write):
+    """The kernel of an op that `write` does to a row-major array."""
+
+    def kernel(input, *args, **options):
+        return write(clone_row_major(input), *args, **options)
+
+    return kernel
+
+
+def _in_place(write):
+    """The in-place kernel: into the array itself where it is row-major."""
+
+    def kernel(input, *given, **options):
+        args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in given]
+        out = write(input if input.contiguous else clone_row_major(input), *args, **options)
+        if out is not input:
+            copy_into(input, out)
+
+    return kernel
+
+
+_WRITERS = {
+    "scatter": _scatter_into,
+    "scatter_add": _scatter_add_into,
+    "scatter_reduce": _scatter_reduce_into,
+    "index_add": _index_add_into,
+    "index_copy": _index_copy_into,
+    "index_fill": _index_fill_into,
+    "put": _put_into,
+}
+KERNELS = {
+    **{name: _out_of_place(write) for name, write in _WRITERS.items()},
+    **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()},
+}
+index_add, scatter_add = KERNELS["index_add"], KERNELS["scatter_add"]  # other modules call these

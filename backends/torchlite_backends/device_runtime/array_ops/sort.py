@@ -1,0 +1,348 @@
+"""Sorting, selection by rank, search, and distinct elements."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from torchlite._dispatch.argument_checks import check_sorter
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import from_np
+from torchlite_backends.kernel_sources.sort import has_64bit_keys, sort_source
+
+from ..core.array import Array, empty, kind_of, view_of
+from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device, Function, grid
+from ..core.device_asserts import check_takes
+from ..core.host_transfer import from_numpy, to_numpy
+from ..core.pointwise_dispatch import cast
+from .scan import scan
+
+_pack = struct.Struct("8i").pack
+_MAX_INSERTION_K = 64  # the most elements that are selected by insertion into a list
+_MIN_RADIX_LENGTH = 1 << 15  # elements from which one row is worth the whole device
+
+
+class SortRows:
+    """The rows of a contiguous array along a dimension: `length` elements that lie `inner` apart."""
+
+    __slots__ = ("x", "dim", "count", "length", "inner", "device")
+
+    def __init__(self, x: Array, dim: int):
+        self.x, self.dim, self.device = as_contiguous(x), dim, x.device
+        self.length = x.shape[dim] if x.shape else 1
+        self.inner = math.prod(x.shape[dim + 1 :])
+        self.count = x.size // self.length if self.length else 0
+
+    def pack(self, width: int = 0, keep: int = 0, parts: int = 1, chunk: int = 0, items: int = 0) -> bytes:
+        """The kernels' struct."""
+        return _pack(self.count, self.length, self.inner, width, keep, parts, chunk, items)
+
+    def shape(self, length: int, keepdim: bool = True) -> tuple[int, ...]:
+        """The array's shape with rows of another length."""
+        shape = self.x.shape
+        return shape[: self.dim] + ((length,) if keepdim else ()) + shape[self.dim + 1 :] if shape else ()
+
+    def function(
+        self,
+        family: str,
+        name: str,
+        signature: str,
+        descending: bool = False,
+        widths: tuple[int, ...] = (),
+        **kinds: str,
+    ) -> Function:
+        return self.device.function(
+            sort_source(family, self.x.kind, descending), name, signature, widths, T=self.x.kind, **kinds
+        )
+
+    def items(self, count: int) -> Array:
+        """Memory for items."""
+        return empty(self.device, (count * (2 if has_64bit_keys(self.x.kind) else 1),), "i64")
+
+
+def _group(device: Device, items: int) -> int:
+    if not device.is_cpu:
+        return min(64, device.group)
+    return 16 if items >= 64 * device.units else 1
+
+
+def _launch_items(function: Function, items: int, *arguments) -> None:
+    """A kernel of which each item does a good deal of work."""
+    group = _group(function.device, items)
+    function(grid(items, group), (group,), *arguments)
+
+
+def _launch_elements(function: Function, count: int, *arguments) -> None:
+    """A kernel of which each item does one element."""
+    group = min(64, function.device.max_group)
+    function(grid(count, group), (group,), *arguments)
+
+
+def sorted_items(rows: SortRows, descending: bool) -> tuple[Array, int]:
+    """The items of all rows in order, ties as they stood, and the distance of two rows of items."""
+    device = rows.device
+    if not device.is_cpu:
+        return _bitonic_sort(rows, descending)
+    if rows.length >= _MIN_RADIX_LENGTH and rows.count < 2 * device.units:
+        return _radix_sort(rows, descending), rows.length
+    out, items = rows.items(rows.count * rows.length), min(rows.count, 4 * device.units)
+    spare = out if rows.length <= 48 else rows.items(items * rows.length)
+    rows.function("rows", "rows", "pppx", descending)((items,), (1,), rows.x, out, spare, rows.pack(items=items))
+    return out, rows.length
+
+
+def _radix_sort(rows: SortRows, descending: bool) -> Array:
+    device, total = rows.device, rows.count * rows.length
+    parts = 2 * device.units
+    form = rows.pack(rows.length, 0, parts, -(-rows.length // parts))
+    items, spare = rows.items(total), rows.items(total)
+    counts = empty(device, (rows.count, 256 * parts), "i32")
+    _launch_elements(rows.function("long", "make", "ppx", descending), total, rows.x, items, form)
+    tally, scatter = (
+        rows.function("long", "tally", "ppxi", descending),
+        rows.function("long", "scatter", "ppppxi", descending),
+    )
+    for shift in range(0, 8 * min(rows.x.itemsize if rows.x.kind not in ("f16", "bf16") else 4, 8), 8):
+        _launch_items(tally, rows.count * parts, items, counts, form, shift)
+        _launch_items(
+            scatter, rows.count * parts, items, counts, scan("cumsum", counts, 1, "i32", "i32")[0], spare, form, shift
+        )
+        items, spare = spare, items
+    return items
+
+
+def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
+    device = rows.device
+    width = 1 << max(rows.length - 1, 1).bit_length()
+    total, group = rows.count * width, min(256, device.group)
+    items, span = rows.items(total), str(2 * group)
+    _launch_elements(rows.function("long", "make", "ppx", descending), total, rows.x, items, rows.pack(width))
+    near, far = (rows.function("network", name, "piiii", descending, SPAN=span) for name in ("near", "far"))
+    near(grid(-(-total // 2), group), (group,), items, total, width - 1, 2, min(width, 2 * group))
+    size = 4 * group
+    while size <= width:
+        step = size // 2
+        while step >= 2 * group:
+            _launch_elements(far, total // 2, items, total, width - 1, size, step)
+            step //= 2
+        near(grid(-(-total // 2), group), (group,), items, total, width - 1, size, size)
+        size *= 2
+    return items, width
+
+
+_FIRST, _LAST = (
+    "(i)",
+    "(g.length - 1 - (i))",
+)  # which of equal elements is selected: as PyTorch, of the greatest the last
+
+
+def _write(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
+    """The elements and places of the first `keep` items of each row."""
+    device = rows.device
+    values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
+    parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
+    form = rows.pack(width, keep, parts, -(-keep // parts))
+    chosen: dict[str, Any] = {"TIE(i)": tie}
+    _launch_items(
+        rows.function("write", "write", "ppppx", **chosen), rows.count * parts, rows.x, items, values, places, form
+    )
+    return values, places
+
+
+def _scalar_name(x: Array) -> str:
+    return from_np(x.dtype).scalar_name
+
+
+def _scalar_and_index(x: Array) -> tuple[Array, Array]:
+    """A 0-d array's only element and its place."""
+    return cast(x, x.kind, empty(x.device, (), x.kind)), from_numpy(np.zeros((), np.int64), x.device)
+
+
+def sort(input, dim=-1, descending=False, stable=False):
+    if input.kind[0] == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return _scalar_and_index(input)
+    if not input.size:
+        return empty(input.device, input.shape, input.kind), empty(input.device, input.shape, "i64")
+    rows = SortRows(input, dim)
+    return _write(rows, *sorted_items(rows, bool(descending)), rows.length)
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if input.kind[0] == "c" or input.kind == "b8":
+        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{_scalar_name(input)}'")
+    if not input.ndim and k:
+        return _scalar_and_index(input)
+    rows = SortRows(input, dim)
+    shape = rows.shape(k) if input.ndim else (0,)
+    if not input.size or not k:
+        return empty(input.device, shape, input.kind), empty(input.device, shape, "i64")
+    if k > _MAX_INSERTION_K or 4 * k > size > 64:
+        return _write(rows, *sorted_items(rows, largest), k)
+    return _write(rows, *_select_topk(rows, k, largest), k, _LAST if largest else _FIRST)
+
+
+def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
+    """The items of the first k of each row, in order, and the distance of two rows of items."""
+    device = rows.device
+    wanted, least = (4 * device.units, 16384) if device.is_cpu else (1024 * device.units, max(64, 8 * k))
+    parts = max(1, min(-(-wanted // rows.count), rows.length // least)) if rows.count < wanted else 1
+    chunk = max(-(-rows.length // parts), k)
+    parts = -(-rows.length // chunk)
+    vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _LAST if largest else _FIRST} | (
+        {"BEYOND": "<=" if largest else ">="} if vectors else {}
+    )
+    found = rows.items(rows.count * parts * k)
+    form = rows.pack(k, k, parts, chunk)
+    _launch_items(
+        rows.function("select", "select_parts", "ppx", largest, (16,) if vectors else (), **kinds),
+        rows.count * parts,
+        rows.x,
+        found,
+        form,
+    )
+    if parts > 1:
+        _launch_items(
+            rows.function("select", "select_all", "px", largest, (16,) if vectors else (), **kinds),
+            rows.count,
+            found,
+            form,
+        )
+    return found, parts * k
+
+
+def select_by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) -> tuple[Array, Array]:
+    """One element of each row and its place: of a rank (`which` 0), the median (1), the median of what is not NaN (2),
+    or the one that comes most often (3).
+    """
+    check_takes(input, "fib", ("kthvalue_cpu", "median_cpu", "nanmedian_cpu", "mode_cpu")[which])
+    rows = SortRows(input, dim)
+    device = rows.device
+    shape = rows.shape(1, keepdim)
+    values, places = empty(device, shape, input.kind), empty(device, shape, "i64")
+    if values.size:
+        if which < 3 and device.is_cpu:
+            items = min(rows.count, 4 * device.units)
+            spare = rows.items(items * rows.length)
+            rows.function("rank", "rank", "ppppx", RANK=str(which))(
+                (items,), (1,), rows.x, values, places, spare, rows.pack(keep=rank, items=items)
+            )
+        else:
+            ranked, width = sorted_items(rows, False)
+            _launch_items(
+                rows.function("pick", "pick", "ppppx", RANK=str(which)),
+                rows.count,
+                rows.x,
+                ranked,
+                values,
+                places,
+                rows.pack(width, rank),
+            )
+    return values, places
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if not 1 <= k <= size:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    return _scalar_and_index(input) if not input.ndim else select_by_rank(input, dim, keepdim, 0, k - 1)
+
+
+# Search
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    right = right or side == "right"
+    if sorter is not None:  # the kernel reads where it says
+        check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))
+    keys, values = as_contiguous(sorted_sequence), input
+    device = keys.device
+    if values.__class__ is not Array:
+        values = from_numpy(np.asarray(values), device)
+    if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys.shape)} and input "
+            f"value tensor {list(values.shape)}"
+        )
+    kind = kind_of(np.promote_types(keys.dtype, values.dtype)) if keys.kind != values.kind else keys.kind
+    if values is not input and keys.kind[0] in "fb":
+        kind = keys.kind
+    keys, values = as_contiguous(cast(keys, kind)), as_contiguous(cast(values, kind))
+    out = empty(device, values.shape, "i32" if out_int32 else "i64")
+    if out.size:
+        length = keys.shape[-1] if keys.ndim else 1
+        per_row = values.shape[-1] if values.ndim else 1
+        kinds = {"T": kind, "O": out.kind, "BEYOND": ">" if right else ">="} | (
+            {"SORTED_BY": "1"} if sorter is not None else {}
+        )
+        function = device.function(sort_source("search", kind), "search", "ppppiiii", **kinds)
+        _launch_elements(
+            function,
+            out.size,
+            keys,
+            keys if sorter is None else as_contiguous(sorter),
+            values,
+            out,
+            out.size // per_row,
+            per_row,
+            length,
+            int(keys.ndim <= 1),
+        )
+    return out
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    if elements.__class__ is not Array and test_elements.__class__ is not Array:
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
+            f"{type(test_elements).__name__}), but expected one of:\n"
+            " * (Tensor elements, Tensor test_elements)\n"
+            " * (Number element, Tensor test_elements)\n"
+            " * (Tensor elements, Number test_element)"
+        )
+    sides = [elements, test_elements]
+    for side in sides:
+        if side.__class__ is Array and side.kind[0] == "c":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {_scalar_name(side)}")
+    device = next(side.device for side in sides if side.__class__ is Array)
+    dtypes = [side.dtype if side.__class__ is Array else side for side in sides]
+    kind = kind_of(np.result_type(*dtypes)) if not any(d == "bfloat16" for d in dtypes) else "f32"
+    x, test = (
+        as_contiguous(cast(side if side.__class__ is Array else from_numpy(np.asarray(side), device), kind))
+        for side in sides
+    )
+    out = empty(device, x.shape, "b8")
+    if out.size:
+        test = view_of(test, (test.size,), (1,), test.offset)
+        rows = SortRows(test, 0)
+        items = sorted_items(rows, False)[0] if test.size else rows.items(1)
+        _launch_elements(
+            device.function(sort_source("among", kind), "among", "pppiii", T=kind),
+            out.size,
+            x,
+            items,
+            out,
+            out.size,
+            test.size,
+            int(bool(invert)),
+        )
+    return out

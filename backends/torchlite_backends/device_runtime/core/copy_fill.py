@@ -1,0 +1,117 @@
+"""Copies of arrays: cloned, cast, filled, written into, from one device to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlite._dispatch.memory_layout import infer_dense_strides
+from torchlite._types.dtypes import from_np
+from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
+
+from .array import Array, empty, is_row_major, row_major, view_of
+from .contiguous_copy import as_contiguous, clone_row_major, transpose_into
+from .host_transfer import from_numpy, to_numpy
+from .pointwise_dispatch import cast, fill_number
+
+
+def _has_hazard(target: Array, source: Array) -> bool:
+    """Whether writing one element of `target` may change an element of `source` that is read later."""
+    if target.buffer is not source.buffer or not source.size:
+        return False
+    return target.offset != source.offset or target.steps != source.steps or target.shape != source.shape
+
+
+def copy_into(target: Array, source: Any) -> Array:
+    """Write `source` (an array of the device or a number), broadcast and cast, into `target`."""
+    if source.__class__ is not Array:
+        return fill_with(target, source)
+    if source.device is not target.device:
+        source = from_numpy(to_numpy(source), target.device)
+    if _has_hazard(target, source):
+        source = clone_row_major(source)
+    while len(source.shape) > len(target.shape) and source.shape[0] == 1:
+        source = view_of(source, source.shape[1:], source.steps[1:], source.offset)
+    if (
+        not source.contiguous
+        and target.contiguous
+        and source.kind == target.kind
+        and source.shape == target.shape
+        and transpose_into(target, source)
+    ):
+        return target
+    return cast(source, target.kind, target)
+
+
+def fill_with(target: Array, value: Any) -> Array:
+    """Set all elements of `target` to a Python number or 0-d array."""
+    if value.__class__ is Array:
+        return copy_into(target, value)
+    if isinstance(value, complex) and target.kind not in REAL_KIND:
+        raise RuntimeError(
+            f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow"
+        )
+    if isinstance(value, np.generic):
+        value = value.item()
+    if target.size:
+        fill_number(target, value)
+    return target
+
+
+def copy_preserving_order(x: Array) -> Array:
+    """A copy that keeps the order of the dimensions in memory where they fill it without gaps."""
+    out = empty(x.device, x.shape, x.kind)
+    if not x.contiguous:
+        out.steps = infer_dense_strides(x.shape, x.steps)
+        out.contiguous = is_row_major(x.shape, out.steps)
+    return copy_into(out, x)
+
+
+def channels_last_steps(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The steps of memory in which the second dimension is innermost."""
+    batch, channels, *space = shape
+    _, (outer, *spatial, inner) = row_major((batch, *space, channels))
+    return (outer, inner, *spatial)
+
+
+def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
+    """A new array with the second dimension innermost in memory, its elements not set."""
+    out = empty(device, shape, kind)
+    out.steps = channels_last_steps(shape)
+    out.contiguous = is_row_major(shape, out.steps)
+    return out
+
+
+def to_channels_last(x: Array) -> Array:
+    """A copy with the second dimension innermost in memory."""
+    return copy_into(empty_channels_last(x.device, x.shape, x.kind), x)
+
+
+def clone(input, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if name.startswith("channels_last"):
+        return to_channels_last(input)
+    return clone_row_major(input) if name == "contiguous_format" else copy_preserving_order(input)
+
+
+def contiguous(input, memory_format=None):
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return to_channels_last(input)
+    return as_contiguous(input)
+
+
+def _copy(input, src):
+    return copy_into(empty(input.device, input.shape, input.kind), src)
+
+
+def _copy_(input, src):
+    copy_into(input, src)
+
+
+def _fill(input, value):
+    return fill_with(empty(input.device, input.shape, input.kind), value)
+
+
+def _fill_(input, value):
+    fill_with(input, value)

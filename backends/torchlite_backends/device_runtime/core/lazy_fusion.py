@@ -1,0 +1,291 @@
+"""Large pointwise ops wait: what the next one reads from the one before is then computed in one launch, without a way
+through memory.
+
+A step is an op that has not started; its result has its memory already. The steps of a device read one another and have
+one shape. They start, together, before anything else is started or read on the device, so that no program can see that
+they waited. A chain that comes for the first time starts op by op: its own program is built when it comes again.
+
+Where a program's launches are recorded (`torchlite_backends.opencl.command_buffer`) smaller ops wait too, and those that read rows,
+columns or single elements again and again (`takes_rows`): there a program is built once for many runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import struct
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from torchlite._settings import fork_locks
+from torchlite_backends.kernel_sources.pointwise import (
+    ChainIndexing,
+    chain_kernel_source,
+    flat_chain_indexing,
+    row_chain_indexing,
+)
+
+from .array import Array, empty, row_major
+from .broadcasting import broadcast_steps, collapse
+from .pointwise_launch import GROUP, PointwiseLaunch, flat_result, launch, launch_flat, row_grid
+
+MIN_SIZE = 1 << 17  # elements from which on the way through memory costs more than waiting does
+_MAX_OPS, _MAX_ARRAYS = 12, 8
+
+
+class PendingOp:
+    """One op: what it reads (arrays, earlier steps, Python numbers) and its result, which may be gone by now."""
+
+    __slots__ = ("rule", "plan", "operands", "numbers", "result", "shape")
+
+    def __init__(self, rule, plan: PointwiseLaunch, operands, numbers: tuple, result: Array):
+        self.rule, self.plan, self.operands, self.numbers = rule, plan, operands, numbers
+        self.result, self.shape = weakref.ref(result), result.shape
+
+    def launch(self, device: Any, operands: list, result: Array | None) -> Array:
+        """Start the op by itself."""
+        arrays, plan = [x for x in operands if x.__class__ is Array], self.plan
+        if plan.global_size is None:
+            return launch_flat(device, plan, arrays, operands, self.numbers, arrays[0], result)
+        out = empty(device, self.shape, plan.kind) if result is None else result
+        layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
+        launch(plan, arrays, operands, self.numbers, out, layout, plan.global_size)
+        return out
+
+
+class LazyQueue:
+    """The steps of one device. least: the elements from which on ops wait; takes_rows: whether those do whose operands
+    have other shapes than their results, and whether reductions join them.
+    """
+
+    least, takes_rows = MIN_SIZE, False
+    owner_to_drop: Any = None  # an array that nobody reads after what is called now
+
+    def __init__(self, device: Any):
+        self.device = device
+        self.steps: list[PendingOp] = []
+        self._lane = 0  # where the steps are to run
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())
+        self._starting = False
+
+    def add(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, like: Array) -> Array:
+        """The result of an op over contiguous arrays of the shape and kind of `like`, and Python numbers."""
+        return self._added(rule, plan, operands, numbers, flat_result(self.device, plan, like))
+
+    def add_rows(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple) -> Array:
+        """The result of an op over arrays that are broadcast, by its plan for rows."""
+        return self._added(rule, plan, operands, numbers, empty(self.device, plan.shape, plan.kind))
+
+    def _added(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, result: Array) -> Array:
+        with self._lock:
+            given: Any = operands
+            lane = self.device.lane()
+            if self.steps:
+                given = self._joined(operands, result.shape) if lane == self._lane else None
+                if given is None:
+                    self.start()
+                    given = operands
+            self._lane = lane
+            self.steps.append(PendingOp(rule, plan, given, numbers, result))
+        return result
+
+    def _joined(self, operands: tuple, shape: tuple) -> list | None:
+        """The operands with steps in the place of their results. None where the op does not belong to what waits: it
+        reads none of their results, or one as another array on its memory or for a result of another shape, or they are
+        many.
+        """
+        if len(self.steps) >= _MAX_OPS:
+            return None
+        given, joins = list(operands), False
+        for at, x in enumerate(operands):
+            if x.__class__ is Array:
+                for step in self.steps:
+                    result = step.result()
+                    if result is x and x.shape == shape:
+                        given[at], joins = step, True
+                    elif result is x or x.base is not None and result is x.base:
+                        return None
+        return given if joins and len(self._inputs(given)) <= _MAX_ARRAYS else None
+
+    def _inputs(self, more: Any = ()) -> list[Array]:
+        """The arrays that the steps read, each once, and those of a list of operands."""
+        found = {
+            id(x): x
+            for operands in (*[step.operands for step in self.steps], more)
+            for x in operands
+            if x.__class__ is Array
+        }
+        return list(found.values())
+
+    def ends(self) -> tuple[list[Array], list[Array | None], tuple[bool, ...]]:
+        """The arrays that the steps read; their results, None for those that nobody refers to; and which of them are
+        written.
+        """
+        results = [step.result() for step in self.steps]
+        read = {x for step in self.steps for x in step.operands if x.__class__ is PendingOp}
+        written = [result is not None or step not in read for step, result in zip(self.steps, results, strict=True)]
+        return self._inputs(), results, tuple(written)
+
+    def start(self) -> None:
+        """Start all steps. What nobody refers to is computed too, but where only later steps read it."""
+        with self._lock:
+            if self._starting or not self.steps:  # this thread's own launches come by here
+                return
+            self._starting = True
+            try:
+                with (
+                    contextlib.nullcontext() if self.device.lane() == self._lane else self.device.in_lane(self._lane)
+                ):  # another thread may be the one that reads
+                    if len(self.steps) > 1:
+                        self._start_several()
+                    else:
+                        self._one_by_one([self.steps[0].result()])
+            finally:
+                self.steps = []
+                self._starting = False
+
+    def hold(self, least: int) -> None:
+        """Let the calling thread's ops wait from so many elements on, and those with broadcast operands, until it says
+        `release`. Until then ops of other threads do not join them: they would start in this thread.
+        """
+        self._lock.acquire()
+        self.least, self.takes_rows = least, True
+
+    def release(self) -> None:
+        """The end of `hold`; what waits is started later."""
+        del self.least, self.takes_rows
+        self._lock.release()
+
+    @contextlib.contextmanager
+    def joining(self, least: int) -> Iterator[None]:
+        """A block of `hold`, at whose end everything is started."""
+        self.start()
+        self.hold(least)
+        try:
+            yield
+            self.start()
+        finally:
+            self.release()
+
+    def forget(self) -> None:
+        """Give up the steps, whose results nobody will read."""
+        with self._lock:
+            self.steps = []
+
+    def _start_several(self) -> None:
+        steps, chains = self.steps, self.device.kept("chains")
+        inputs, results, written = self.ends()
+        shape = steps[0].shape
+        key: tuple = (
+            tuple([(step.rule, *parameter_names(step, steps, inputs)) for step in steps]), written, inputs[0].kind,
+        )  # fmt: skip
+        flat = is_flat(inputs, shape)
+        if not flat:
+            key = (*key, shape, *[(x.shape, x.steps) for x in inputs])
+        if key not in chains:
+            chains[key] = None
+            return self._one_by_one(results)
+        chain = chains[key]
+        if chain is None:
+            chain = chains[key] = fused_chain(self.device, steps, inputs, written)
+        if not chain.fits:
+            return self._one_by_one(results)
+        chain.start(steps, inputs, [r for r, w in zip(results, written, strict=True) if w])
+
+    def _one_by_one(self, results: list[Array | None]) -> None:
+        done: dict[PendingOp, Array] = {}
+        for step, result in zip(self.steps, results, strict=True):
+            operands = [done[x] if x.__class__ is PendingOp else x for x in step.operands]
+            done[step] = step.launch(self.device, operands, result)
+
+
+def is_flat(inputs: list[Array], shape: tuple[int, ...]) -> bool:
+    """Whether all arrays are contiguous and have that shape."""
+    return all(x.contiguous and x.shape == shape for x in inputs)
+
+
+def fused_chain(device: Any, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]) -> FusedChain:
+    """The launch of several steps."""
+    return (FusedChain if is_flat(inputs, steps[0].shape) else BroadcastChain)(device, steps, inputs, written)
+
+
+def parameter_names(step: PendingOp, steps: list[PendingOp], inputs: list[Array]) -> list[str]:
+    """What a step's parameters are: `r2` the result of the step 2, `i0` the input 0, `n` a number."""
+    found = []
+    for x in step.operands:
+        if x.__class__ is PendingOp:
+            found.append(f"r{steps.index(x)}")
+        else:
+            found.append(f"i{next(at for at, y in enumerate(inputs) if y is x)}" if x.__class__ is Array else "n")
+    return found + ["n"] * len(step.numbers)
+
+
+class FusedChain:
+    """The launch of several steps over contiguous arrays of one shape as one kernel."""
+
+    fits = True
+
+    def __init__(self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]):
+        self._build(device, steps, inputs, written, flat_chain_indexing(len(inputs), sum(written)))
+        self._pack = struct.Struct(f"{len(inputs) + sum(written) + 1}i").pack
+
+    def _build(
+        self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...], walk: ChainIndexing
+    ) -> None:
+        kind = inputs[0].kind
+        links = [(step.rule, len(step.operands), parameter_names(step, steps, inputs)) for step in steps]
+        source = chain_kernel_source(device, links, kind, device.width, len(inputs), written, walk)
+        self._start = device.function(source, "run", "", (device.width,), T=kind).start
+        self._per_item = device.width
+        self._number: Any = next((step.plan.numbers for step in steps if step.plan.numbers is not None), None)
+
+    def start(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> None:
+        """Start it over the results that are written; None for one that nobody refers to."""
+        *sizes, arrays, values = self.launch_arguments(steps, inputs, results)
+        self._start(*sizes, [x.buffer for x in arrays], values)
+
+    def launch_arguments(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> tuple:
+        """The launch: global and local size, arrays, and values behind them."""
+        like = inputs[0]
+        arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
+        items = -(-like.size // self._per_item)
+        layout = self._pack(*[x.offset for x in arrays], like.size)
+        return (-(-items // GROUP) * GROUP,), (GROUP,), arrays, [layout, *self._numbers(steps)]
+
+    def _numbers(self, steps: list[PendingOp]) -> list[bytes]:
+        values = []
+        for step in steps:
+            values += [
+                self._number(x) for x in step.operands if x.__class__ is not Array and x.__class__ is not PendingOp
+            ]
+            values += map(self._number, step.numbers)
+        return values
+
+
+class BroadcastChain(FusedChain):
+    """The same where operands are broadcast. It does not fit where the innermost dimension is no multiple of what a
+    work-item takes: there elements would be computed one by one that ops by themselves compute in vectors.
+    """
+
+    def __init__(self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]):
+        shape = steps[0].shape
+        walks = [broadcast_steps(x.shape, x.steps, shape) for x in inputs]
+        sizes, steps_of = collapse(list(shape), *walks, row_major(shape)[1])
+        modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps_of]
+        self.fits = not sizes[-1] % device.width and "g" not in modes
+        if not self.fits:
+            return
+        self._build(device, steps, inputs, written, row_chain_indexing(modes, len(sizes) - 1))
+        self._global_size, self._local_size = row_grid(sizes, device.width)
+        down = math.prod(sizes[:-1])
+        tail = [sizes[-1], down, *sizes[:-1], *[n for s in steps_of for n in s[:-1]]]
+        self._tail = struct.pack(f"{len(tail)}i", *tail)
+        self._pack = struct.Struct(f"{len(inputs) + 1}i").pack
+
+    def launch_arguments(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> tuple:
+        device, plan, shape = inputs[0].device, steps[-1].plan, steps[0].shape
+        arrays = inputs + [empty(device, shape, plan.kind) if r is None else r for r in results]
+        layout = self._pack(*[x.offset for x in inputs], 0) + self._tail  # results are new arrays
+        return self._global_size, self._local_size, arrays, [layout, *self._numbers(steps)]

@@ -1,0 +1,132 @@
+"""Forms of matrix products that are measured: what `mode="max-autotune"` of compiled programs asks for.
+
+While a device is `tuned`, products that are planned are told the quickest form of `gemm.forms_of`. One that nobody
+measured yet gets the usual form, and `measure` runs all of its forms over arrays of its own. What was quickest is kept
+on the disk, by device, driver, sizes and the text of the kernel. All forms add up in the same order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from torchlite._settings import fork_locks
+from torchlite_backends.kernel_sources import gemm as texts
+
+from ..array_ops.creation import full
+from ..core import program_cache
+from ..core.array import Array
+from ..core.device import BoundedCache, Device
+from .gemm import GemmShape, candidate_configs, gemm_plan
+
+_ROUNDS = 6
+_MAX_SECONDS = 0.5  # seconds for a product, after which no new round begins
+_MIN_SPEEDUP = 0.95  # of the usual form's time: what another form takes at most to be chosen
+_tuning = fork_locks.reinit_after_fork(threading.RLock())  # one thread at a time
+
+
+class GemmConfigs:
+    """The forms of a device's products: those that were measured, and those that are to be."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.known: dict[tuple, Any] = device.state.setdefault("forms", {})
+        self.asked: dict[tuple[str, GemmShape, bool], list] = {}
+
+    def form(self, kind: str, sizes: GemmShape, added: bool) -> Any:
+        """The quickest form as far as it is known; None for the usual one."""
+        key = (kind, sizes, added)
+        if key not in self.known:
+            forms = candidate_configs(self.device, kind, sizes)
+            if len(forms) == 1 or min(sizes.m, sizes.n) <= texts.DOTS_TILE or not _has_steps_forward(sizes):
+                return None
+            found = self._load(key, forms)
+            if found is None:
+                self.asked[key] = forms
+                return None
+            self.known[key] = found
+        return self.known[key]
+
+    def measure(self) -> None:
+        """Measure what was asked for and is not known; products are planned anew."""
+        for key, forms in self.asked.items():
+            kind, sizes, added = key
+            found = self.known[key] = fastest_config(self.device, kind, sizes, added, forms)
+            program_cache.store(self._place(key, forms), json.dumps([forms.index(found), found]).encode())
+        if self.asked:
+            self.asked = {}
+            _forget_gemm_plans(self.device)
+
+    def _place(self, key: tuple, forms: list) -> Any:
+        kind = key[0]
+        text = texts.panels_source(kind, kind, 1) if self.device.is_cpu else texts.tiles_source(kind, kind, 8)
+        return self.device.cache_path(f"form of a product\n{key}\n{self.device.units}\n{forms}\n{text}")
+
+    def _load(self, key: tuple, forms: list) -> Any:
+        """The form that an earlier process chose."""
+        data = program_cache.load(self._place(key, forms))
+        with contextlib.suppress(ValueError, TypeError, LookupError):
+            return forms[json.loads(data or b"")[0]]
+        return None
+
+
+def _has_steps_forward(sizes: GemmShape) -> bool:
+    steps = (*sizes.a, *sizes.b, *sizes.c, *sizes.d, *sizes.a_batch, *sizes.b_batch, *sizes.c_batch, *sizes.d_batch)
+    return min(steps) >= 0
+
+
+def _extent(counts: tuple[int, ...], steps: tuple[int, ...]) -> int:
+    return 1 + sum((n - 1) * step for n, step in zip(counts, steps, strict=True))
+
+
+def fastest_config(device: Device, kind: str, sizes: GemmShape, added: bool, forms: list) -> Any:
+    """The form in which a product takes the least time; the first one unless another is clearly quicker."""
+    s = sizes
+
+    def ones(rows: int, columns: int, steps: tuple, batch: tuple) -> Array:
+        return full(device, (_extent((rows, columns, *s.batch), (*steps, *batch)),), 1, kind)
+
+    a, b, c = ones(s.m, s.k, s.a, s.a_batch), ones(s.k, s.n, s.b, s.b_batch), ones(s.m, s.n, s.c, s.c_batch)
+    d = ones(s.m, s.n, s.d, s.d_batch) if added else None
+    plans = [gemm_plan(device, kind, sizes, added, form=form) for form in forms]
+    times = [float("inf")] * len(forms)
+    for plan in plans:  # first runs build programs and take memory
+        plan.run(a, b, c, d)
+    device.finish()
+    end = time.perf_counter() + _MAX_SECONDS
+    for _ in range(_ROUNDS):
+        for i, plan in enumerate(plans):
+            start = time.perf_counter()
+            plan.run(a, b, c, d)
+            device.finish()
+            times[i] = min(times[i], time.perf_counter() - start)
+        if time.perf_counter() > end:
+            break
+    best = min(range(len(forms)), key=times.__getitem__)
+    return forms[best] if times[best] < _MIN_SPEEDUP * times[0] else forms[0]
+
+
+def _forget_gemm_plans(device: Device) -> None:
+    """Plan products anew; the device remembers everything else of its shapes."""
+    plans = BoundedCache(device.plans.most)
+    for key, plan in list(device.plans.items()):
+        if key.__class__ is not tuple or key[:1] != ("product",):
+            plans[key] = plan
+    device.plans = plans
+
+
+@contextlib.contextmanager
+def autotuning(device: Device) -> Iterator[GemmConfigs]:
+    """A time in which products that are planned get their quickest forms."""
+    with _tuning:
+        before = device.plans
+        device.forms = forms = GemmConfigs(device)
+        _forget_gemm_plans(device)
+        try:
+            yield forms
+        finally:
+            device.forms, device.plans = None, before

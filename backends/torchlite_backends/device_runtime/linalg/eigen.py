@@ -1,0 +1,71 @@
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
+form of others, in complex arithmetic.
+
+See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND
+from torchlite_backends.kernel_sources.eigen import GENERAL, HERMITIAN
+
+from ..core.array import Array, empty
+from ..core.contiguous_copy import clone_row_major
+from ..core.host_transfer import to_numpy
+from ..core.pointwise_dispatch import cast
+from .matrix_launch import launch_per_matrix, numel, real_kind
+
+
+def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
+    batch, n = input.shape[:-2], input.shape[-1]
+    device, kind, count = input.device, input.kind, numel(batch)
+    found = device.library_factorise("eigh", input, str(UPLO).upper() == "L", bool(wanted))
+    if found is not None:
+        return found
+    real = real_kind(kind)
+    values, vectors = empty(device, (*batch, n), real), empty(device, input.shape if wanted else (), kind)
+    if values.size:
+        q = empty(device, input.shape if wanted else (), kind)
+        work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
+        a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
+        launch_per_matrix(
+            device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted
+        )
+    return values, vectors
+
+
+def _eigh_core(input, UPLO):
+    return _eigh(input, UPLO, 1)
+
+
+def _eigvalsh_core(input, UPLO):
+    return _eigh(input, UPLO, 0)[0]
+
+
+def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
+    """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
+    batch, n = input.shape[:-2], input.shape[-1]
+    kind = COMPLEX_KIND.get(input.kind, input.kind)
+    device, count = input.device, numel(batch)
+    values, vectors = empty(device, (*batch, n), kind), empty(device, input.shape if wanted else (), kind)
+    if values.size:
+        h = cast(input, kind, empty(device, input.shape, kind))
+        info, z, work = (
+            empty(device, (count,), "i32"),
+            empty(device, input.shape, kind),
+            empty(device, (count, 3, n), kind),
+        )
+        launch_per_matrix(device, kind, GENERAL, "eig", "ppppppii", count, h, z, work, info, values, vectors, n, wanted)
+        if np.any(to_numpy(info)):
+            raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return values, vectors
+
+
+def _eig_core(input):
+    return _eig(input, 1)
+
+
+def _eigvals_core(input):
+    return _eig(input, 0)[0]

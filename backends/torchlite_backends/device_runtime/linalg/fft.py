@@ -1,0 +1,276 @@
+"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's
+convolution for greater primes.
+
+See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed where it lies: an
+array of (outer, n, inner) elements needs no transposition, for the stages walk along `inner` too.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND, REAL_KIND
+from torchlite_backends.kernel_sources.fft import BLUESTEIN_AND_REAL, TRANSFORM
+
+from ..array_ops.creation import full
+from ..array_ops.pointwise import KERNELS
+from ..core.array import Array, dtype_of_kind, empty, row_major, view_of
+from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device
+from ..core.host_transfer import from_numpy
+from ..core.pointwise_dispatch import cast
+from .matrix_launch import group_size, launch_per_element, launch_per_matrix, matrix_kernel, numel
+
+_MAX_RADIX = 31  # the greatest prime that has stages of its own
+_KEPT = 64  # plans that a device keeps
+
+
+# --- plans ---
+
+
+class _FFTPlan(NamedTuple):
+    """What a length needs: the roots of unity, the radices (on the host and on the device), or the chirp and its padded
+    spectrum.
+    """
+
+    roots: Array
+    radices: tuple[int, ...]
+    stages: Array
+    chirp: Array | None = None
+    filter: Array | None = None
+    padded: int = 0
+
+
+@functools.cache
+def radices_of(n: int) -> tuple[int, ...]:
+    """The radices of the stages of a length; () when it has a prime that is too great."""
+    found = []
+    for radix in (4, 2, 3, 5, *range(7, _MAX_RADIX + 1, 2)):
+        while n % radix == 0:
+            found.append(radix)
+            n //= radix
+    return tuple(found) if n == 1 else ()
+
+
+def _roots(n: int, kind: str) -> np.ndarray:
+    return np.exp(-2j * math.pi / n * np.arange(n)).astype(np.complex64 if kind == "c64" else np.complex128)
+
+
+def _padded_length(n: int) -> int:
+    """A length of at least 2 n - 1 that is quickly transformed."""
+    return min(k << max(0, (-(-(2 * n - 1) // k) - 1).bit_length()) for k in (1, 3, 5))
+
+
+def _fft_plan(device: Device, n: int, kind: str) -> _FFTPlan:
+    plans = device.kept("fft", _KEPT)
+    found = plans.get((n, kind))
+    if found is None:
+        radices = radices_of(n)
+        roots, stages = from_numpy(_roots(n, kind), device), from_numpy(np.array(radices or (1,), np.int32), device)
+        found = (
+            _FFTPlan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
+        )
+        plans[n, kind] = found
+    return found
+
+
+def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Array) -> _FFTPlan:
+    padded = _padded_length(n)
+    squares = np.arange(n, dtype=np.int64) ** 2 % (2 * n)
+    chirp = np.exp(-1j * math.pi / n * squares)
+    kernel = np.zeros(padded, np.complex128)
+    kernel[:n] = chirp.conj()
+    kernel[padded - n + 1 :] = chirp[:0:-1].conj()
+    on_device = from_numpy(kernel.astype(roots.dtype), device)
+    return _FFTPlan(
+        roots,
+        (),
+        stages,
+        from_numpy(chirp.astype(roots.dtype), device),
+        _transform(on_device, 1, padded, 1, 1, 1.0),
+        padded,
+    )
+
+
+# --- one axis ---
+
+
+def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
+    """The transform of a row-major (outer, n, inner) array, which is left as it is. `sign` is 1 forward, -1 inverse."""
+    device, kind = x.device, x.kind
+    plan, number = _fft_plan(device, n, kind), "d" if kind == "c128" else "f"
+    if plan.filter is not None:
+        return _bluestein(x, plan, outer, n, inner, sign, scale)
+    if n == 1:
+        return KERNELS["mul"](x, scale)
+    out, between = empty(device, x.shape, kind), empty(device, x.shape, kind)
+    if outer >= 2 * device.units or n * inner < 4096:
+        launch_per_matrix(
+            device,
+            kind,
+            TRANSFORM,
+            "rows",
+            f"pppppiiii{number}",
+            outer,
+            x,
+            out,
+            between,
+            plan.roots,
+            plan.stages,
+            n,
+            inner,
+            len(plan.radices),
+            sign,
+            scale,
+        )
+        return out
+    stage = matrix_kernel(device, kind, TRANSFORM, "stage", f"pppiiiiiii{number}")
+    m, s, left = n, inner, len(plan.radices)
+    for radix in plan.radices:
+        m //= radix
+        to = out if left % 2 else between
+        parts = 4 * device.units if group_size(device) == 1 else min(m * s, 1 << 16)
+        stage(
+            (outer * parts,), None, x, to, plan.roots, radix, n, inner, m, s, parts, sign, scale if left == 1 else 1.0
+        )
+        x, s, left = to, s * radix, left - 1
+    return out
+
+
+def _bluestein(x: Array, plan: _FFTPlan, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
+    """A transform as a convolution with a chirp."""
+    device, kind, m = x.device, x.kind, plan.padded
+    y, out = empty(device, (outer, m, inner), kind), empty(device, x.shape, kind)
+    launch_per_element(
+        device, kind, BLUESTEIN_AND_REAL, "chirped", "pppiiiii", y.size, x, plan.chirp, y, n, m, inner, sign
+    )
+    y = _transform(y, outer, m, inner, 1, 1.0)
+    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "spectrum", "ppiiii", y.size, y, plan.filter, m, inner, sign)
+    y = _transform(y, outer, m, inner, -1, scale / m)
+    launch_per_element(
+        device,
+        kind,
+        BLUESTEIN_AND_REAL,
+        "unchirped",
+        f"pppiiii{'d' if kind == 'c128' else 'f'}i",
+        out.size,
+        y,
+        plan.chirp,
+        out,
+        n,
+        m,
+        inner,
+        sign,
+        1.0,
+    )
+    return out
+
+
+def _split_shape(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])
+
+
+def _with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
+    return (*shape[:dim], n, *shape[dim + 1 :])
+
+
+def _transform_dims(x: Array, dim, sign: int, scale: float) -> Array:
+    """Transforms over several dimensions."""
+    for d in dim:
+        x = _transform(x, *_split_shape(x.shape, d), sign, scale)
+        scale = 1.0
+    return x
+
+
+# --- the three kernels ---
+
+
+def _fft_c2c_core(input, dim, scale, forward):
+    if not dim or not input.size:
+        return KERNELS["mul"](input, float(scale))
+    return _transform_dims(as_contiguous(input), tuple(dim), 1 if forward else -1, float(scale))
+
+
+def _as_complex(x: Array) -> Array:
+    return cast(x, COMPLEX_KIND[x.kind])
+
+
+def _slice_to(x: Array, dim: int, n: int) -> Array:
+    return as_contiguous(view_of(x, _with_size(x.shape, dim, n), x.steps, x.offset))
+
+
+def _fft_r2c_core(input, dim, scale, onesided):
+    kind, last = COMPLEX_KIND[input.kind], dim[-1]
+    n = input.shape[last]
+    size = n // 2 + 1 if onesided else n
+    if not input.size:
+        return empty(input.device, _with_size(input.shape, last, size), kind)
+    x = as_contiguous(input)
+    outer, _, inner = _split_shape(x.shape, last)
+    if inner == 1 and n % 2 == 0 and x.offset % 2 == 0:
+        z = _transform(_view_pairs_as_complex(x, kind, n // 2), outer, n // 2, 1, 1, float(scale))
+        out = empty(x.device, _with_size(x.shape, last, size), kind)
+        launch_per_element(
+            x.device,
+            kind,
+            BLUESTEIN_AND_REAL,
+            "halves",
+            "pppiii",
+            out.size,
+            z,
+            _fft_plan(x.device, n, kind).roots,
+            out,
+            n,
+            size,
+        )
+    else:
+        out = _transform(_as_complex(x), outer, n, inner, 1, float(scale))
+        out = out if size == n else _slice_to(out, last, size)
+    return _transform_dims(out, tuple(dim[:-1]), 1, 1.0)
+
+
+def _view_pairs_as_complex(x: Array, kind: str, n: int) -> Array:
+    """Row-major real numbers seen as complex ones: each two neighbours are one."""
+    shape = (x.size // n // 2, n)
+    out = view_of(x, shape, (n, 1), x.offset // 2)
+    out.kind, out.dtype = kind, dtype_of_kind(kind)
+    return out
+
+
+def _fft_c2r_core(input, dim, scale, last_size):
+    device, kind, last = input.device, input.kind, dim[-1]
+    real, n = REAL_KIND[kind], last_size
+    shape = _with_size(input.shape, last, n)
+    if not input.size or not numel(shape):
+        return full(device, shape, 0, real)
+    x = _transform_dims(as_contiguous(input), tuple(dim[:-1]), -1, 1.0)
+    outer, size, inner = _split_shape(x.shape, last)
+    if inner == 1 and n % 2 == 0:
+        z = empty(device, (outer, n // 2), kind)
+        launch_per_element(
+            device,
+            kind,
+            BLUESTEIN_AND_REAL,
+            "joined",
+            "pppiii",
+            z.size,
+            x,
+            _fft_plan(device, n, kind).roots,
+            z,
+            n,
+            size,
+        )
+        return _as_real(_transform(z, outer, n // 2, 1, -1, float(scale)), real, shape)
+    y = empty(device, shape, kind)
+    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "whole", "ppiiii", y.size, x, y, n, size, inner)
+    return KERNELS["real"](_transform(y, outer, n, inner, -1, float(scale)))
+
+
+def _as_real(z: Array, kind: str, shape: tuple[int, ...]) -> Array:
+    """Complex numbers that this module owns as the real ones that their parts are."""
+    z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], numel(shape)
+    return z

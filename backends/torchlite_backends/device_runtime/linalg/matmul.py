@@ -1,0 +1,341 @@
+"""Matrix products and the products of linear layers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, check_ndims
+from torchlite_backends.kernel_sources.gemm import EPILOGUES
+
+from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..core.array import Array, empty, row_major, view_of
+from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse
+from ..core.contiguous_copy import clone_row_major
+from ..core.views import broadcast_view, reshape, transpose
+from .gemm import GemmPlan, GemmShape, gemm_plan
+
+# The shape and the steps of an operand.
+_ShapeAndSteps = tuple[tuple[int, ...], tuple[int, ...]]
+# Which of a product's operands.
+_NEITHER, _FIRST, _SECOND = (False, False), (True, False), (False, True)
+
+
+class _MatmulPlan(NamedTuple):
+    """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or
+    stored), or which operands to copy first.
+    """
+
+    shape: tuple[int, ...]
+    plan: GemmPlan | None
+    copy: str = ""
+
+
+def _pad_steps(steps, count: int):
+    """The last `count` of some steps, with zeros before."""
+    return tuple([0] * (count - len(steps)) + list(steps))
+
+
+def _result_and_gemm_shape(
+    a: _ShapeAndSteps, b: _ShapeAndSteps, d: _ShapeAndSteps | None
+) -> tuple[tuple[int, ...], GemmShape | None]:
+    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to
+    which d may be added.
+
+    None for the sizes where two batch dimensions do not suffice.
+    """
+    (a_shape, a_steps), (b_shape, b_steps) = a, b
+    m, k, n = a_shape[-2], a_shape[-1], b_shape[-1]
+    if b_shape[-2] != k:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {b_shape[-2]}x{n})")
+    lead = broadcast_shape((a_shape[:-2], b_shape[:-2])) if len(a_shape) > 2 or len(b_shape) > 2 else ()
+    shape = (*lead, m, n)
+    _, c_steps = row_major(shape)
+    if d is not None and (len(d[0]) > len(shape) or broadcast_shape((d[0], shape)) != shape):
+        raise RuntimeError(f"what is added, {d[0]}, cannot be expanded to a product of {shape}")
+    d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
+    a_lead, b_lead = (
+        broadcast_steps(a_shape[:-2], a_steps[:-2], lead),
+        broadcast_steps(b_shape[:-2], b_steps[:-2], lead),
+    )
+    if not lead:
+        return shape, GemmShape(m, n, k, a_steps, b_steps, c_steps, d_steps)
+    if not any(b_lead):  # one matrix for the whole batch: its dimensions are rows
+        counts, (ra, rc, rd) = collapse((*lead, m), (*a_lead, a_steps[-2]), c_steps[:-1], d_steps[:-1])
+        if len(counts) > 3:
+            return shape, None
+        batch, batches = _pad_steps(counts[:-1], 2), [_pad_steps(x[:-1], 2) for x in (ra, rc, rd)]
+        return shape, GemmShape(
+            counts[-1],
+            n,
+            k,
+            (ra[-1], a_steps[-1]),
+            b_steps[-2:],
+            (rc[-1], 1),
+            (rd[-1], d_steps[-1]),
+            tuple(max(x, 1) for x in batch),
+            batches[0],
+            (0, 0),
+            batches[1],
+            batches[2],
+        )
+    counts, merged = collapse(lead, a_lead, b_lead, c_steps[:-2], d_steps[:-2])
+    if len(counts) > 2:
+        return shape, None
+    batch, batches = _pad_steps(counts, 2), [_pad_steps(x, 2) for x in merged]
+    return shape, GemmShape(
+        m, n, k, a_steps[-2:], b_steps[-2:], c_steps[-2:], d_steps[-2:], tuple(max(x, 1) for x in batch), *batches
+    )
+
+
+def _matmul_plan(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
+    """How to compute a product of shapes and steps not seen before."""
+    shape, sizes = _result_and_gemm_shape(a, b, d)
+    if 0 in shape:
+        return _MatmulPlan(shape, None)
+    if sizes is None:
+        return _MatmulPlan(shape, None, "ab")
+    return _MatmulPlan(shape, gemm_plan(device, kind, sizes, d is not None, conj, then=then))
+
+
+def _broadcast_copy(x: Array, lead: tuple[int, ...]) -> Array:
+    """A row-major copy with the batch dimensions `lead`."""
+    return clone_row_major(broadcast_view(x, (*lead, *x.shape[-2:])))
+
+
+def product(
+    a: Array,
+    b: Array,
+    d: Array | None = None,
+    beta: Any = 1,
+    alpha: Any = 1,
+    conj: tuple[bool, bool] = _NEITHER,
+    out: Array | None = None,
+    turn: tuple[bool, bool] = _NEITHER,
+    then: str = "",
+) -> Array:
+    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be
+    expanded to the result; in `out` (row-major) if given. then: an op that the result goes through, without `out`.
+
+    `turn` says which operands to take transposed, which only their steps need to know of, no array.
+    """
+    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (
+        () if d is None else (d.shape, d.steps)
+    )
+    if then:
+        key = (*key, then)
+    plans = a.device.plans
+    how = plans.get(key)
+    if how is None:
+        first, second = (
+            _swap_last_two(x.shape, x.steps) if across else (x.shape, x.steps)
+            for x, across in zip((a, b), turn, strict=True)
+        )
+        how = plans[key] = _matmul_plan(
+            a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj, then
+        )
+    if how.copy:
+        lead = how.shape[:-2]
+        a, b = (_broadcast_copy(transposed(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
+        return product(a, b, d, beta, alpha, conj, out, then=then)
+    if out is None:
+        out = empty(a.device, how.shape, a.kind)
+    if how.plan is not None:
+        how.plan.run(a, b, out, d, alpha, beta)
+    return POINTWISE[then](out) if then and getattr(how.plan, "then", "") != then else out
+
+
+def _row(x: Array) -> Array:
+    return view_of(x, (1, *x.shape), (0, *x.steps), x.offset)
+
+
+def _column(x: Array) -> Array:
+    return view_of(x, (*x.shape, 1), (*x.steps, 0), x.offset)
+
+
+def _swap_last_two(*numbers: tuple[int, ...]) -> _ShapeAndSteps:
+    """A shape and steps with the last two dimensions exchanged."""
+    shape, steps = ((*lead, n, m) for *lead, m, n in numbers)
+    return shape, steps
+
+
+def transposed(x: Array) -> Array:
+    return view_of(x, *_swap_last_two(x.shape, x.steps), x.offset)
+
+
+def _reshape_view(x: Array, shape: tuple[int, ...]) -> Array:
+    """A new row-major array seen in another shape."""
+    return view_of(x, shape, row_major(shape)[1], x.offset) if x.shape != shape else x
+
+
+def flatten_rows(x: Array) -> Array:
+    """(..., n) as (rows, n), copied where that is no view."""
+    return x if len(x.shape) == 2 else reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
+def _reshape_owned(x: Array, shape: tuple[int, ...]) -> Array:
+    """A new array under another shape of the same size, as one that owns its memory."""
+    x.shape, x.steps = shape, row_major(shape)[1]
+    return x
+
+
+def _matmul_any_rank(
+    input: Array, other: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj=(False, False)
+) -> Array:
+    a = _row(input) if input.ndim == 1 else input
+    b = _column(other) if other.ndim == 1 else other
+    if not a.ndim or not b.ndim:
+        raise RuntimeError("matmul of a number")
+    if d is not None and d.ndim:
+        d = _column(d) if other.ndim == 1 else d
+    out = product(a, b, d, beta, alpha, conj)
+    if a is input and b is other:
+        return out
+    shape = out.shape[: -1 if a is input else -2] if b is not other else (*out.shape[:-2], out.shape[-1])
+    return _reshape_owned(out, shape)
+
+
+def matmul(input, other):
+    if input.kind != other.kind or input.kind in ("b8", "c32"):
+        check_matmul_dtypes(input, other)
+    if len(input.shape) > 1 and len(other.shape) > 1:
+        return product(input, other)
+    return _matmul_any_rank(input, other)
+
+
+def mm(input, mat2):
+    check_ndims(input, mat2, (2, 2))
+    check_matmul_dtypes(input, mat2)
+    return product(input, mat2)
+
+
+def bmm(input, mat2):
+    check_bmm(input, mat2)
+    return product(input, mat2)
+
+
+def mv(input, vec):
+    check_ndims(input, vec, (2, 1))
+    check_matmul_dtypes(input, vec, "addmv_impl_cpu")
+    return _matmul_any_rank(input, vec)
+
+
+def _vector_dot(name: str, a: Array, b: Array, conj: bool) -> Array:
+    check_ndims(a, b, (1, 1))
+    check_matmul_dtypes(a, b, name)
+    return _matmul_any_rank(a, b, conj=(conj, False))
+
+
+def dot(input, tensor):
+    return _vector_dot("dot", input, tensor, False)
+
+
+def vdot(input, other):
+    return _vector_dot("vdot", input, other, True)
+
+
+def _addend(input: Array, product_kind: str, beta: Any) -> Array | None:
+    """What is added to a product: nothing, NaN and all, where beta is 0."""
+    if input.kind != product_kind:
+        raise RuntimeError("operands of several dtypes")
+    return None if beta == 0 else input
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    check_ndims(mat1, mat2, (2, 2))
+    check_matmul_dtypes(mat1, mat2)
+    return product(mat1, mat2, _addend(input, mat1.kind, beta), beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    check_ndims(mat, vec, (2, 1))
+    check_matmul_dtypes(mat, vec, "addmv_impl_cpu")
+    if input.ndim > 1:
+        raise RuntimeError("addmv adds to a vector")
+    return _matmul_any_rank(mat, vec, _addend(input, mat.kind, beta), beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    check_bmm(batch1, batch2)
+    return product(batch1, batch2, _addend(input, batch1.kind, beta), beta, alpha)
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    check_ndims(batch1, batch2, (3, 3))
+    check_matmul_dtypes(batch1, batch2, "bmm")
+    (count, rows, inner), columns = batch1.shape, batch2.shape[2]
+    if count != batch2.shape[0] or inner != batch2.shape[1]:
+        raise RuntimeError("batches that do not fit")
+    a, b = reshape(transpose(batch1, 0, 1), (rows, count * inner)), reshape(batch2, (count * inner, columns))
+    return product(a, b, _addend(input, batch1.kind, beta), beta, alpha)
+
+
+# --- linear layers --------------------------------------------------------------------------------
+
+
+def linear(input, weight, bias=None):
+    if input.kind != weight.kind:
+        raise RuntimeError("expected m1 and m2 to have the same dtype")
+    if weight.kind == "b8":
+        check_matmul_dtypes(input, weight)
+    if len(weight.shape) != 2 or not input.shape:
+        if len(weight.shape) != 1 or not input.shape or bias is not None:
+            raise RuntimeError("linear: a matrix is wanted")
+        return _matmul_any_rank(input, weight)
+    if bias is not None and bias.shape and bias.shape[-1] not in (1, weight.shape[0]):
+        raise RuntimeError("linear: a bias for other features")
+    if bias is not None and bias.kind != input.kind:
+        raise RuntimeError("self and mat2 must have the same dtype")
+    added = bias if bias is not None and len(bias.shape) < 2 else None
+    out = (
+        product(input, weight, added, turn=_SECOND)
+        if len(input.shape) > 1
+        else _matmul_any_rank(input, transposed(weight), added)
+    )
+    return out if added is bias else _sum(out, bias)
+
+
+def _sum(x: Array, y: Array) -> Array:
+    return POINTWISE["add"](x, y)
+
+
+def _linear_with_epilogue(then: str, input, weight, bias=None):
+    if input.ndim > 1 == (bias.ndim if bias is not None else 1) and weight.ndim == 2 and weight.kind != "b8":
+        if input.kind == weight.kind and (bias is None or bias.kind == input.kind):
+            return product(input, weight, bias, turn=_SECOND, then=then)
+    return POINTWISE[then](linear(input, weight, bias))
+
+
+def _matmul_with_epilogue(then: str, input, other):
+    if input.ndim == 2 == other.ndim and input.kind == other.kind:
+        return product(input, other, then=then)
+    return POINTWISE[then](matmul(input, other))
+
+
+def _addmm_with_epilogue(then: str, input, mat1, mat2):
+    if input.kind == mat1.kind == mat2.kind:
+        return product(mat1, mat2, input, then=then)
+    return POINTWISE[then](addmm(input, mat1, mat2))
+
+
+_FUSED: dict[str, Callable[..., Array]] = {
+    "linear": _linear_with_epilogue,
+    "matmul": _matmul_with_epilogue,
+    "mm": _matmul_with_epilogue,
+    "addmm": _addmm_with_epilogue,
+}
+
+
+def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
+    """The kernel of a product that an elementwise op follows; None where the two cannot be one."""
+    return functools.partial(_FUSED[name], then) if name in _FUSED and then in EPILOGUES else None
+
+
+def _linear_input_grad(grad, weight):
+    return product(grad, weight, conj=_SECOND) if len(grad.shape) > 1 else _matmul_any_rank(grad, weight, conj=_SECOND)
+
+
+def _linear_weight_grad(grad, input):
+    return product(flatten_rows(grad), flatten_rows(input), conj=_SECOND, turn=_FIRST)

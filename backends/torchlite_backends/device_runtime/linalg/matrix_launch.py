@@ -1,0 +1,73 @@
+"""How programs for matrices are built and started: with a work-group a matrix, or a work-item an element."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from torchlite._types.dtypes import from_np
+from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
+
+from ..core.array import dtype_of_kind
+from ..core.device import Device, Function, grid
+
+_FACTORED = ("f32", "f64", "c64", "c128")
+
+
+def group_size(device: Device) -> int:
+    """How many work-items share a matrix: a power of 2."""
+    return device.matrix_group
+
+
+def real_kind(kind: str) -> str:
+    """The kind of a complex kind's parts, or the real kind itself."""
+    return REAL_KIND.get(kind, kind)
+
+
+@functools.cache
+def _matrix_macros(kind: str, group: int) -> dict[str, str]:
+    """What a program is built with, besides its text."""
+    real = real_kind(kind)
+    wide, scalar = (8, "double") if real == "f64" else (16, "float")
+    return {
+        "T": kind,
+        "R": real,
+        "COMPLEX": str(int(kind in REAL_KIND)),
+        "GROUP": str(group),
+        "V": f"{scalar}{wide}",
+        "HALF_V": f"{scalar}{wide // 2}",
+        "VECTOR": str(wide),
+        "VLOAD": f"vload{wide}",
+        "VSTORE": f"vstore{wide}",
+        "EPSILON": "DBL_EPSILON" if real == "f64" else "FLT_EPSILON",
+        "TINY": "DBL_MIN" if real == "f64" else "FLT_MIN",
+    }
+
+
+def matrix_kernel(device: Device, kind: str, source: str, name: str, signature: str) -> Function:
+    """A kernel of one of the texts for matrices of a kind."""
+    return device.function(source, name, signature, **_matrix_macros(kind, group_size(device)))
+
+
+def launch_per_matrix(
+    device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
+) -> None:
+    """Start a kernel with one work-group for each of `count` matrices."""
+    if kind not in _FACTORED:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{from_np(dtype_of_kind(kind)).scalar_name}'")
+    if count:
+        group = group_size(device)
+        matrix_kernel(device, kind, source, name, signature)((count * group,), (group,), *arguments)
+
+
+def launch_per_element(
+    device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
+) -> None:
+    """Start a kernel with one work-item for each of `count` elements; the kernel gets `count` as its last argument."""
+    if count:
+        matrix_kernel(device, kind, source, name, signature)(grid(count, 64), (64,), *arguments, count)
+
+
+def numel(shape) -> int:
+    """The number of elements of a shape."""
+    return math.prod(shape)

@@ -1,0 +1,182 @@
+"""Convolutions with one channel a group, computed place by place: a matrix product would have one column."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from torchlite_backends.kernel_sources.conv import depthwise_source, depthwise_weight_grad_source
+
+from ..core.array import Array
+from ..core.device import Device
+from ..core.host_transfer import from_numpy
+from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
+
+# Filters of a group up to which its matrix product would have few columns.
+_FEW = 4
+
+
+class Launch(NamedTuple):
+    """A table of offsets, and the numbers that the kernels want."""
+
+    table: Array
+    numbers: bytes
+    pieces: int
+
+
+class DepthwisePlan(NamedTuple):
+    """How to compute one array of the convolution: the zeros around the operand read by places, then the launches."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    slack: int
+    launches: tuple[Launch, ...]
+
+
+def is_supported(g: ConvShape, kind: str) -> bool:
+    """Whether this module computes such a convolution."""
+    return (
+        g.groups > 1
+        and g.channels == g.groups
+        and g.filters // g.groups <= _FEW
+        and kind in ("f16", "bf16", "f32", "f64")
+    )
+
+
+def width_of(device: Device, kind: str) -> int:
+    """Neighbours that a work-item computes at a time."""
+    return 1 if not device.is_cpu else 8 if kind == "f64" else 16
+
+
+def _launch(device: Device, rows_in, rows_out, moves, taps, pieces: int, *numbers: int) -> Launch:
+    table = from_numpy(np.concatenate([rows_in, rows_out, moves, taps]).astype(np.int32), device)
+    return Launch(table, struct.pack("14i", *numbers), pieces)
+
+
+def plan_forward(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
+    """y from x."""
+    return _plan_over_places(device, kind, g, biased)
+
+
+def plan_weight_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
+    """The weight's gradient from x and y, read at the places that `forward` reads."""
+    return _plan_over_places(device, kind, g, biased)
+
+
+def _plan_over_places(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
+    around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
+    steps, area, places = row_steps(around), math.prod(around), math.prod(g.out)
+    rows_in = offsets(g.out[:-1], scale_steps(steps, g.stride)[:-1])
+    rows_out = offsets(g.out[:-1], row_steps(g.out)[:-1])
+    moves, taps = offsets(g.kernel, scale_steps(steps, g.dilation)), np.arange(math.prod(g.kernel))
+    width = width_of(device, kind)
+    pieces = g.batch * g.filters * len(rows_in) * -(-g.out[-1] // width)
+    launch = _launch(
+        device,
+        rows_in,
+        rows_out,
+        moves,
+        taps,
+        pieces,
+        g.batch,
+        g.filters,
+        len(rows_in),
+        g.out[-1],
+        len(taps),
+        g.filters // g.groups,
+        g.channels * area,
+        area,
+        g.filters * places,
+        places,
+        g.stride[-1],
+        1,
+        len(taps),
+        int(biased),
+    )
+    return DepthwisePlan(g.padding, g.padding, 2 * width * g.stride[-1] if width > 1 else 0, (launch,))
+
+
+def plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
+    """x from y: each place of x sums over all filters of its group and the taps that reach it."""
+    before, after, around, phases = transposed_phases(g)
+    steps, area, size, taps = row_steps(around), math.prod(around), math.prod(g.size), math.prod(g.kernel)
+    share, width, launches = g.filters // g.groups, width_of(device, kind), []
+    for phase in phases:
+        rows_in = offsets(phase.counts[:-1], steps[:-1], phase.window)
+        rows_out = offsets(phase.counts[:-1], scale_steps(row_steps(g.size), g.stride)[:-1], phase.first)
+        moves = (np.arange(share)[:, None] * area + phase.moves).reshape(-1)
+        chosen = (np.arange(share)[:, None] * taps + phase.taps).reshape(-1)
+        pieces = g.batch * g.channels * len(rows_in) * -(-phase.counts[-1] // width)
+        launches.append(
+            _launch(
+                device,
+                rows_in,
+                rows_out,
+                moves,
+                chosen,
+                pieces,
+                g.batch,
+                g.channels,
+                len(rows_in),
+                phase.counts[-1],
+                len(moves),
+                1,
+                g.filters * area,
+                share * area,
+                g.channels * size,
+                size,
+                1,
+                g.stride[-1],
+                share * taps,
+                int(biased),
+            )
+        )
+    return DepthwisePlan(before, after, 2 * width if width > 1 else 0, tuple(launches))
+
+
+def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
+    if device.is_cpu:
+        return (max(1, min(device.units * 4, pieces // 64)),), (1,)
+    return (-(-pieces // device.group) * device.group,), (device.group,)
+
+
+def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
+    """The convolution or its transpose, and the op of `gemm.THEN` behind it."""
+    device, kind = out.device, out.kind
+    images = zero_pad(images, way.before, way.after, way.slack)
+    width = width_of(device, kind)
+    function = device.function(depthwise_source(width, then), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
+    for launch in way.launches:
+        function(
+            *_sizes(device, launch.pieces),
+            images,
+            weight,
+            out,
+            images if bias is None else bias,
+            launch.table,
+            launch.numbers,
+        )
+    return out
+
+
+def run_weight_grad(way: DepthwisePlan, x: Array, y: Array, out: Array) -> Array:
+    """The weight's gradient."""
+    device, kind = out.device, out.kind
+    x = zero_pad(x, way.before, way.after, way.slack)
+    width = width_of(device, kind)
+    function = device.function(
+        depthwise_weight_grad_source(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind
+    )
+    function(
+        (min(out.size, device.units * 4),) if device.is_cpu else (out.size,),
+        (1,) if device.is_cpu else None,
+        x,
+        y,
+        out,
+        way.launches[0].table,
+        way.launches[0].numbers,
+    )
+    return out

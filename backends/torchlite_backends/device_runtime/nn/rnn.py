@@ -1,0 +1,208 @@
+"""Dense LSTM and GRU layers: two launches a step, one for the product of the state and one for all
+that is pointwise.
+"""
+
+from __future__ import annotations
+
+from torchlite_backends.kernel_sources.rnn import cell_step_source
+
+from ..array_ops.pointwise import KERNELS
+from ..array_ops.reduce import sum as reduced_sum
+from ..core.array import Array, empty, view_of
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device_asserts import check_takes
+from ..linalg.matmul import flatten_rows, product, transposed
+
+# Elements of a state for which another work-item pays.
+_MIN_ELEMENTS_PER_ITEM = 2048
+
+
+def _step_view(x: Array, t: int) -> Array:
+    """Step t of a row-major (steps, batch, features)."""
+    return view_of(x, x.shape[1:], x.steps[1:], x.offset + t * x.steps[0])
+
+
+def _steps_view(x: Array, first: int, last: int) -> Array:
+    return view_of(x, (last - first, *x.shape[1:]), x.steps, x.offset + first * x.steps[0])
+
+
+def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
+    """The pointwise part of a step."""
+    check_takes(arrays[0], "f", f"_{name}_layer_cpu")
+    device, kind = arrays[0].device, arrays[0].kind
+    if not batch * hidden:
+        return
+    width = 1 if not device.is_cpu else 8 if kind == "f64" else 16
+    function = device.function(
+        cell_step_source(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind
+    )
+    if device.is_cpu:
+        function(
+            (max(1, min(device.units * 4, batch * hidden // _MIN_ELEMENTS_PER_ITEM)),),
+            (1,),
+            *arrays,
+            batch,
+            hidden,
+            given,
+        )
+    else:
+        function((-(-batch * hidden // device.group) * device.group,), (device.group,), *arrays, batch, hidden, given)
+
+
+def _step_order(steps: int, reverse: bool) -> list[int]:
+    return list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
+
+
+def _add_optional(x: Array | None, y: Array | None) -> Array | None:
+    return None if x is None else KERNELS["add"](x, y)
+
+
+def _weight_grads(sums: Array, input: Array) -> Array:
+    """sums^T @ input over all steps and the batch."""
+    return product(transposed(flatten_rows(sums)), flatten_rows(input))
+
+
+def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
+    """sums^T @ (the state before each step): those of the first step meet h0, the others the output
+    of the step before.
+    """
+    last = sums.shape[0] - 1
+    grad = product(transposed(_step_view(sums, last if reverse else 0)), h0)
+    if last:
+        of, before = (
+            (_steps_view(sums, 0, last), _steps_view(output, 1, last + 1))
+            if reverse
+            else (_steps_view(sums, 1, last + 1), _steps_view(output, 0, last))
+        )
+        grad = product(transposed(flatten_rows(of)), flatten_rows(before), grad)
+    return grad
+
+
+def _row_sums(x: Array) -> Array:
+    return reduced_sum(x, tuple(range(x.ndim - 1)))
+
+
+def _contiguous_grad(x: Array | None) -> tuple[Array | None, int]:
+    return (None, 0) if x is None else (as_contiguous(x), 1)
+
+
+# --- LSTM -----------------------------------------------------------------------------------------
+
+
+def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+    (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
+    gates = product(input, transposed(w_ih), _add_optional(b_ih, b_hh))
+    output, cells = empty(device, (steps, batch, hidden), kind), empty(device, (steps, batch, hidden), kind)
+    recurrent = as_contiguous(transposed(w_hh))
+    h, c = as_contiguous(h0), as_contiguous(c0)
+    for t in _step_order(steps, reverse):
+        now, c_before = _step_view(gates, t), c
+        product(h, recurrent, now, out=now)
+        h, c = _step_view(output, t), _step_view(cells, t)
+        _cell_step("lstm", (now, c_before, c, h), batch, hidden)
+    return output, clone_row_major(h), clone_row_major(c), gates, cells
+
+
+def _lstm_layer_backward(
+    grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
+):
+    steps, batch, hidden = output.shape
+    device, kind = input.device, input.kind
+    grad_output, has_output = _contiguous_grad(grad_output)
+    h0, c0, w_hh = as_contiguous(h0), as_contiguous(c0), as_contiguous(w_hh)
+    dh, dc = empty(device, h0.shape, kind), empty(device, c0.shape, kind)
+    given = 2 * has_output
+    if grad_h is not None:
+        dh, given = clone_row_major(grad_h), given | 1
+    if grad_c is not None:
+        dc, given = clone_row_major(grad_c), given | 4
+    sums = empty(device, gates.shape, kind)
+    order = _step_order(steps, reverse)
+    for place in range(steps - 1, -1, -1):
+        t = order[place]
+        c_before = _step_view(cells, order[place - 1]) if place else c0
+        now = _step_view(sums, t)
+        _cell_step(
+            "lstm_backward",
+            (
+                _step_view(gates, t),
+                _step_view(cells, t),
+                c_before,
+                dh,
+                dh if grad_output is None else _step_view(grad_output, t),
+                dc,
+                now,
+            ),
+            batch,
+            hidden,
+            given,
+        )
+        product(now, w_hh, out=dh)
+        given = 2 * has_output | 5
+    db = None if b_ih is None else _row_sums(sums)
+    return (
+        product(sums, w_ih) if needs[0] else None,
+        dh,
+        dc,
+        _weight_grads(sums, input),
+        _recurrent_grad(sums, output, h0, reverse),
+        db,
+        db,
+    )
+
+
+# --- GRU ------------------------------------------------------------------------------------------
+
+
+def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
+    (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
+    sums = product(input, transposed(w_ih), b_ih)
+    output, kept, state = (
+        empty(device, shape, kind)
+        for shape in ((steps, batch, hidden), (steps, batch, 4 * hidden), (batch, 3 * hidden))
+    )
+    recurrent = as_contiguous(transposed(w_hh))
+    h = as_contiguous(h0)
+    for t in _step_order(steps, reverse):
+        product(h, recurrent, b_hh, out=state)
+        before, h = h, _step_view(output, t)
+        _cell_step("gru", (_step_view(sums, t), state, before, _step_view(kept, t), h), batch, hidden)
+    return output, clone_row_major(h), kept
+
+
+def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):
+    steps, batch, hidden = output.shape
+    device, kind = input.device, input.kind
+    grad_output, has_output = _contiguous_grad(grad_output)
+    h0, w_hh = as_contiguous(h0), as_contiguous(w_hh)
+    dh, given = (empty(device, h0.shape, kind), 0) if grad_h is None else (clone_row_major(grad_h), 1)
+    of_input, of_state = (empty(device, (steps, batch, 3 * hidden), kind) for _ in range(2))
+    order = _step_order(steps, reverse)
+    for place in range(steps - 1, -1, -1):
+        t = order[place]
+        before = _step_view(output, order[place - 1]) if place else h0
+        now = _step_view(of_state, t)
+        _cell_step(
+            "gru_backward",
+            (
+                _step_view(gates, t),
+                before,
+                dh,
+                dh if grad_output is None else _step_view(grad_output, t),
+                _step_view(of_input, t),
+                now,
+            ),
+            batch,
+            hidden,
+            given | 2 * has_output,
+        )
+        product(now, w_hh, dh, out=dh)
+        given = 1
+    return (
+        product(of_input, w_ih) if needs[0] else None,
+        dh,
+        _weight_grads(of_input, input),
+        _recurrent_grad(of_state, output, h0, reverse),
+        None if b_ih is None else _row_sums(of_input),
+        None if b_hh is None else _row_sums(of_state),
+    )

@@ -1,0 +1,254 @@
+"""The CPU: NumPy."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import torchlite_backends.array
+import torchlite_backends.array.linalg
+from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
+from torchlite_backends.array import special
+from torchlite_backends.array.storage import as_writable, base_owner, own_view, storage_block
+from torchlite_backends.cpu_engines import engine_selection
+
+from . import deterministic_gemm, mt19937
+from .deterministic_gemm import deterministic_dot, deterministic_matmul, with_single_thread
+from .half_precision import backward_in_float32, in_float32
+from .lapack import lapack_kernels
+from .malloc_tuning import raise_malloc_thresholds
+
+# The kernels that add up, or round more than once: half precision runs through them in float32.
+_NEEDS_FLOAT32 = """
+    _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _batch_norm_eval _col2im
+    _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
+    _trunc_divide addbmm addcdiv addcmul addmm
+    addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp _linear_recurrence logaddexp logaddexp2 logit
+    logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py std_correction
+    var_correction xlogy
+""".split()
+
+# The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
+_MULTI_CALL_KERNELS = "_layer_norm", "_sdpa", "gelu"
+
+# Elements from which a copy is asked of the kernels for large arrays.
+_MIN_SIZE_TO_COPY_THREADED = 1 << 16
+
+
+class NumpyBackend:
+    """Backend protocol for "cpu"."""
+
+    name = "cpu"
+    array = np.ndarray
+
+    def why_not(self) -> str:
+        return ""
+
+    def device_count(self) -> int:
+        return 1
+
+    @functools.cache  # noqa: B019 (there is one backend)
+    def kernels(self, index: int) -> dict[str, Any]:
+        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
+        # silenced.
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
+        raise_malloc_thresholds()
+        if engine_selection.requested_engines():  # a wish that cannot be met is known at once
+            engine_selection.select_engine()
+        xp = torchlite_backends.array.Namespace(np, dot=deterministic_dot, matmul=deterministic_matmul)
+        table = torchlite_backends.array.bind(xp)
+        table.update(torchlite_backends.array.bind_package(sys.modules[__name__], xp))
+        table.update(lapack_kernels())
+        for name in (*_NEEDS_FLOAT32, *(name for name in vars(special) if name in table)):
+            table[name] = in_float32(table[name])
+        for name in (*vars(torchlite_backends.array.linalg), "_householder_product_core"):
+            if name in table:
+                table[name] = with_single_thread(table[name])
+        for name, kernel in list(table.items()):
+            if isinstance(kernel, np.ufunc) and kernel.nout == 1:
+                table.setdefault(name + "_", in_place(kernel))
+        for name in _MULTI_CALL_KERNELS:
+            table[name] = _deferred_engine_kernel(name, table[name])
+        return table
+
+    def large_kernels(self, index: int) -> dict[str, Any]:
+        """The kernels in the place of others where arrays are large: NumPy's, and over them those of the engine."""
+        table = self.own_large_kernels(index)
+        engine = engine_selection.select_engine().engine
+        if engine is not None:
+            from torchlite_backends.cpu_engines.kernel_support import engine_kernels
+
+            table.update(engine_kernels({**self.kernels(index), **table}, engine))
+            deterministic_gemm.native_gemm.row = engine.gemv
+            if engine.products is not None:
+                deterministic_gemm.native_gemm.parts = engine.products
+                deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
+            mt19937.native.fill = engine.words
+        return table
+
+    def own_large_kernels(self, index: int) -> dict[str, Any]:
+        """NumPy's own kernels for large arrays, whatever engine serves."""
+        from .threaded_ufuncs import large_kernels
+
+        table = large_kernels(self.kernels(index))
+        return {name: in_float32(kernel) if name in _NEEDS_FLOAT32 else kernel for name, kernel in table.items()}
+
+    def engine(self) -> str:
+        """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""
+        return engine_selection.select_engine().name
+
+    def engines(self) -> list[tuple[str, str]]:
+        """For each engine its name and a line: whether it serves, and why not."""
+        return engine_selection.report()
+
+    as_array = staticmethod(np.asarray)
+    in_float32 = staticmethod(in_float32)
+    backward_in_float32 = staticmethod(backward_in_float32)
+    # Dtypes that a Python number is combined with by the kernels themselves.
+    scalar_dtypes = frozenset((float32, float64))
+
+    def from_numpy(self, array: np.ndarray, index: int) -> np.ndarray:
+        return array
+
+    def to_numpy(self, raw: Any) -> np.ndarray:
+        return raw
+
+    def dtype_of(self, raw: Any) -> dtype:
+        found = FROM_NUMPY.get(raw.dtype)
+        return from_np(raw.dtype) if found is None else found
+
+    def offset_between(self, raw: np.ndarray, base: np.ndarray) -> int:
+        return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+
+    def from_dlpack(self, exporter: Any) -> np.ndarray:
+        return as_writable(own_view(np.from_dlpack(exporter)))
+
+    def from_foreign_array(self, array: np.ndarray, write: bool = False) -> np.ndarray:
+        """A raw array on the memory of any NumPy array; with `write` it may be written in spite of the array's flag."""
+        return as_writable(own_view(array)) if write else own_view(array)
+
+    def memory(self, raw: np.ndarray) -> np.ndarray:
+        held = storage_block(base_owner(raw))
+        return np.ndarray((held.nbytes,), np.uint8, held)
+
+    def copy_into(self, target: np.ndarray, source: Any) -> None:
+        if target.size < _MIN_SIZE_TO_COPY_THREADED or source.__class__ is not np.ndarray or source.dtype.kind in "cW":
+            np.copyto(target, source, casting="unsafe")
+        else:
+            from .threaded_ufuncs import _copy_
+
+            _copy_(target, source)
+
+    def is_sole_owner(self, raw: np.ndarray) -> bool:
+        return raw.base is None
+
+    def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
+        """A function of arrays that goes over them in blocks of rows, see `parts.Blocks`."""
+        from .partitioning import BlockwiseFunction
+
+        return BlockwiseFunction(body, outs, arrays, rows, size)
+
+    def with_derivative(self, name: str, *options: Any) -> Callable | None:
+        """The kernel that gives an activation with its slope, see `slopes.with_derivative`; None where an engine has quicker
+        ones of the two passes.
+        """
+        if self.engine() != "numpy":
+            return None
+        from .saved_derivatives import with_derivative
+
+        return with_derivative(name, *options)
+
+    def into(self, name: str) -> Callable | None:
+        """A kernel with a further argument `into`, the arrays of four dimensions that it writes its results into."""
+        if name != "_sdpa_backward" or self.engine() != "numpy":
+            return None
+        from .attention import _sdpa_backward
+
+        return _sdpa_backward
+
+    def multiplications(self, name: str, layouts: list) -> int:
+        """See `together.multiplications`; 0 where an engine has products of its own."""
+        if self.engine() != "numpy":
+            return 0
+        from .grouped_gemm import count_multiplications
+
+        return count_multiplications(name, layouts)
+
+    def together(self, calls: list) -> Callable | None:
+        """A kernel that computes some products together, see `together.together`."""
+        from .grouped_gemm import grouped_kernel
+
+        return grouped_kernel(calls)
+
+    def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
+        """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
+        kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.
+        """
+        engine = engine_selection.select_engine().engine
+        if engine is None:
+            return otherwise
+        from torchlite_backends.cpu_engines.fused_launches import fuse_launches
+
+        return fuse_launches(engine, compute, given, outs, otherwise) or otherwise
+
+    def why_not_buildable(self) -> str:
+        """Why kernels cannot be built in advance, in a sentence; empty where they can."""
+        return engine_selection.engine_module("cc", "program_build").why_not()
+
+    def record_kernels(self, run: Callable[[], None]) -> list[str]:
+        """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
+        return engine_selection.engine_module("cc", "prebuild").record_programs(run)
+
+    def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
+        """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
+        return engine_selection.engine_module("cc", "prebuild").build_programs(texts, done)
+
+    def onednn(self) -> Any:
+        from torchlite_backends.onednn.library import find_library
+
+        return find_library()
+
+    def random_engine(self, index: int) -> Any:
+        from .mt19937 import Engine
+
+        return Engine()
+
+
+def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
+    """A kernel that is an engine's, if it has one for arrays of any size; which engine serves is asked by the first
+    call, since `import` must not wait for it.
+    """
+    serving: Callable | None = None
+
+    def kernel(*args, **options):
+        nonlocal serving
+        if serving is None:
+            engine = engine_selection.select_engine().engine
+            serving = plain if engine is None else engine.few({name: plain}).get(name, plain)
+        return serving(*args, **options)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def in_place(ufunc: np.ufunc):
+    """The in-place kernel of a ufunc."""
+
+    def unary(target):
+        ufunc(target, target)
+
+    def binary(target, other):
+        ufunc(target, other, target)
+
+    def kernel(target, *others):
+        ufunc(target, *others, out=target)
+
+    return unary if ufunc.nin == 1 else binary if ufunc.nin == 2 else kernel
+
+
+backend = NumpyBackend()

@@ -1,0 +1,44 @@
+"""Where an engine's program serves convolutions in the place of NumPy (`torchlite_backends.cc.convolution`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torchlite_backends.cpu_engines import engine_selection
+
+
+@functools.cache
+def _engine() -> Any:
+    return engine_selection.select_engine().engine
+
+
+def _convolutions() -> Any:
+    engine = _engine()
+    return None if engine is None else engine.convolutions()
+
+
+def conv_forward(x, weight, bias, plan, finish=None):
+    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`, `finish` of
+    `torchlite_backends.numpy.fused_inference`.
+    """
+    serving = _convolutions()
+    return serving and serving.forward(plan, x, weight, bias, finish)
+
+
+def conv_transpose(g, weight, bias, plan):
+    """The transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
+    serving = _convolutions()
+    return serving and serving.conv_transpose(plan, g, weight, bias)
+
+
+def weight_gradient(g, x, plan):
+    """The gradient of the weight."""
+    serving = _convolutions()
+    return serving and serving.weight_gradient(plan, g, x)
+
+
+def bias_gradient(g):
+    """The sum of the results' gradients over all but the channels."""
+    serving = _convolutions()
+    return serving and serving.bias_gradient(g)

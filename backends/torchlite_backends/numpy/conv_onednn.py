@@ -1,0 +1,105 @@
+"""Where oneDNN serves convolutions in the place of NumPy: float32 arrays, where its library is installed and the switch
+`torch.backends.mkldnn.enabled` is on.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchlite._settings.backend_flags import FLAGS
+
+from . import winograd
+from .cache_blocking import parallel_for, scratch_buffer
+
+if TYPE_CHECKING:
+    from torchlite_backends.onednn.conv import Convolutions
+    from torchlite_backends.onednn.conv_partition import ConvShape
+
+# Channels, and places of all outputs, from which on Winograd's way is the faster one where it fits.
+_CHANNELS, _PLACES = 128, 512
+
+
+@functools.cache
+def _convolutions() -> Convolutions | None:
+    """The library's convolutions, None where there is none. RuntimeError if the one that was asked for will not do."""
+    from torchlite_backends.onednn.library import find_library
+
+    library, why_not = find_library()
+    asked = os.environ.get("TORCHLITE_ONEDNN", "")
+    if library is None and asked not in ("", "0"):
+        raise RuntimeError(f"TORCHLITE_ONEDNN={asked}: {why_not}")
+    if library is None:
+        return None
+    from torchlite_backends.onednn.conv import Convolutions
+
+    return Convolutions(library, parallel_for, lambda number, size: scratch_buffer(number, (size,), np.uint8))
+
+
+def _supported_library(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, ConvShape] | None:
+    """What serves a pass over these arrays and the convolution's geometry, if oneDNN does."""
+    if not FLAGS.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
+        return None
+    if (serving := _convolutions()) is None or (geometry := _geometry_if_faster(kind, plan)) is None:
+        return None
+    return serving, geometry
+
+
+@functools.lru_cache(1024)
+def _geometry_if_faster(kind: str, plan: Any) -> ConvShape | None:
+    """The geometry of a pass over float32 arrays that oneDNN is the faster one at."""
+    if not (plan.batch and plan.channels and plan.filters):
+        return None
+    geometry = _geometry(plan)
+    return geometry if _is_faster(kind, geometry) and not _is_winograd_faster(plan, np.dtype(np.float32)) else None
+
+
+def _is_faster(kind: str, geometry: ConvShape) -> bool:
+    from torchlite_backends.onednn.conv_heuristics import is_faster
+
+    return is_faster(kind, geometry)
+
+
+def _is_winograd_faster(plan: Any, dtype: np.dtype) -> bool:
+    """Whether the products of NumPy's Winograd are the faster ones (0.55 to 1.0 of oneDNN's time, of all passes)."""
+    places = plan.batch * plan.places
+    return min(plan.channels, plan.filters) >= _CHANNELS and places >= _PLACES and winograd.is_faster(plan, dtype)
+
+
+def _geometry(plan: Any) -> ConvShape:
+    from torchlite_backends.onednn.conv_partition import ConvShape
+
+    size, kernel, stride, padding, dilation, out = (
+        tuple(v) for v in (plan.size, plan.kernel, plan.stride, plan.padding, plan.dilation, plan.out)
+    )
+    return ConvShape(plan.batch, plan.channels, plan.filters, size, kernel, stride, padding, dilation, plan.groups, out)
+
+
+def conv_forward(x, weight, bias, plan):
+    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`."""
+    if (serving := _supported_library("forward", plan, x, weight)) is None:
+        return None
+    convolutions, geometry = serving
+    return convolutions.forward(geometry, x, weight, bias)
+
+
+def conv_transpose(g, weight, bias, plan):
+    """The transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
+    if (serving := _supported_library("data", plan, g, weight)) is None:
+        return None
+    convolutions, geometry = serving
+    out = convolutions.input_gradient(geometry, g, weight)
+    if out is not None and bias is not None:
+        out += bias.reshape(-1, *(1,) * (out.ndim - 2))
+    return out
+
+
+def weight_gradient(g, x, plan):
+    """The gradient of the weight."""
+    if (serving := _supported_library("weights", plan, g, x)) is None:
+        return None
+    convolutions, geometry = serving
+    return convolutions.weight_gradient(geometry, g, x)

@@ -1,0 +1,155 @@
+"""Elements and rows of large arrays by index: by NumPy's `take` in parts on several threads.
+
+`take` with a mode does not test each index by itself, which costs as much as the rest; what is out of bounds is found
+before.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite_backends.array.index import _index as _shared_index
+from torchlite_backends.array.index import _setitem_ as _shared_setitem_
+from torchlite_backends.array.scatter import gather as _shared_gather
+from torchlite_backends.array.scatter import index_select as _shared_index_select
+
+from .cache_blocking import run_blocks, scratch_buffer
+
+# Indices from which parts are worth it, and of a part.
+MIN_SIZE, _PART = 1 << 12, 1 << 17
+
+
+def all_in_range(indices: np.ndarray, length: int) -> bool:
+    """Whether none of some int64 indices is negative or too large."""
+    return not indices.size or indices.view(np.uint64).max() < length
+
+
+def gather(input, dim, index, *, sparse_grad=False):
+    if (
+        index.size < MIN_SIZE
+        or input.ndim != index.ndim
+        or wrap_dim(dim, input.ndim) != input.ndim - 1
+        or input.shape[:-1] != index.shape[:-1]
+        or index.dtype != np.int64
+        or not (input.flags.c_contiguous and index.flags.c_contiguous)
+        or not all_in_range(index, input.shape[-1])
+    ):
+        return _shared_gather(input, dim, index, sparse_grad=sparse_grad)
+    length = input.shape[-1]
+    out = np.empty(index.shape, input.dtype)
+    rows, places, result = (
+        input.reshape(-1, length),
+        index.reshape(-1, index.shape[-1]),
+        out.reshape(-1, index.shape[-1]),
+    )
+
+    def body(start: int, stop: int) -> None:
+        flat = scratch_buffer(0, (stop - start, places.shape[1]), np.int64)
+        np.add(places[start:stop], np.arange(0, (stop - start) * length, length)[:, None], out=flat)
+        np.take(rows[start:stop], flat, out=result[start:stop], mode="wrap")
+
+    run_blocks(body, *places.shape, _PART)
+    return out
+
+
+def index_select(input, dim, index):
+    if (
+        index.dtype != np.int64
+        or index.ndim > 1
+        or not input.ndim
+        or not input.flags.c_contiguous
+        or not -input.ndim <= dim < input.ndim
+        or index.size * input.size < MIN_SIZE * input.shape[dim]
+        or not all_in_range(index, input.shape[dim])
+    ):
+        return _shared_index_select(input, dim, index)
+    dim %= input.ndim
+    index = index.reshape(-1)
+    before, after = math.prod(input.shape[:dim]), math.prod(input.shape[dim + 1 :])
+    out = np.empty((*input.shape[:dim], index.size, *input.shape[dim + 1 :]), input.dtype)
+    source, result = input.reshape(before, -1, after), out.reshape(before, index.size, after)
+    if before == 1:
+        _take_rows_into(source[0], index, result[0])
+    else:
+        run_blocks(
+            lambda start, stop: np.take(source[start:stop], index, 1, result[start:stop], "clip"),
+            before,
+            index.size * after,
+        )
+    return out
+
+
+def _index(input, index):
+    """`input[index]`. Rows by one array of places are taken: NumPy's indexing goes from row to row in three times the
+    time, and 16 times where rows are short.
+    """
+    if len(index) == 1 and input.flags.c_contiguous:
+        places = index[0]
+        if places.__class__ is np.ndarray and places.ndim and places.dtype == np.int64 and input.ndim:
+            try:
+                return input.take(places, 0)
+            except IndexError:
+                pass  # the shared kernel has the words
+    return _shared_index(input, index)
+
+
+# Rows, and bytes of one, that are written faster as elements: 0.15 of the time with 8 bytes, 0.6 with 128.
+_MANY, _SHORT_ROW = 64, 512
+
+
+def _setitem_(input, index, value):
+    """`input[index] = value`. NumPy's indexing copies row by row what it writes as single elements in one loop."""
+    if len(index) == 1 and input.flags.c_contiguous and input.ndim > 1 and value.__class__ is np.ndarray:
+        places, row = index[0], math.prod(input.shape[1:]) * input.itemsize
+        if (
+            places.__class__ is np.ndarray
+            and places.ndim == 1
+            and places.size >= _MANY
+            and places.dtype == np.int64
+            and 0 < row <= _SHORT_ROW
+            and input.flags.writeable
+            and value.dtype == input.dtype
+            and value.shape == (places.size, *input.shape[1:])
+            and value.flags.c_contiguous
+        ):
+            try:
+                _as_elements(input, row)[places] = _as_elements(value, row)
+                return
+            except IndexError:
+                pass  # nothing was written; the shared kernel has the words
+    _shared_setitem_(input, index, value)
+
+
+def _as_elements(rows: np.ndarray, size: int) -> np.ndarray:
+    """A vector of a contiguous array's rows, each one element of so many bytes."""
+    return rows.reshape(len(rows), -1).view(f"V{size}")[:, 0]
+
+
+def take_rows(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """The rows of a matrix at int64 indices, which are within its bounds."""
+    width = table.shape[1]
+    if indices.size * width < MIN_SIZE or not table.flags.c_contiguous:
+        return table.take(indices, 0)
+    out = np.empty((*indices.shape, width), table.dtype)
+    _take_rows_into(table, indices.reshape(-1), out.reshape(-1, width))
+    return out
+
+
+def _take_rows_into(table: np.ndarray, indices: np.ndarray, out: np.ndarray) -> None:
+    def body(start: int, stop: int) -> None:
+        np.take(table, indices[start:stop], 0, out[start:stop], "clip")
+
+    run_blocks(body, *out.shape)
+
+
+def stable_argsort(numbers: np.ndarray, size: int) -> np.ndarray:
+    """`argsort(kind="stable")` of integers in range(size): NumPy sorts numbers of two bytes digit by digit, in a tenth
+    of the time that larger ones take.
+    """
+    order = numbers.astype(np.uint16).argsort(kind="stable")
+    for digit in range(16, int(size - 1).bit_length(), 16):
+        order = order.take((numbers >> digit).astype(np.uint16).take(order).argsort(kind="stable"))
+    return order

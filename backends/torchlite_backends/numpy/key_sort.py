@@ -1,0 +1,132 @@
+"""Sorting and the largest elements of many rows at once, by keys: 64-bit integers that hold an element's rank among its
+dtype's numbers and, below it, its place. NumPy sorts them several times faster than it finds an order, and ties keep
+their order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite_backends.array.sort import sort as _shared_sort
+from torchlite_backends.array.sort import take_along_last
+from torchlite_backends.array.sort import topk as _shared_topk
+
+from .cache_blocking import parallel_for, scratch_buffer
+from .threaded_copy import row_major
+
+# Elements from which keys pay, and the longest rows that they can number.
+MIN_SIZE, _LONGEST = 1 << 12, 1 << 31
+_PLACE, _LAST = (1 << 32) - 1, (1 << 63) - 1
+_CANDIDATE_SETS = 64
+_PART = 1 << 17  # elements of a part of the work
+_KEY_DTYPES = frozenset("bhiBHef")
+
+
+def _has_keys(x: np.ndarray) -> bool:
+    return x.dtype.char in _KEY_DTYPES and x.size >= MIN_SIZE and 1 < x.shape[-1] < _LONGEST
+
+
+def _keys(x: np.ndarray, places: np.ndarray, descending: bool) -> np.ndarray:
+    """The keys of elements at places, in scratch memory."""
+    keys = scratch_buffer(0, x.shape, np.int64)
+    if x.dtype.kind == "f":
+        wide, flips = scratch_buffer(1, x.shape, np.float32), scratch_buffer(2, x.shape, np.int32)
+        np.add(x, np.float32(0), out=wide)  # there is one zero then
+        bits = wide.view(np.int32)
+        np.right_shift(bits, 31, out=flips)
+        np.bitwise_and(flips, 0x7FFFFFFF, out=flips)
+        np.bitwise_xor(bits, flips, out=keys, casting="unsafe")
+        missing = np.isnan(wide)
+        if missing.any():  # the largest of all
+            keys[missing] = 0x7FFFFFFF
+    else:
+        keys[...] = x
+    if descending:
+        np.invert(keys, out=keys)
+    np.left_shift(keys, 32, out=keys)
+    return np.bitwise_or(keys, places, out=keys)
+
+
+def sort(input, dim=-1, descending=False, stable=False):
+    x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
+    if not (x.ndim and _has_keys(x)):
+        return _shared_sort(input, dim, descending, stable)
+    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
+    values, places = np.empty(rows.shape, rows.dtype), np.empty(rows.shape, np.int64)
+
+    def body(start: int, stop: int) -> None:
+        keys = _keys(rows[start:stop], np.arange(rows.shape[1]), descending)
+        keys.sort(-1)
+        np.bitwise_and(keys, _PLACE, out=places[start:stop])
+        values[start:stop] = take_along_last(rows[start:stop], places[start:stop])
+
+    _run_row_parts(body, *rows.shape)
+    return tuple(_rows_to_dim(a, x.shape, dim) for a in (values, places))
+
+
+def _run_row_parts(body, count: int, length: int, part: int = _PART) -> None:
+    """`body(start, stop)` for parts that cover `range(count)`, of rows of a length."""
+    step = max(1, part // length)
+    parallel_for(body, [(start, min(start + step, count)) for start in range(0, count, step)])
+
+
+def _rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
+    """Rows of the last dimension as an array in which it is `dim`."""
+    result = rows.reshape(shape[:-1] + rows.shape[-1:]).swapaxes(wrap_dim(dim, len(shape)), -1)
+    return result if result.flags.c_contiguous else row_major(result)
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
+    if not (x.ndim and _has_keys(x) and 0 < k < x.shape[-1]):
+        return _shared_topk(input, k, dim, largest, sorted)
+    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
+    values, places = np.empty((len(rows), k), rows.dtype), np.empty((len(rows), k), np.int64)
+
+    def body(start: int, stop: int) -> None:
+        part = rows[start:stop]
+        keys = _candidates(part, k, largest)
+        if keys is None:
+            keys = _keys(part, np.arange(rows.shape[1]), largest)
+            keys.partition(k - 1, -1)
+            keys = keys[:, :k]
+        keys.sort(-1)
+        np.bitwise_and(keys[:, :k], _PLACE, out=places[start:stop])
+        values[start:stop] = take_along_last(part, places[start:stop])
+
+    _run_row_parts(body, *rows.shape, 2 * _PART)  # many short calls, for which threads would take turns
+    return tuple(_rows_to_dim(a, x.shape, dim) for a in (values, places))
+
+
+def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
+    """Keys of elements among which each row's k first are, padded; None where these are too many, or not numbers.
+
+    Of the largest elements of disjoint sets the k-th is a bound: k elements reach it, and few others do.
+    """
+    count, length = rows.shape
+    sets, best = length, np.maximum if largest else np.minimum
+    firsts = rows
+    while sets // 2 >= max(
+        _CANDIDATE_SETS, 4 * k
+    ):  # the better of the two halves of what is left; one may be left over
+        half = sets // 2
+        kept = best(firsts[:, :half], firsts[:, half : 2 * half])
+        if sets % 2:
+            best(kept[:, 0], firsts[:, -1], out=kept[:, 0])
+        firsts, sets = kept, half
+    if 4 * sets > length:
+        return None
+    place = sets - k if largest else k - 1
+    bound = np.partition(firsts, place, -1)[:, place : place + 1]
+    found = np.flatnonzero(rows >= bound if largest else rows <= bound)
+    if found.size > count * (4 * k + 8) or rows.dtype.kind == "f" and np.isnan(firsts).any():
+        return None
+    ends = np.searchsorted(found, np.arange(length, (count + 1) * length, length))
+    numbers = np.diff(ends, prepend=0)
+    if numbers.max() > 4 * k + 8:
+        return None
+    padded = np.full((count, numbers.max()), _LAST)
+    slots = np.arange(found.size) + np.repeat(np.arange(count) * padded.shape[1] - (ends - numbers), numbers)
+    padded.reshape(-1)[slots] = _keys(rows.reshape(-1)[found], found % length, largest)
+    return padded

@@ -1,0 +1,162 @@
+"""Elementwise kernels of several passes over large arrays: block by block in cache, on several threads; small ones go
+the shared way.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from torchlite_backends.array.pointwise import _where as plain_where
+from torchlite_backends.array.pointwise import sigmoid as plain_sigmoid
+from torchlite_backends.array.special import erf as plain_erf
+from torchlite_backends.array.special import erf_float32
+
+from .cache_blocking import LARGEST_BLOCK, SMALL, elementwise, run_blocks, scratch_buffer
+from .partitioning import elementwise_parts
+
+# Below this the calls cost more than the passes.
+SMALL_SIZE = 1 << 12
+_BITS = {2: np.int16, 4: np.int32, 8: np.int64}
+_ERF_BLOCK = 1 << 15
+
+
+def _sigmoid_into(out, x):
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1, out=out)
+    np.reciprocal(out, out=out)
+
+
+_ONE = np.ones((), np.float32)
+
+
+def sigmoid(input, into=None):
+    if into is not None:  # of the input's shape and dtype, which may be the input itself
+        if input.dtype.char in "fd":
+            _sigmoid_into(into, input)
+        else:
+            np.copyto(into, sigmoid(input))
+        return into
+    if input.dtype == np.float32 and 0 < input.ndim and input.size <= SMALL:
+        out = np.negative(input)
+        np.exp(out, out)
+        np.add(out, _ONE, out)
+        return np.reciprocal(out, out)
+    if input.size <= SMALL or input.dtype.itemsize == 2 or not input.flags.c_contiguous or input.dtype.kind != "f":
+        return plain_sigmoid(input)
+    out = np.empty_like(input)
+    elementwise(_sigmoid_into, out, input)
+    return out
+
+
+def erf(input):
+    if input.size <= SMALL or not input.flags.c_contiguous or input.dtype != np.float32:
+        return plain_erf(input)
+    x, out = input.reshape(-1), np.empty(input.size, np.float32)
+
+    def body(start, stop):
+        erf_float32(
+            x[start:stop], out[start:stop], [scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)]
+        )
+
+    run_blocks(body, x.size, 1, _ERF_BLOCK)
+    return out.reshape(input.shape)
+
+
+def _select_bits(out, condition, x, y):
+    """x where condition, else y, by bits: a branch for each element, as `np.where` takes one, costs six times as much
+    on a mask without order.
+    """
+    mask = scratch_buffer(0, out.shape, out.dtype)
+    np.negative(condition, out=mask)
+    np.bitwise_xor(x, y, out=out)
+    np.bitwise_and(out, mask, out=out)
+    np.bitwise_xor(out, y, out=out)
+
+
+def _select_or_zero(out, condition, x):
+    """x where condition, else zero."""
+    np.negative(condition, out=out)
+    np.bitwise_and(out, x, out=out)
+
+
+def _zero_where(out, condition, x):
+    """Zero where condition, else x."""
+    np.subtract(condition, 1, out=out)
+    np.bitwise_and(out, x, out=out)
+
+
+def _select_or_scalar(out, condition, x, number):
+    """x where condition, else a number, given by its bits."""
+    difference = scratch_buffer(0, out.shape, out.dtype)
+    np.bitwise_xor(x, number, out=difference)
+    np.negative(condition, out=out)
+    np.bitwise_and(out, difference, out=out)
+    np.bitwise_xor(out, number, out=out)
+
+
+def _scalar_where(out, condition, x, number):
+    """A number where condition, else x."""
+    difference = scratch_buffer(0, out.shape, out.dtype)
+    np.bitwise_xor(x, number, out=difference)
+    np.subtract(condition, 1, out=out)
+    np.bitwise_and(out, difference, out=out)
+    np.bitwise_xor(out, number, out=out)
+
+
+def _where(condition, input, other):
+    if condition.size < SMALL_SIZE or condition.dtype.kind != "b":
+        return plain_where(condition, input, other)
+    first, second = (isinstance(a, np.ndarray) and a.ndim > 0 for a in (input, other))
+    array = input if first else other
+    if not (first or second) or array.dtype.itemsize not in _BITS or array.dtype.kind == "c":
+        return plain_where(condition, input, other)
+    bits = _BITS[array.dtype.itemsize]
+    if first and second:
+        if other.dtype != input.dtype or not _are_row_major([condition, input, other]):
+            return plain_where(condition, input, other)
+        return _select_blockwise(_select_bits, condition, [input.view(bits), other.view(bits)], bits).view(array.dtype)
+    number = other if first else input
+    if not _are_row_major([condition, array]):
+        return plain_where(condition, input, other)
+    if _is_zero(number):
+        return _select_blockwise(_select_or_zero if first else _zero_where, condition, [array.view(bits)], bits).view(
+            array.dtype
+        )
+    if not isinstance(number, (np.ndarray, np.generic)) or number.dtype != array.dtype:
+        if array.dtype.kind != "f" or number.__class__ not in (int, float):
+            return plain_where(condition, input, other)
+        number = np.asarray(number).astype(array.dtype)
+    held = np.asarray(number).view(bits)
+    return _select_blockwise(
+        _select_or_scalar if first else _scalar_where, condition, [array.view(bits), held], bits
+    ).view(array.dtype)
+
+
+def _are_row_major(arrays):
+    """Whether arrays are row-major, so that what they broadcast to is."""
+    return all(a.ndim and a.flags.c_contiguous for a in arrays)
+
+
+def _is_zero(number):
+    return number.__class__ in (int, float) and number == 0 and math.copysign(1, number) > 0
+
+
+def _select_blockwise(body, condition, operands, bits):
+    """A new array of integers of so many bits, which `body(out, mask, *operands)` fills block by block."""
+    mask = condition.view(np.int8)
+    shape = np.broadcast_shapes(mask.shape, *[a.shape for a in operands])
+    out = np.empty(shape, bits)
+    if out.size:
+        elementwise_parts(body, out, (mask, *operands), LARGEST_BLOCK)
+    return out
+
+
+def where(condition, input=None, other=None):
+    return _where(condition, input, other)
+
+
+def _choose(input, other, condition):
+    return _where(condition, input, other)

@@ -1,0 +1,74 @@
+"""Pooling of large inputs: the shared kernels on blocks of planes that stay in cache, on several threads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from torchlite_backends.array import pooling as shared
+
+from .cache_blocking import run_blocks
+
+# Elements below which a kernel runs in one piece, and of one block.
+_SMALL, _BLOCK = 1 << 19, 1 << 17
+
+
+def _by_planes(kernel, count, arrays, *arguments):
+    """kernel(*arrays, *arguments), computed for some of the leading dimensions' planes at a time. `count` is the number
+    of spatial dimensions.
+    """
+    first = arrays[0]
+    largest = max(a.size for a in arrays)
+    lead = first.shape[: first.ndim - count]
+    planes = math.prod(lead)
+    if largest <= _SMALL or planes < 2:
+        return kernel(*arrays, *arguments)
+    flat = [np.ascontiguousarray(a).reshape(planes, *a.shape[a.ndim - count :]) for a in arrays]
+    sample = kernel(*(a[:1] for a in flat), *arguments)
+    out = np.empty((*lead, *sample.shape[1:]), sample.dtype)
+    into = out.reshape(planes, *sample.shape[1:])
+
+    def body(start, stop):
+        into[start:stop] = kernel(*(a[start:stop] for a in flat), *arguments)
+
+    run_blocks(body, planes, largest // planes, _BLOCK)
+    return out
+
+
+def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
+    return _by_planes(shared._max_pool, len(kernel), (input,), kernel, stride, padding, dilation, ceil_mode)
+
+
+def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
+    return _by_planes(
+        shared._max_pool_backward,
+        len(kernel),
+        (grad_output, input, output),
+        kernel,
+        stride,
+        padding,
+        dilation,
+        ceil_mode,
+    )
+
+
+def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return _by_planes(
+        shared._avg_pool, len(kernel), (input,), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return _by_planes(
+        shared._avg_pool_backward,
+        len(kernel),
+        (grad_output,),
+        size,
+        kernel,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+    )

@@ -1,0 +1,361 @@
+"""Elementwise kernels over large arrays, in parts on our own threads.
+
+A ufunc runs on one core, however large its arrays are, and two cores reach memory nearly twice as fast as one. The
+kernels here are called for large arrays alone (`large_kernels` of the backend): NumPy's ufuncs, and the shared kernels
+that are made of them, over one part a thread. Smaller parts, which would fit a cache, are slower: a single pass reads
+nothing twice. What becomes of an element does not depend on the parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+import torchlite_backends.array
+from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
+from torchlite_backends.array.dim_checks import wrap_dims
+from torchlite_backends.array.linalg import vector_norm_core as _shared_vector_norm_core
+from torchlite_backends.array.pointwise import to as _shared_to
+from torchlite_backends.array.rearrange import repeat as _shared_repeat
+from torchlite_backends.array.reduce import argmax as _shared_argmax
+from torchlite_backends.array.reduce import argmin as _shared_argmin
+from torchlite_backends.array.reduce import sum as _shared_sum
+from torchlite_backends.array.scatter import _masked_fill as _shared_masked_fill
+from torchlite_backends.array.shape import cat as _shared_cat
+from torchlite_backends.array.shape import clone as _shared_clone
+from torchlite_backends.array.statistics import max_dim as _shared_max_dim
+from torchlite_backends.array.statistics import min_dim as _shared_min_dim
+from torchlite_backends.array.statistics import prod as _shared_prod
+
+from .blas import single_threaded
+from .cache_blocking import can_share_work, parallel_for, run_blocks
+from .partitioning import axis_to_cut, elementwise_parts
+from .pointwise import _where as _by_bits
+from .small_arrays import sum as _plain_sum
+from .threaded_copy import row_major
+from .threaded_reductions import (
+    argextreme,
+    can_argextreme,
+    row_norms,
+    shape_without,
+    threaded_functions,
+    threaded_reduce,
+)
+
+# Elements from which waking a thread is worth it: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a
+# cheap pass over 400,000 floats in cache or a dear one over 40,000. Of a step parts of flat arrays have a multiple:
+# they end where lines of cache do.
+MIN_SIZE_CHEAP, MIN_SIZE_EXPENSIVE, _STEP = 1 << 19, 1 << 16, 1 << 12
+# An axis this long is cut evenly enough for any number of cores.
+_LONG = 64
+_CHEAP_UFUNCS = frozenset(
+    """absolute add bitwise_and bitwise_or bitwise_xor conjugate copysign divide equal fabs greater greater_equal invert
+    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
+    negative not_equal positive reciprocal sign signbit square subtract""".split()
+)
+_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large_max_dim
+    large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
+_MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
+_REDUCE = frozenset("add maximum minimum multiply".split())
+_METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
+_ndarray = np.ndarray
+
+
+def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
+    """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
+    ufuncs = _threaded_functions()
+    xp: Any = torchlite_backends.array.Namespace(np, **ufuncs, **threaded_functions(ufuncs), where=_where)
+    shared = {op: getattr(xp, name) for op, name in torchlite_backends.array.DIRECT.items()}
+    scopes: dict[str, dict] = {}
+    for name in _MODULES:
+        shared.update(
+            torchlite_backends.array.bind_module(
+                importlib.import_module(f"torchlite_backends.array.{name}"), xp, scopes
+            )
+        )
+    table = {op: kernel for op, kernel in shared.items() if _is_shared(small.get(op))}
+    for op, kernel in list(table.items()):
+        if hasattr(kernel, "ufunc"):
+            table.setdefault(op + "_", _in_place(kernel))
+    own = torchlite_backends.array.instantiate(sys.modules[__name__], xp, scopes)
+    table.update({name.removeprefix("large_"): own[name] for name in _OWN_KERNELS})
+    return table
+
+
+def _is_shared(kernel: Any) -> bool:
+    """Whether a kernel is a function of NumPy's or one that NumPy and CuPy share, so that none is better."""
+    return isinstance(kernel, np.ufunc) or getattr(kernel, "__module__", "").startswith("torchlite_backends.array.")
+
+
+def _threaded_functions() -> dict[str, Any]:
+    """By name, NumPy's ufuncs of one or two operands and one result, over threads."""
+    return {
+        name: threaded_ufunc(value)
+        for name, value in vars(np).items()
+        if isinstance(value, np.ufunc) and value.nin < 3 and value.nout == 1 and value.signature is None
+    }
+
+
+def threaded_ufunc(ufunc: np.ufunc) -> Any:
+    """A ufunc as a function that spreads over threads, with the methods that it has."""
+    least = MIN_SIZE_CHEAP if ufunc.__name__ in _CHEAP_UFUNCS else MIN_SIZE_EXPENSIVE
+    call: Any = (_threaded_unary if ufunc.nin == 1 else _threaded_binary)(ufunc, least)
+    for name in _METHODS:
+        setattr(call, name, getattr(ufunc, name))
+    if ufunc.__name__ in _REDUCE:
+        call.reduce = threaded_reduce(ufunc)
+    call.takes_out = True
+    call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
+    return call
+
+
+def _where(condition, input, other):
+    return _by_bits(condition, input, other) if condition.__class__ is _ndarray else np.where(condition, input, other)
+
+
+def _threaded_unary(ufunc: np.ufunc, least: int):
+    def call(x, out=None, **options):
+        if x.__class__ is not _ndarray or x.size < least or options or not can_share_work():
+            return ufunc(x, out=out, **options)
+        return _run_threaded(ufunc, (x,), out)
+
+    return call
+
+
+def _threaded_binary(ufunc: np.ufunc, least: int):
+    def call(first, second, out=None, **options):
+        largest = first if first.__class__ is _ndarray else second
+        if largest.__class__ is not _ndarray or options or not can_share_work():
+            return ufunc(first, second, out=out, **options)
+        if largest.size < least and (second.__class__ is not _ndarray or second.size < least):
+            return ufunc(first, second, out=out)
+        return _run_threaded(ufunc, (first, second), out)
+
+    return call
+
+
+def _in_place(kernel: Any):
+    """The in-place kernel of a ufunc over threads."""
+
+    def call(target, *others):
+        kernel(target, *others, out=target)
+
+    return call
+
+
+def _run_threaded(ufunc: np.ufunc, operands: tuple, out: np.ndarray | None) -> np.ndarray:
+    arrays = [a for a in operands if a.__class__ is _ndarray and a.ndim]
+    dtype = None
+    if out is None:
+        try:
+            dtype = ufunc.resolve_dtypes((*[getattr(a, "dtype", type(a)) for a in operands], None))[-1]
+            out = empty_result(arrays, dtype)
+        except (TypeError, ValueError):  # the ufunc has the words for it
+            return ufunc(*operands)
+    elif not _can_write_in_parts(out, arrays):
+        return ufunc(*operands, out=out)
+    elementwise_parts(lambda part, *parts: ufunc(*parts, out=part), out, operands)
+    return out
+
+
+def empty_result(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
+    """A new array for what comes of arrays element by element, in the order in memory that a ufunc's result has."""
+    first = arrays[0]
+    if all(a.flags.c_contiguous and a.shape == first.shape for a in arrays):
+        return np.empty(first.shape, dtype)
+    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    given: Any = [*arrays, None]
+    made = np.nditer(given, ["zerosize_ok"], flags, [None] * len(arrays) + [dtype])
+    return made.operands[-1]
+
+
+def _can_write_in_parts(out: np.ndarray, arrays: list[np.ndarray]) -> bool:
+    """Whether operands fit the result, and each part of it lies where at most the same part of an operand does."""
+    if 0 in out.strides:
+        return False
+    return all(
+        a is out or is_same_memory(a, out) or _has_result_layout(a, out) and not np.may_share_memory(a, out)
+        for a in arrays
+    )
+
+
+def _has_result_layout(a: np.ndarray, out: np.ndarray) -> bool:
+    lead = out.ndim - a.ndim
+    return (
+        a.shape == out.shape or lead >= 0 and all(m in (1, n) for m, n in zip(a.shape, out.shape[lead:], strict=True))
+    )
+
+
+def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    return (
+        a.shape == b.shape
+        and a.strides == b.strides
+        and a.itemsize == b.itemsize
+        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    )
+
+
+# --- copies and casts --------------------------------------------------------------------------------
+
+
+def to(input, dtype):
+    target = dtype.np
+    if input.dtype == target:
+        return input
+    if (
+        input.size < MIN_SIZE_CHEAP
+        or 0 in input.strides
+        or input.dtype.kind in "cWV"
+        or target.kind == "V"
+        or not can_share_work()
+    ):
+        return _shared_to(input, dtype)
+    out = np.empty_like(input, target)
+    _copy_parts(out, input)
+    return out
+
+
+def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
+    elementwise_parts(lambda part, given: np.copyto(part, given, casting="unsafe"), out, (source,))
+
+
+def _copy_(input, src):
+    if (
+        input.size < MIN_SIZE_CHEAP
+        or src.dtype.kind in "cW"
+        or not can_share_work()
+        or not _can_write_in_parts(input, [src])
+    ):
+        return _shared_copy_(input, src)
+    _copy_parts(input, src)
+
+
+def large__copy(input, src):
+    out = np.empty(input.shape, input.dtype)
+    _copy_(out, src)
+    return out
+
+
+def large_clone(input, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if input.size < MIN_SIZE_CHEAP or name.startswith("channels_last") or 0 in input.strides or not can_share_work():
+        return _shared_clone(input, memory_format=memory_format)
+    if name == "contiguous_format":
+        return row_major(input)
+    out = np.empty_like(input)
+    _copy_parts(out, input)
+    return out
+
+
+def large_flip(input, dims):
+    return row_major(np.flip(input, wrap_dims(dims, input.ndim) if dims else ()))
+
+
+def large_repeat(input, repeats):
+    lead = len(repeats) - input.ndim
+    if lead < 0 or min(repeats) < 1:
+        return _shared_repeat(input, repeats)
+    shape = (1,) * lead + input.shape
+    out = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], input.dtype)
+    source = input.reshape([n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair])
+    elementwise_parts(np.copyto, out, (np.broadcast_to(source, out.shape),))
+    return out.reshape([r * n for r, n in zip(repeats, shape, strict=True)])
+
+
+def large_cat(tensors, dim=0):
+    kept = [t for t in tensors if t.shape != (0,)]
+    if (
+        sum(t.size for t in kept) < MIN_SIZE_CHEAP
+        or dim is None
+        or not can_share_work()
+        or len({(t.dtype, t.ndim) for t in kept}) > 1
+        or not -kept[0].ndim <= dim < kept[0].ndim
+        or any(sorted(t.strides, reverse=True) != [*t.strides] for t in kept)  # NumPy keeps another order in memory
+        or len({t.shape[: dim % t.ndim] + t.shape[dim % t.ndim + 1 :] for t in kept}) > 1
+    ):
+        return _shared_cat(tensors, dim)
+    shape = list(kept[0].shape)
+    shape[dim] = sum(t.shape[dim] for t in kept)
+    out = np.empty(shape, kept[0].dtype)
+    places, start = np.swapaxes(out, 0, dim), 0
+    jobs = []
+    for t in kept:
+        target = np.swapaxes(places[start : start + t.shape[dim]], 0, dim)
+        start += t.shape[dim]
+        jobs.extend(_copy_chunks(target, t))
+    parallel_for(np.copyto, jobs)
+    return out
+
+
+def _copy_chunks(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of parts that a copy consists of, each of about `CHEAP` elements."""
+    if out.size <= MIN_SIZE_CHEAP:
+        return [(out, source)]
+    axis = axis_to_cut(out)
+    count = min(-(-out.size // MIN_SIZE_CHEAP), out.shape[axis])
+    return list(zip(np.array_split(out, count, axis), np.array_split(source, count, axis), strict=True))
+
+
+def large__masked_fill(input, mask, value):
+    return _shared_masked_fill(input, mask, value)
+
+
+# --- reductions --------------------------------------------------------------------------------------
+
+
+def large_sum(input, dim=None, keepdim=False, *, dtype=None):
+    if input.dtype.kind not in "biu" or input.size < MIN_SIZE_CHEAP or dtype is not None and dtype.np.kind not in "iu":
+        return _plain_sum(input, dim, keepdim, dtype=dtype)
+    return _shared_sum(input, dim, keepdim, dtype=dtype)
+
+
+def large_argmax(input, dim=None, keepdim=False):
+    if not can_argextreme(input, dim):
+        return _shared_argmax(input, dim, keepdim)
+    return argextreme(input, dim, True)[1].reshape(shape_without(input, dim, keepdim))
+
+
+def large_argmin(input, dim=None, keepdim=False):
+    if not can_argextreme(input, dim):
+        return _shared_argmin(input, dim, keepdim)
+    return argextreme(input, dim, False)[1].reshape(shape_without(input, dim, keepdim))
+
+
+def large_max_dim(input, dim, keepdim=False):
+    if not can_argextreme(input, dim):
+        return _shared_max_dim(input, dim, keepdim)
+    return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, True))
+
+
+def large_min_dim(input, dim, keepdim=False):
+    if not can_argextreme(input, dim):
+        return _shared_min_dim(input, dim, keepdim)
+    return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, False))
+
+
+def large_prod(input, dim=None, keepdim=False, *, dtype=None):
+    if (
+        dtype is not None
+        or dim not in (-1, input.ndim - 1)
+        or not (can_argextreme(input, dim) and input.dtype.kind == "f")
+    ):
+        return _shared_prod(input, dim, keepdim, dtype=dtype)
+    rows = input.reshape(-1, input.shape[-1])
+    out = np.empty(len(rows), input.dtype)
+
+    def body(start: int, stop: int) -> None:
+        out[start:stop] = _shared_prod(rows[start:stop], 1)
+
+    run_blocks(body, *rows.shape)
+    return out.reshape(shape_without(input, dim, keepdim))
+
+
+def large_vector_norm_core(input, ord, dim, keepdim):
+    found = row_norms(input, dim, keepdim) if ord == 2 else None
+    if found is not None:
+        return found
+    with single_threaded:
+        return _shared_vector_norm_core(input, ord, dim, keepdim)

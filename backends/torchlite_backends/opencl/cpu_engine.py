@@ -1,0 +1,111 @@
+"""The engine "opencl" of the CPU's kernels: a CPU's OpenCL driver over NumPy's memory. Imports no PyOpenCL before it
+computes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from torchlite._settings import fork_locks
+from torchlite._settings.thread_count import get_threads
+
+from . import driver_discovery
+
+
+class Engine:
+    """See `torchlite_backends.cpu_engines.engine_selection.Engine`.
+
+    The driver gets no more threads than are granted; one that takes all cores serves only where all are. A forked child
+    has not its parent's driver, and cannot start another one: it computes with NumPy.
+    """
+
+    name, by_default = "opencl", False
+    # A launch takes 10 to 60 microseconds: what NumPy needs for so many elements on two cores.
+    least: ClassVar = {"pass": 1 << 20, "cheap": 1 << 18, "middle": 1 << 17, "dear": 1 << 15}
+
+    def __init__(self) -> None:
+        self._devices: dict[int, Any] = {}  # by the number of threads
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())
+        self._forked = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._forked = True
+
+    def why_not(self) -> str:
+        missing = driver_discovery.why_not()
+        if missing or _index() is not None:
+            return missing
+        return f"no OpenCL driver here is one for CPUs; {driver_discovery.INSTALL}"
+
+    def describe(self) -> str:
+        index = _index()
+        return driver_discovery.describe(index) if index is not None else self.why_not()
+
+    def device(self) -> Any:
+        if self._forked:
+            return None
+        threads = get_threads()
+        try:
+            return self._devices[threads]
+        except KeyError:
+            with self._lock:
+                if threads not in self._devices:
+                    self._devices.setdefault(threads, _device(threads))
+                return self._devices[threads]
+
+    def fusion_device(self) -> Any:
+        return self.device()
+
+    products = gemv = None
+    words = None
+
+    def min_gemm_muls(self) -> int:
+        """None is."""
+        return 1 << 62
+
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        return {}
+
+    def small_array_kernels(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        """None: a launch takes longer than NumPy."""
+        return {}
+
+    def convolutions(self) -> Any:
+        """None: NumPy's are the faster ones."""
+        return None
+
+
+def _index() -> int | None:
+    """The first CPU among the devices, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    return next((i for i, record in enumerate(driver_discovery.usable_devices()) if record["kind"] == "cpu"), None)
+
+
+def _device(threads: int) -> Any:
+    """The CPU, or a part of it with as many cores as there are threads; None where its driver would take more.
+
+    Found by trying: Intel's runtime gives a part of n cores n threads, the one that waits among them, and a part of one
+    core a second thread if the first one waits in the driver. PoCL (3.1) computes on all cores for any part.
+    """
+    import pyopencl as cl
+
+    from .host_device import HostDevice
+
+    index = _index()
+    if index is None:
+        return None
+    whole = driver_discovery.devices()[index]
+    units = whole.max_compute_units
+    if threads >= units:
+        return HostDevice(whole, units)
+    if "intel" not in whole.platform.vendor.lower():
+        return None
+    how: Any = cl.device_partition_property.BY_COUNTS
+    return HostDevice(whole.create_sub_devices([how, threads])[0], units, joins=threads > 1)
+
+
+engine = Engine()

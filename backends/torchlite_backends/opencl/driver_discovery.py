@@ -1,0 +1,480 @@
+"""Which OpenCL devices there are: drivers found and tried, Intel's runtime from pip made visible, devices in a fixed
+order.
+
+What the drivers of a machine can do is found out once, in a process of its own (`trial.py`), and kept on the disk until
+a driver changes. Nothing here imports PyOpenCL before a device is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from torchlite._settings import cache_files, fork_locks, temporary_folders
+from torchlite_backends.device_runtime.core.program_cache import program_folder
+
+from . import driver_probe
+
+_INTEL_NEEDS = ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtbb.so.12")
+_KINDS = ("gpu", "accelerator", "cpu")
+_NO_PYOPENCL = "no PyOpenCL: "
+_PROBE_TIMEOUT = 60
+_RETRY_SECONDS = 24 * 3600  # what failed is tried again after a day: perhaps the machine was only busy
+INSTALL = (
+    "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on "
+    "Debian apt install pocl-opencl-icd"
+)
+_lock = fork_locks.reinit_after_fork(threading.RLock())
+
+
+def cache_folder() -> Path:
+    """Where built programs and the outcome of trials are kept."""
+    return program_folder("opencl")
+
+
+# -- drivers ----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Driver:
+    """A driver's library as its .icd file names it, and the libraries to load before it."""
+
+    name: str
+    library: str
+    before: tuple[str, ...] = ()
+
+
+def _pyopencl() -> Path | None:
+    """The folder of PyOpenCL, not imported; None when it is not installed."""
+    spec = importlib.util.find_spec("pyopencl")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def _icd_files() -> list[Path]:
+    """The .icd files that the OpenCL loader would read, and those that come with PyOpenCL's wheel."""
+    chosen = os.environ.get("OCL_ICD_VENDORS")
+    if chosen:
+        folders = [Path(chosen)]
+    else:
+        folders = [Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")]
+        if Path(sys.prefix, "conda-meta").is_dir():
+            folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
+    home = _pyopencl()
+    if home:
+        folders.append(home / ".libs")
+    return [file for folder in folders for file in ([folder] if folder.is_file() else sorted(folder.glob("*.icd")))]
+
+
+def _drivers_of(file: Path) -> list[Driver]:
+    try:
+        lines = file.read_text(errors="replace").split("\n") if file.suffix == ".icd" else [str(file)]
+    except OSError:
+        return []
+    found = []
+    for line in map(str.strip, lines):
+        beside = file.parent / line
+        library = str(beside) if line and "/" not in line and beside.is_file() else line
+        if library and (not os.path.isabs(library) or os.path.exists(library)):
+            found.append(Driver(file.stem, library))
+    return found
+
+
+def _install_prefixes() -> list[Path]:
+    """Where pip may put the `lib` folder of a package: the environment's, the system's and the user's."""
+    places = [sys.prefix, sysconfig.get_path("data"), sys.base_prefix, site.getuserbase()]
+    return [Path(p) for p in dict.fromkeys(places) if p]
+
+
+def _from_package_metadata() -> list[Path]:
+    """Where importlib.metadata says that Intel's library is: elsewhere only after `pip install --target`."""
+    try:
+        files = importlib.metadata.files("intel-opencl-rt") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [Path(str(f.locate())).resolve() for f in files if f.name == "libintelocl.so"]
+
+
+def intel_driver() -> Driver | None:
+    """The CPU runtime of the pip package intel-opencl-rt. Its own .icd file names a place that is not there."""
+    for library in [*(p / "lib" / "libintelocl.so" for p in _install_prefixes()), *_from_package_metadata()]:
+        if library.exists():
+            needs = (library.parent / name for name in _INTEL_NEEDS)
+            return Driver("pip's intel-opencl-rt", str(library), tuple(str(n) for n in needs if n.exists()))
+    return None
+
+
+def installed() -> list[Driver]:
+    """The drivers of this machine, each library once; empty where the system has other ways than .icd files to name
+    them.
+    """
+    if not sys.platform.startswith("linux"):
+        return []
+    found = [driver for file in _icd_files() for driver in _drivers_of(file)]
+    if not any("libintelocl.so" in driver.library for driver in found):
+        intel = intel_driver()
+        found += [intel] if intel else []
+    return list({driver.library: driver for driver in found}.values())
+
+
+class _IcdFolder:
+    """A folder for the time of a block, with an .icd file for each driver. Where no folder can be made, the library of
+    the only driver, which the loader takes as well; OSError where there are several.
+    """
+
+    def __init__(self, drivers: list[Driver]):
+        self.drivers, self.path = drivers, ""
+
+    def __enter__(self) -> str:
+        try:
+            self.path = tempfile.mkdtemp(dir=temporary_folders.process_folder())
+            for i, driver in enumerate(self.drivers):
+                Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
+        except OSError:
+            if len(self.drivers) == 1:
+                return self.drivers[0].library
+            raise
+        return self.path
+
+    def __exit__(self, *exc) -> None:
+        if self.path:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _usable_cache(path: str) -> bool:
+    """Whether a driver may keep programs in a folder: it can be written, and by nobody else."""
+    return cache_files.is_trusted(Path(path), make=True) and os.access(path, os.W_OK)
+
+
+@functools.cache
+def _driver_environment() -> dict[str, str]:
+    """Environment variables that drivers need here. PoCL has no device where it cannot write what it compiles: where
+    its own place is read-only, or open to other users, it gets one in our cache folder, or one that lasts as long as
+    the process.
+    """
+    own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if os.environ.get("POCL_CACHE_DIR") or _usable_cache(os.path.join(own, "pocl")):
+        return {}
+    place = str(cache_folder() / "pocl")
+    if not _usable_cache(place):
+        try:
+            place = tempfile.mkdtemp(dir=temporary_folders.process_folder())
+        except OSError:
+            return {}
+    return {"POCL_CACHE_DIR": place}
+
+
+# -- trials -----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class ProbeResult:
+    """What the trials found: the drivers to load (by library), a record for each of their devices, and why the other
+    drivers are left out.
+    """
+
+    keep: list[str]
+    devices: list[dict[str, Any]]
+    failed: dict[str, str]
+
+    def errors(self) -> list[str]:
+        """A sentence for each driver and device that cannot be used."""
+        return [
+            *(f"{name}: {why}" for name, why in self.failed.items()),
+            *(f"{d['platform']}, {d['name']}: {d['error']}" for d in self.devices if d["error"]),
+        ]
+
+
+def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
+    """The devices of some drivers together, None the system's own, and what went wrong."""
+    environment = {
+        **os.environ,
+        **_driver_environment(),
+        "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
+    }
+    try:
+        with _IcdFolder(drivers or []) as folder:
+            options = (
+                [folder, *(library for driver in drivers for library in driver.before)] if drivers is not None else []
+            )
+            done = subprocess.run(
+                [sys.executable, "-P", driver_probe.__file__, *options],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                text=True,
+                errors="replace",
+                timeout=_PROBE_TIMEOUT,
+            )
+    except subprocess.TimeoutExpired:
+        return [], f"gave no answer within {_PROBE_TIMEOUT} seconds"
+    except OSError as error:
+        return [], f"could not be tried: {error}"
+    lines = done.stdout.splitlines()
+    if "done" in lines:
+        return [json.loads(line.removeprefix("device ")) for line in lines if line.startswith("device ")], ""
+    if lines and lines[0].startswith(_NO_PYOPENCL):
+        return [], lines[0]
+    if done.returncode < 0:
+        return [], f"crashes ({signal.Signals(-done.returncode).name})"
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    return [], f"fails: {said[-1][:300]}" if said else f"ends the process with status {done.returncode}"
+
+
+def _probe_all(drivers: list[Driver]) -> ProbeResult:
+    """Try all drivers together; when that fails, take them up one by one, so that one that breaks (or breaks beside
+    others) is left out.
+    """
+    if not sys.platform.startswith("linux"):
+        devices, error = _probe(None)
+        return ProbeResult([], devices, {"the system's OpenCL": error} if error else {})
+    devices, error = _probe(drivers) if drivers else ([], "")
+    if not error:
+        return ProbeResult([d.library for d in drivers], devices, {})
+    if error.startswith(_NO_PYOPENCL):
+        return ProbeResult([], [], {"PyOpenCL": f"cannot be imported ({error.removeprefix(_NO_PYOPENCL)})"})
+    kept: list[Driver] = []
+    devices, failed = [], {}
+    for driver in drivers:
+        found, error = _probe([*kept, driver])
+        if error:
+            failed[f"{driver.name} ({driver.library})"] = error
+        else:
+            kept, devices = [*kept, driver], found
+    return ProbeResult([d.library for d in kept], devices, failed)
+
+
+def _file_stamp(path: str | Path) -> Any:
+    try:
+        found = os.stat(path)
+        return str(path), found.st_mtime_ns, found.st_size
+    except OSError:
+        return str(path)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _fingerprint(drivers: list[Driver]) -> str:
+    """Changes with what the outcome of a trial may depend on."""
+    folders = [
+        "/lib",
+        "/usr/lib",
+        "/lib64",
+        "/usr/lib64",
+        "/usr/local/lib",
+        f"/usr/lib/{platform.machine()}-linux-gnu",
+        *os.environ.get("LD_LIBRARY_PATH", "").split(":"),
+    ]
+    libraries = [
+        path
+        for d in drivers
+        for path in ([d.library] if os.path.isabs(d.library) else [os.path.join(f, d.library) for f in folders if f])
+    ]
+    hardware = sorted(str(p) for pattern in ("dri/renderD*", "nvidia[0-9]*", "kfd") for p in Path("/dev").glob(pattern))
+    parts = [
+        1,
+        [dataclasses.astuple(d) for d in drivers],
+        [s for s in map(_file_stamp, [*libraries, driver_probe.__file__]) if not isinstance(s, str)],
+        platform.node(),
+        hardware,
+        _version("pyopencl"),
+        sys.version,
+        [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+_FIELDS = {"platform": str, "version": str, "name": str, "nth": int, "kind": str, "error": str}
+
+
+def _digest(name: str, content: dict[str, Any]) -> str:
+    """What tells that a file is as it was written, and under which name."""
+    return hashlib.sha256(f"{name}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+
+
+def _is_well_formed(found: ProbeResult) -> bool:
+    return (
+        (type(found.keep), type(found.devices), type(found.failed)) == (list, list, dict)
+        and all(isinstance(library, str) for library in found.keep)
+        and all(isinstance(why, str) for why in found.failed.values())
+        and all({name: type(value) for name, value in record.items()} == _FIELDS for record in found.devices)
+        and all(record["kind"] in _KINDS for record in found.devices)
+    )
+
+
+def _load_probe(path: Path) -> ProbeResult | None:
+    """What was found before; None where nothing was, or the file is not as it was written."""
+    try:
+        text = cache_files.read(path)
+        if text is None:
+            return None
+        content = json.loads(text)
+        if content.pop("digest") != _digest(path.name, content):
+            return None
+        kept = ProbeResult(**content)
+        if not _is_well_formed(kept):
+            return None
+        return kept if not kept.errors() or time.time() - path.stat().st_mtime < _RETRY_SECONDS else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _store_probe(path: Path, found: ProbeResult) -> None:
+    content = dataclasses.asdict(found)
+    text = json.dumps({**content, "digest": _digest(path.name, content)})
+    with contextlib.suppress(OSError):  # then the next process tries again
+        cache_files.write(path, text.encode())
+
+
+@functools.cache
+def _cached_probe(again: bool) -> ProbeResult:
+    drivers = installed()
+    path = cache_folder() / f"drivers-{_fingerprint(drivers)}.json"
+    found = _load_probe(path)
+    if found is None or again and found.errors():
+        found = _probe_all(drivers)
+        _store_probe(path, found)
+    return found
+
+
+def probe_result(again: bool = False) -> ProbeResult:
+    """What the drivers of this machine can do; `again` tries anew where something failed. PyOpenCL
+    must be installed.
+    """
+    with _lock:
+        return _cached_probe(again)
+
+
+def _clear_probe() -> None:
+    """Try the drivers anew when they are next asked for: what was remembered is not so."""
+    drivers = installed()
+    with contextlib.suppress(OSError):
+        cache_files.remove(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
+    _cached_probe.cache_clear()
+
+
+# -- devices ----------------------------------------------------------------------------
+
+
+def _requested_platforms() -> list[str]:
+    """Parts of platforms' names, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    return [word.strip().lower() for word in os.environ.get("TORCHLITE_OPENCL_PLATFORM", "").split(",") if word.strip()]
+
+
+def usable_devices() -> list[dict[str, Any]]:
+    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and
+    version, then as the driver has them.
+
+    `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its words, and puts them in its order.
+    """
+    words = _requested_platforms()
+    chosen = []
+    for place, record in enumerate(probe_result().devices):
+        name = record["platform"].lower()
+        rank = next((i for i, word in enumerate(words) if word in name), None)
+        if not record["error"] and (rank is not None or not words):
+            chosen.append(((rank or 0, _KINDS.index(record["kind"]), name, record["version"], place), record))
+    return [record for _, record in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def why_not() -> str:
+    """ "" when there is a device that can be used, else one sentence saying what is missing and what to install."""
+    if _pyopencl() is None:
+        return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    if usable_devices():
+        return ""
+    found = probe_result()
+    working = sorted({d["platform"] for d in found.devices if not d["error"]})
+    if working:
+        return (
+            f"TORCHLITE_OPENCL_PLATFORM={','.join(_requested_platforms())} names none of the platforms that work here: "
+            f"{', '.join(working)}"
+        )
+    if found.errors():
+        return f"no OpenCL driver works here ({'; '.join(found.errors())}); {INSTALL}"
+    return f"no OpenCL driver with a device was found; {INSTALL}"
+
+
+def problems() -> list[str]:
+    """A sentence for each driver or device that is left out, after trying it again; for `python -m torchlite info`."""
+    if _pyopencl() is None:
+        return []
+    return [f"{error}. Left out; mend the driver or {INSTALL}" for error in probe_result(again=True).errors()]
+
+
+def describe(index: int) -> str:
+    """One line about a device."""
+    record = usable_devices()[index]
+    kind = {"gpu": "GPU", "cpu": "CPU"}.get(record["kind"], record["kind"])
+    return f"{record['name']}, {kind}, through {record['platform']} ({record['version'].split('  ')[0]})"
+
+
+@functools.cache
+def _devices() -> list[Any]:
+    found = probe_result()
+    drivers = [d for d in installed() if d.library in found.keep]
+    with driver_probe.environment_variables(**_driver_environment()):
+        if sys.platform.startswith("linux"):
+            with _IcdFolder(drivers) as folder:
+                platforms = driver_probe.platforms(folder, [library for driver in drivers for library in driver.before])
+        else:
+            platforms = driver_probe.platforms(None, [])
+        by_key = {_key(record): device for record, device in driver_probe.devices(platforms)}
+    if any(_key(record) not in by_key for record in usable_devices()):
+        _clear_probe()
+    missing = [record for record in usable_devices() if _key(record) not in by_key]
+    if missing:
+        raise RuntimeError(
+            f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): "
+            "use torchlite's device before PyOpenCL is used otherwise"
+        )
+    return [by_key[_key(record)] for record in usable_devices()]
+
+
+def _key(record: dict[str, Any]) -> tuple:
+    return record["platform"], record["version"], record["name"], record["nth"]
+
+
+def devices() -> list[Any]:
+    """pyopencl's devices in the order of their indices."""
+    with _lock:
+        return _devices()
+
+
+def icd_environment(index: int, folder: str) -> dict[str, str]:
+    """Variables under which another program's OpenCL loader finds the driver of a device, and no other. `folder` keeps
+    the file that names it. `OPENCL_PATH`, which some programs read, names the loader that came with the driver.
+    """
+    intel = "intel" in usable_devices()[index]["platform"].lower()
+    driver = next(d for d in installed() if ("intel" in d.library) == intel)
+    Path(folder, "one.icd").write_text(driver.library + "\n")
+    found = {"OCL_ICD_VENDORS": folder}
+    if driver.before:
+        found["LD_PRELOAD"] = ":".join(driver.before)
+    loader = Path(driver.library).with_name("libOpenCL.so.1")
+    if loader.is_file():
+        found["OPENCL_PATH"] = str(loader)
+    return found

@@ -1,7 +1,0 @@
-"""The CUDA backend: the kernels of `torchlite_device` on CuPy's memory, streams and modules. Importing this package
-does not import CuPy.
-"""
-
-from .backend import backend
-
-__all__ = ["backend"]
