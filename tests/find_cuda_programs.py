@@ -212,7 +212,7 @@ def unusual(torch: Any) -> dict[str, Any]:
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
 
     def large_reductions() -> None:
-        device = torch.empty(1, device="cuda")._data.device
+        device = torch.empty(1, device="cuda")._tl_array.device
         units, device.units = device.units, 132
         for op in OPS:
             for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
@@ -223,7 +223,7 @@ def unusual(torch: Any) -> dict[str, Any]:
     def with_replacement() -> None:
         for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
             weights = torch.ones((2, 5), dtype=dtype, device="cuda")
-            weights._table._random_multinomial(weights._data, 3, engine_of(weights._table, None))
+            weights._tl_kernels._random_multinomial(weights._tl_array, 3, engine_of(weights._tl_kernels, None))
 
     return {"large reductions": large_reductions, "with replacement": with_replacement}
 

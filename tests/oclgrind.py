@@ -147,7 +147,7 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
     def rows_that_wait():
         x, scale, shift = some(64, 128), some(128), some(64, 1)
         for _ in range(2):
-            with x._data.device.waiting.joining(256):
+            with x._tl_array.device.waiting.joining(256):
                 y = ((x * scale + shift).tanh() - x) * 2
                 y.sum(1), (y + 1).mean()
 

@@ -126,7 +126,7 @@ def test_layers_touch_no_raw_array(folder):
         touched = [
             node.attr
             for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Attribute) and node.attr in ("_data", "_table")
+            if isinstance(node, ast.Attribute) and node.attr in ("_tl_array", "_tl_kernels")
         ]
         assert not touched, path
 

@@ -150,14 +150,14 @@ def test_tensors_belong_to_the_usual_table(recording):
     large = values(LARGE)
     table = table_of(torch.device("recording", 0))
     results = [large + 1, large.sum(), large.exp(), torch.logaddexp(large, large)]
-    assert all(r._table is table for r in results)
+    assert all(r._tl_kernels is table for r in results)
     assert table.large is not table
     assert table.large.large is table.large
 
 
 def test_composites_of_the_large_table_call_its_kernels(recording):
     table = table_of(torch.device("recording", 0))
-    raw = values(4)._data
+    raw = values(4)._tl_array
     recording.asked.clear()
     table.tanhshrink(raw)
     assert recording.asked == []

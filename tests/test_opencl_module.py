@@ -176,7 +176,7 @@ def small(index, monkeypatch):
     torch.ones(1, device=f"opencl:{index}")
     ocl.empty_cache()
     ocl.reset_peak_memory_stats(index)
-    memory = torch.ones(1, device=f"opencl:{index}")._data.device.memory
+    memory = torch.ones(1, device=f"opencl:{index}")._tl_array.device.memory
     monkeypatch.setattr(memory, "capacity", memory.pool.managed_bytes + (12 << 20))
     return f"opencl:{index}"
 
@@ -206,7 +206,7 @@ def test_the_pool_is_emptied_before_giving_up(small):
     stats = ocl.memory_stats(small)
     assert stats["num_alloc_retries"] > 0 and stats["reserved_bytes.all.peak"] <= torch.ones(
         1, device=small
-    )._data.device.memory.capacity + (9 << 20)
+    )._tl_array.device.memory.capacity + (9 << 20)
 
 
 def test_more_than_the_device_gives_in_one_block(index):

@@ -400,17 +400,17 @@ def test_mapped_memory(where):
     from torchlite_backends.device_runtime.core.host_transfer import map_to_host
 
     x = torch.arange(12.0, device=where).reshape(3, 4)
-    if not x._data.device.is_cpu:
+    if not x._tl_array.device.is_cpu:
         with pytest.raises(ValueError, match="CPU devices"):
-            map_to_host(x._data)
+            map_to_host(x._tl_array)
         return
     y = x + 1
-    with map_to_host(y[1:]._data) as a:
+    with map_to_host(y[1:]._tl_array) as a:
         assert a.tolist() == [[5, 6, 7, 8], [9, 10, 11, 12]]
-    with map_to_host(y._data, write=True) as a:
+    with map_to_host(y._tl_array, write=True) as a:
         a *= 2
     assert (y - 1).tolist()[0] == [1, 3, 5, 7]
-    with map_to_host(torch.zeros(0, 3, device=where)._data) as a:
+    with map_to_host(torch.zeros(0, 3, device=where)._tl_array) as a:
         assert a.shape == (0, 3)
     with pytest.raises(ValueError, match="contiguous"):
-        map_to_host(y.t()._data)
+        map_to_host(y.t()._tl_array)

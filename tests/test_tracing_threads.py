@@ -572,7 +572,7 @@ def test_a_fork_beside_a_recorder_can_record():
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
     codes: list[int] = []
-    table = torch.ones(2)._table
+    table = torch.ones(2)._tl_kernels
     plain = dict(table.__dict__)
     with kernel_recorder.KernelRecorder(table):
         thread = threading.Thread(target=fork)

@@ -674,7 +674,7 @@ def _counting(name: str, turned: bool) -> None:
         if isinstance(other, (int, float, SymBool)):
             parts = [sym_ite(v, 1, 0) if isinstance(v, SymBool) else v for v in (self, other)]
             return run(*(parts[::-1] if turned else parts))
-        if not turned or not hasattr(other, "_memory"):
+        if not turned or not hasattr(other, "_tl_memory"):
             return NotImplemented
         return self.trace.with_tensor(name, other, self)
 

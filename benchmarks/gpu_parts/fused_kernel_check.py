@@ -38,7 +38,7 @@ class Device:
 
     def put(self, array: np.ndarray, dtype: str = "") -> Any:
         """A raw array on the device."""
-        return torch_to(self.torch, array, dtype or self.dtype, self.device)._data
+        return torch_to(self.torch, array, dtype or self.dtype, self.device)._tl_array
 
     def numpy(self, raw: Any) -> np.ndarray:
         return np.asarray(self.table.to_numpy(raw))

@@ -12,7 +12,7 @@ def any_form(request, opencl):
     """The device, and again with the kernels that a GPU would be given."""
     from torchlite_backends.device_runtime.core.device import BoundedCache
 
-    state = torch.ones(1, device=opencl)._data.device
+    state = torch.ones(1, device=opencl)._tl_array.device
     before = state.is_cpu, state.plans, state._kept
     if request.param == "as a GPU":
         if not state.is_cpu:

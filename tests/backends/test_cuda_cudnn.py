@@ -110,7 +110,7 @@ def cudnn():
 
 
 def library() -> module.Library:
-    return torch.ones(1, device="cuda")._data.device.state["cudnn"]
+    return torch.ones(1, device="cuda")._tl_array.device.state["cudnn"]
 
 
 def calls(cudnn) -> list[str]:
@@ -289,7 +289,7 @@ def test_what_fails_for_a_time_is_tried_again(cudnn, rng, monkeypatch):
     with switches.flags(enabled=False):
         F.conv2d(x, weight)  # our own kernel writes a table, which a capture forbids
     cudnn.refuses = lambda graph: True
-    monkeypatch.setattr(x._data.device, "capturing", True)
+    monkeypatch.setattr(x._tl_array.device, "capturing", True)
     first = F.conv2d(x, weight)
     monkeypatch.undo()
     cudnn.refuses = lambda graph: False

@@ -56,7 +56,7 @@ def test_results_without_dimensions(backend):
     before = TRANSFER_COUNTS["to_host"]
     results = [x.sum(), x.mean(), x.max(), x.argmax(), x.any(), x.norm(), x[0, 1], x.sum() + 1, torch.dot(x[0], x[1])]
     assert (
-        all(r.shape == () and type(r._data) is Array and r.device.type == "cuda" for r in results)
+        all(r.shape == () and type(r._tl_array) is Array and r.device.type == "cuda" for r in results)
         and TRANSFER_COUNTS["to_host"] == before
     )
     assert [r.item() for r in results] == [11.0, 2.75, 5.0, 1, True, pytest.approx(39**0.5), 5.0, 12.0, 13.0]
@@ -321,7 +321,7 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
     try:
         from torchlite_backends.cupy.cufft import _is_faster
 
-        assert not _is_faster(x._data, (1,))
+        assert not _is_faster(x._tl_array, (1,))
     finally:
         backend.device(0).capturing = False
 
@@ -334,7 +334,7 @@ def cusolver(backend, monkeypatch):
     """The simulator's cuSOLVER of device 0, for small matrices too."""
     monkeypatch.setattr(solver, "MIN_SIZE", 3)
     device = backend.device(0)
-    device.factored("lu", torch.ones(1, 1, device="cuda")._data)
+    device.factored("lu", torch.ones(1, 1, device="cuda")._tl_array)
     device._solver.library.calls = 0
     return device._solver.library
 
@@ -382,9 +382,9 @@ def test_factors_of_large_matrices(cusolver, dtype):
 
 
 def test_small_matrices_stay_with_our_own(backend):
-    assert backend.device(0).factored("lu", torch.ones(255, 300, device="cuda")._data) is None
-    assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._data)
-    assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._data)
+    assert backend.device(0).factored("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
+    assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array)
+    assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._tl_array)
 
 
 # -- cuBLAS --

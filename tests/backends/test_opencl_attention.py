@@ -14,9 +14,9 @@ F = torch.nn.functional
 def composite(grad, query, key, value, mask, is_causal, scale):
     """Result and gradients by the op's composites, in double precision on the CPU."""
     table = table_of(torch.device("cpu"))
-    raw = [x.detach().cpu().double()._data for x in (grad, query, key, value)]
+    raw = [x.detach().cpu().double()._tl_array for x in (grad, query, key, value)]
     if mask is not None:
-        mask = (mask.cpu() if mask.dtype is torch.bool else mask.cpu().double())._data
+        mask = (mask.cpu() if mask.dtype is torch.bool else mask.cpu().double())._tl_array
     out, lse = REGISTRY["_sdpa"].composite(table, *raw[1:], mask, is_causal, scale)
     return out, *REGISTRY["_sdpa_backward"].composite(table, *raw, mask, out, lse, is_causal, scale, (True, True, True))
 
@@ -66,7 +66,7 @@ def compare(
     for x in (query, key, value):
         x.requires_grad_()
     out = F.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale=scale)
-    assert out.dtype is dtype and out._node is not None
+    assert out.dtype is dtype and out._tl_node is not None
     found = [out.detach(), *torch.autograd.grad(out, (query, key, value), grad)]
     expected = composite(grad, query, key, value, mask, is_causal, scale)
     for name, x, wanted in zip(("out", "query", "key", "value"), found, expected, strict=True):

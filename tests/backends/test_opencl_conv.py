@@ -171,7 +171,7 @@ def test_with_an_op_behind_them(any_form, rng, name, then):
     for bias in (b, None):
         want = getattr(F, then)(torch.convolution(x, w, bias, *geometry))
         found = kernel_with_epilogue("convolution", then)(
-            x._data, w._data, None if bias is None else bias._data, *geometry
+            x._tl_array, w._tl_array, None if bias is None else bias._tl_array, *geometry
         )
-        assert np.array_equal(x._table.to_numpy(found), want.cpu().numpy(), equal_nan=True)
+        assert np.array_equal(x._tl_kernels.to_numpy(found), want.cpu().numpy(), equal_nan=True)
     assert kernel_with_epilogue("convolution", "exp") is None

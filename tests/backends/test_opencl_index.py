@@ -222,8 +222,8 @@ def test_transposed_copies_on_cpus_and_gpus(opencl, rng, monkeypatch):
     for shape in ((67, 129), (3, 40, 50), (2, 9, 33, 47)):
         x = draw(rng, shape, torch.float32)
         y = x.to(opencl)
-        for is_cpu in {y._data.device.is_cpu, False}:
-            monkeypatch.setattr(y._data.device, "is_cpu", is_cpu)
+        for is_cpu in {y._tl_array.device.is_cpu, False}:
+            monkeypatch.setattr(y._tl_array.device, "is_cpu", is_cpu)
             for order in itertools.permutations(range(len(shape))):
                 same(y.permute(order).contiguous(), x.permute(order).contiguous())
                 same(y[1:, 2:].permute(order).contiguous(), x[1:, 2:].permute(order).contiguous())
@@ -235,7 +235,7 @@ def test_atomic_scatter(opencl, rng, dtype, monkeypatch):
     x, index = draw(rng, (5, 40), dtype), index_of(rng, 40, 5, 60, negative=False)
     source = draw(rng, (5, 60), dtype)
     y, i, s = x.to(opencl), index.to(opencl), source.to(opencl)
-    monkeypatch.setattr(y._data.device, "is_cpu", False)
+    monkeypatch.setattr(y._tl_array.device, "is_cpu", False)
     same(y.scatter_add(1, i, s), x.scatter_add(1, index, source))
     same(y.gather(1, i), x.gather(1, index))
     same(y[:, i[0]], x[:, index[0]])

@@ -24,7 +24,7 @@ class Function:
         from torchlite._dispatch import call
 
         result = self.function(*[call.wrap(TABLE[0], raw) for raw in given])
-        return tuple(t._data for t in (result if isinstance(result, tuple) else (result,)))
+        return tuple(t._tl_array for t in (result if isinstance(result, tuple) else (result,)))
 
 
 TABLE = []
@@ -35,8 +35,8 @@ def recorded():
     """Records a function over tensors."""
 
     def record(function, *tensors):
-        TABLE[:] = [tensors[0]._table]
-        given = tuple(t._data for t in tensors)
+        TABLE[:] = [tensors[0]._tl_kernels]
+        given = tuple(t._tl_array for t in tensors)
         return TABLE[0].backend.recorded(TABLE[0].device.index or 0, Function(function), given, "default"), given
 
     return record
@@ -58,7 +58,7 @@ def test_recording_runs_nothing(recorded):
     x = torch.zeros(300)
     launches, given = recorded(lambda a: a.add_(1), x)
     assert x.sum().item() == 0
-    assert launches.run(given)[0] is x._data and x.sum().item() == 300
+    assert launches.run(given)[0] is x._tl_array and x.sum().item() == 300
 
 
 def test_memory_is_used_again_and_results_have_their_own(recorded):
@@ -74,7 +74,7 @@ def test_memory_is_used_again_and_results_have_their_own(recorded):
     assert len(launches._kept) == 2  # each product reads the one before
     first = launches.run(given)[0]
     kept = elements(first).copy()
-    second = launches.run((torch.zeros(40, 40)._data,))[0]
+    second = launches.run((torch.zeros(40, 40)._tl_array,))[0]
     assert second.buffer is not first.buffer and (elements(second) == 0).all() and (elements(first) == kept).all()
     where = second.buffer.int_ptr
     del second
@@ -96,14 +96,14 @@ def test_arrays_that_lie_otherwise_are_refused(recorded):
     x = torch.randn(40, 40)
     launches, _ = recorded(lambda a: a.exp() + 1, x)
     memory = torch.randn(3, 40, 40)
-    assert launches.run((memory[1]._data,)) is None
-    assert launches.run((torch.randn(40, 41)._data,)) is None
-    assert (elements(launches.run((memory[0]._data,))[0]) == (memory[0].exp() + 1).cpu().numpy()).all()
+    assert launches.run((memory[1]._tl_array,)) is None
+    assert launches.run((torch.randn(40, 41)._tl_array,)) is None
+    assert (elements(launches.run((memory[0]._tl_array,))[0]) == (memory[0].exp() + 1).cpu().numpy()).all()
 
 
 def test_what_asks_the_host_is_refused_and_everything_is_as_before(recorded):
     x = torch.randn(300)
-    device = x._data.device
+    device = x._tl_array.device
     before = {name: getattr(device, name) for name in ("allocate", "draws")}
     for function in (lambda a: a * a.sum().item(), lambda a: a[a > 0] * 2):
         with pytest.raises(UnrecordableError):
@@ -126,6 +126,6 @@ def test_memory_that_was_given_back_is_not_taken_for_another(recorded):
     launches, _ = recorded(lambda a: a.exp() + 1, torch.randn(1000))
     for k in range(4):
         x = torch.full((1000,), float(k))
-        assert elements(launches.run((x._data,))[0])[0] == (x.exp() + 1)[0].item()
+        assert elements(launches.run((x._tl_array,))[0])[0] == (x.exp() + 1)[0].item()
         del x
         torch.opencl.empty_cache()

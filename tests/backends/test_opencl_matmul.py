@@ -208,17 +208,17 @@ def test_recurrent_layers(any_form, rng, mode):
 def test_all_forms_of_a_product_add_up_in_the_same_order(any_form, rng, dtype):
     from torchlite_backends.device_runtime.linalg import autotune, gemm
 
-    device = torch.ones(1, device=any_form)._data.device
+    device = torch.ones(1, device=any_form)._tl_array.device
     for size in ((9, 33, 17), (50, 10, 700), (130, 70, 40), (6, 40, 9000)):
         m, n, k = size
         a, b = laid(made(rng, (m, k), dtype), "transposed", any_form), laid(made(rng, (k, n), dtype), "plain", any_form)
         want = a @ b
-        kind, sizes = a._data.kind, gemm.GemmShape(m, n, k, a.stride(), b.stride(), (n, 1))
+        kind, sizes = a._tl_array.kind, gemm.GemmShape(m, n, k, a.stride(), b.stride(), (n, 1))
         forms = gemm.candidate_configs(device, kind, sizes)
         assert len(forms) > 2 and autotune.fastest_config(device, kind, sizes, False, forms) in forms
         for form in forms:
             found = torch.zeros_like(want)
-            gemm.gemm_plan(device, kind, sizes, form=form).run(a._data, b._data, found._data)
+            gemm.gemm_plan(device, kind, sizes, form=form).run(a._tl_array, b._tl_array, found._tl_array)
             # Compilers make one step of a product and a sum in some of the GPUs' texts, and two in others.
             bound = 0 if device.is_cpu else {np.float32: 1e-5, np.float16: 2e-3, np.float64: 1e-12}.get(dtype, 0)
             torch.testing.assert_close(found, want, rtol=bound, atol=bound * n, msg=str(form))
@@ -233,9 +233,9 @@ def test_products_with_an_op_behind_them(any_form, rng, dtype):
         c = torch.tensor(made(rng, (n,), dtype), device=any_form)
         product, sums = a @ b.t(), torch.addmm(c, a, b.t())
         found = [
-            matmul.kernel_with_epilogue(name, "relu")(*[x._data for x in given])
+            matmul.kernel_with_epilogue(name, "relu")(*[x._tl_array for x in given])
             for name, given in (("mm", (a, b.t())), ("addmm", (c, a, b.t())), ("linear", (a, b, c)), ("linear", (a, b)))
         ]
         for one, want in zip(found, (product, sums, sums, product), strict=True):
-            assert (a._table.to_numpy(one) == want.relu().cpu().numpy()).all()
+            assert (a._tl_kernels.to_numpy(one) == want.relu().cpu().numpy()).all()
     assert matmul.kernel_with_epilogue("bmm", "relu") is None is matmul.kernel_with_epilogue("mm", "exp")

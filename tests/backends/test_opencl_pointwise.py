@@ -563,7 +563,7 @@ def test_program_texts_are_shared_by_shapes(opencl, rng):
 
     run(60, 120)
     run(5, 4)
-    device = torch.ones(1, device=opencl)._data.device
+    device = torch.ones(1, device=opencl)._tl_array.device
     before = len(device.functions)
     run(61, 140)
     run(6, 3)

@@ -143,7 +143,7 @@ def test_views(opencl, rng, view):
 
 def view_on(x, device):
     """The same view, of the same memory layout, on the device."""
-    base = x._data
+    base = x._tl_array
     steps = tuple(s // base.itemsize for s in base.strides)
     whole = np.lib.stride_tricks.as_strided(
         base, (1 + sum((n - 1) * s for n, s in zip(base.shape, steps, strict=True)),), (base.itemsize,)

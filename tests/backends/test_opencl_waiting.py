@@ -20,7 +20,7 @@ def launches(opencl, monkeypatch):
     from torchlite_backends.device_runtime.core.device import BoundedCache
     from torchlite_backends.opencl.device import OpenCLFunction
 
-    state, started = torch.ones(1, device=opencl)._data.device, []
+    state, started = torch.ones(1, device=opencl)._tl_array.device, []
     start = OpenCLFunction.start
 
     def counted(self, *arguments):

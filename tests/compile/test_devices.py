@@ -248,7 +248,7 @@ def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
 def test_reductions_are_one_launch_with_what_they_reduce(opencl):
     frame = CompiledFunction(summed, "f", fullgraph=True)
     x, scale, shift = torch.randn(400, 128), torch.randn(128), torch.randn(400, 1)
-    if not x._data.device.is_cpu:
+    if not x._tl_array.device.is_cpu:
         pytest.skip("rows are reduced by vectors on CPUs")
     for _ in range(3):
         frame(x, scale, shift)
@@ -304,7 +304,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
 
     model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
     x = torch.randn(33, 40)
-    state = x._data.device
+    state = x._tl_array.device
     before, measured = dict(state.plans), []
 
     def slowest(device, kind, sizes, added, forms):

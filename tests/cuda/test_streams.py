@@ -155,7 +155,7 @@ def test_generic_forms(fake):
 def test_record_stream(fake):
     x, side = torch.ones(2, device="cuda"), cuda.Stream()
     x.record_stream(side)
-    assert fake.runtime(0).uses == [(x._data, side._handle)]
+    assert fake.runtime(0).uses == [(x._tl_array, side._handle)]
     with pytest.raises(TypeError, match="argument 's' .* must be Stream, not int"):
         x.record_stream(1)
     with pytest.raises(RuntimeError, match="the tensor is on cpu, but the stream is of cuda:0"):

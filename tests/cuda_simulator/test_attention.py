@@ -142,7 +142,7 @@ def test_parts_of_one_product_are_read_where_they_lie(once, rng):
     """
     qkv = torch.from_numpy(rng.standard_normal((2, 40, 3, 4, 16))).half().cuda()
     query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-    driver = query._data.device.driver
+    driver = query._tl_array.device.driver
     torch.cuda.synchronize()
     before = driver.launches
     out = F.scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -221,7 +221,7 @@ def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
     kernel = flash_attention_cuda.variant("forward", "f16", dim)
     chunks, out = dim // 8, torch.empty(64, dim // 8, dtype=torch.int32, device="cuda")
     source = kernel.text + "KERNEL void places(OUT(int, x)) { AT(x)[ITEM] = place(ITEM / CHUNKS, ITEM % CHUNKS); }"
-    out._data.device.function(source, "places", "p", **kernel.kinds)((out.numel(),), (chunks,), out._data)
+    out._tl_array.device.function(source, "places", "p", **kernel.kinds)((out.numel(),), (chunks,), out._tl_array)
     places = out.cpu().numpy()
     assert sorted(places.ravel().tolist()) == list(range(64 * chunks))
     together = places.reshape(8, 8, chunks).transpose(0, 2, 1).reshape(-1, 8)
@@ -272,7 +272,7 @@ def test_what_other_kernels_compute(once, rng):
     assert kernels(torch.float32) == kernels(features=20) == kernels(features=136) == kernels(scale=-1.0) == []
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):
         assert kernels() == []
-    device = torch.ones(1, device="cuda")._data.device
+    device = torch.ones(1, device="cuda")._tl_array.device
     for capability, half, bfloat16 in (((8, 9), ["forward"], ["forward"]), ((7, 5), ["forward"], []), ((7, 0), [], [])):
         device.properties["major"], device.properties["minor"] = capability
         assert kernels() == half and kernels(torch.bfloat16) == bfloat16

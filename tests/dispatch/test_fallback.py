@@ -53,7 +53,7 @@ def test_without_it_the_error_names_op_device_and_the_way_out(partial, monkeypat
         match="the op 'tanh' has no kernel on device 'half_a:0': set TORCHLITE_FALLBACK=1 to run it on the host",
     ):
         x.tanh()
-    assert not has_kernel(x._table, "tanh") and has_kernel(x._table, "exp")
+    assert not has_kernel(x._tl_kernels, "tanh") and has_kernel(x._tl_kernels, "exp")
 
 
 def test_values_and_gradients_over_the_host(partial, fallback, rng):
@@ -89,7 +89,7 @@ def test_it_warns_once_an_op(partial, fallback):
 
 
 def test_kernels_and_composites_come_first(partial, fallback):
-    table = torch.ones(1, device=partial("half_d", "tanh"))._table
+    table = torch.ones(1, device=partial("half_d", "tanh"))._tl_kernels
     assert type(table.exp).__name__ == "function" and type(table.tanh).__name__ == "OnHost"
     assert type(table.softmax).__name__ == "partial"  # its composite, not the host
 

@@ -35,7 +35,7 @@ ANSWERS = recorded()
 
 
 def place_of(tensor):
-    owner = owner_of(tensor._data)
+    owner = owner_of(tensor._tl_array)
     return id(owner), owner.nbytes
 
 

@@ -181,8 +181,8 @@ def test_only_views_share_memory():
             args, kwargs = to_tensors(row.values(i))
             torch.manual_seed(0)
             results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
-            given = {id(owner_of(t._data)) for t in leaves((args, kwargs))}
-            if any(id(owner_of(r._data)) in given for r in results):
+            given = {id(owner_of(t._tl_array)) for t in leaves((args, kwargs))}
+            if any(id(owner_of(r._tl_array)) in given for r in results):
                 sharing.add(name)
     assert sharing <= MADE_OF_VIEWS
 
@@ -245,7 +245,7 @@ NOTHING_TO_DO = {
 def test_copies_though_there_is_nothing_to_do(name, device):
     x = torch.arange(128.0, device=device).reshape(2, 4, 4, 4)
     result = NOTHING_TO_DO[name](x)
-    assert owner_of(result._data) is not owner_of(x._data)
+    assert owner_of(result._tl_array) is not owner_of(x._tl_array)
     assert x.flatten().tolist() == list(range(128))
 
 

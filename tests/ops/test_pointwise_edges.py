@@ -288,7 +288,7 @@ def test_aliases_are_the_same_function():
 def test_results_are_stored_in_the_dtype_they_name(device, dtype):
     x = torch.tensor([0.5, 1.5], device=device).to(dtype)
     for result in (torch.sinc(x), torch.addcdiv(x, x, x, value=0.5), torch.addcmul(x, x, x, value=0.5)):
-        assert result.dtype is dtype and result._table.dtype_of(result._data) is dtype
+        assert result.dtype is dtype and result._tl_kernels.dtype_of(result._tl_array) is dtype
 
 
 @pytest.mark.parametrize("size", [1, 40000])

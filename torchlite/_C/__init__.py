@@ -109,7 +109,7 @@ def _storage_address(tensor: Any) -> int:
 
 def _data_address(tensor: Any) -> int:
     """`Tensor.data_ptr` for readers: lazy clones stay lazy."""
-    return tensor._address()
+    return tensor._tl_address()
 
 
 class _WeakTensorRef:

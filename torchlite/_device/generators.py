@@ -89,7 +89,7 @@ class Generator:
         """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        call_recorded("set_state", _set_engine_state, self, new_state.detach().cpu()._data)
+        call_recorded("set_state", _set_engine_state, self, new_state.detach().cpu()._tl_array)
         return self
 
     def clone_state(self) -> Generator:
@@ -226,7 +226,7 @@ def _default_of(table) -> Generator:
 
 def default_generators(tensors) -> list[Generator]:
     """The default generators of the CPU and of the devices that the tensors are on."""
-    tables = {table_of(device_type("cpu")), *(t._table for t in tensors if t._table.device.type != "meta")}
+    tables = {table_of(device_type("cpu")), *(t._tl_kernels for t in tensors if t._tl_kernels.device.type != "meta")}
     return [default_of(table) for table in tables]
 
 
@@ -275,14 +275,14 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
     """Fill a tensor in place, in the order of its memory, from a random kernel."""
     check_in_place_random(tensor)
     check_no_internal_overlap(tensor)
-    table = tensor._table
+    table = tensor._tl_kernels
     engine = engine_of(table, generator)
     draws = getattr(table, kernel)
     if tensor.is_contiguous():
-        values = draws(tensor._data.shape, tensor.dtype, *parameters, engine)
+        values = draws(tensor._tl_array.shape, tensor.dtype, *parameters, engine)
     else:
         order = dims_by_stride(tensor)
-        values = draws(tuple(tensor._data.shape[d] for d in order), tensor.dtype, *parameters, engine)
+        values = draws(tuple(tensor._tl_array.shape[d] for d in order), tensor.dtype, *parameters, engine)
         values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
     return write_random_values(record, tensor, call.wrap(table, values, tensor.dtype))
 

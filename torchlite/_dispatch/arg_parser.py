@@ -44,14 +44,14 @@ def _is_index(value) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, GLOBALS["Tensor"]):
-        return not value._data.ndim and value.dtype.category == 1 and value._node is None
+        return not value._tl_array.ndim and value.dtype.category == 1 and value._tl_node is None
     return hasattr(value, "__index__") and not isinstance(value, np.ndarray)
 
 
 def _is_number(value, complex_too: bool = True) -> bool:
     """Whether the parser takes a value for a number."""
     if isinstance(value, GLOBALS["Tensor"]):
-        return not value._data.ndim and value._node is None
+        return not value._tl_array.ndim and value._tl_node is None
     if isinstance(value, (complex, np.complexfloating)):
         return complex_too
     return isinstance(value, (int, float, np.generic)) or hasattr(value, "__float__") and not hasattr(value, "shape")

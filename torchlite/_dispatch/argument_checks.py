@@ -256,7 +256,7 @@ def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
     """The error for a write with gradients through a view of a kind that cannot follow (`Meta.kind`); `what` says what
     was written to.
     """
-    node = view._node
+    node = view._tl_node
     index = getattr(node, "index", 0)
     node = getattr(node, "node", node)
     made = None
@@ -288,14 +288,14 @@ def set_requires_grad(tensor, wants: bool = True):
 
 def is_tracked_by_autograd(tensor) -> bool:
     """Whether the tensor has a history, or a tangent in forward mode."""
-    return tensor._node is not None or bool(MODE.forwards and CALLBACKS.visible_tangents(tensor))
+    return tensor._tl_node is not None or bool(MODE.forwards and CALLBACKS.visible_tangents(tensor))
 
 
 def unwrap_batched(tensor):
     """The tensor that one example inside `vmap` stands for a part of; any other as it is. Checks of values look at all
     examples at once.
     """
-    while tensor._level is not None:
+    while tensor._tl_level is not None:
         tensor = tensor._value
     return tensor
 

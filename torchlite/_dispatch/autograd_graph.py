@@ -47,10 +47,10 @@ class AutogradMeta:
 
 def autograd_meta_of(tensor) -> AutogradMeta:
     """The tensor's Meta, made when absent."""
-    found = tensor._meta
+    found = tensor._tl_meta
     if found.__class__ is AutogradMeta:
         return found
-    made = tensor._meta = AutogradMeta()
+    made = tensor._tl_meta = AutogradMeta()
     if found is not None:
         made.base, made.stamp = found[:2]
         if len(found) == 3:
@@ -75,13 +75,13 @@ def alias_meta(source) -> AutogradMeta:
 
 def base_of(tensor) -> Any:
     """The tensor that a view is a view of; None for one that is no view."""
-    found = tensor._meta
+    found = tensor._tl_meta
     return None if found is None else found[0] if found.__class__ is tuple else found.base
 
 
 def view_kind_of(tensor) -> str | None:
     """Why a view cannot be written through with gradients; None where it can."""
-    found = tensor._meta
+    found = tensor._tl_meta
     if found.__class__ is tuple:
         return found[2] if len(found) == 3 else None
     return None if found is None else found.kind
@@ -97,18 +97,18 @@ def view_meta(source, kind: str | None = None) -> tuple:
 
 def mark_unrecorded_view(source, result) -> None:
     """Mark a view that was made while this thread does not record; `result` may be none."""
-    found = result._meta
+    found = result._tl_meta
     if found is not None:
-        result._meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
-        if source._node is not None and result.dtype.category >= 2:
-            result._node = REQUIRES_GRAD_DETACHED
+        result._tl_meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
+        if source._tl_node is not None and result.dtype.category >= 2:
+            result._tl_node = REQUIRES_GRAD_DETACHED
 
 
 def is_inference(tensor) -> bool:
     """Whether the tensor, or what it is a view of, was made in inference mode."""
-    found = tensor._meta
+    found = tensor._tl_meta
     if found.__class__ is tuple:
-        found = found[0]._meta
+        found = found[0]._tl_meta
     return found is not None and (found.inference if found.root is None else found.root.inference)
 
 
@@ -116,9 +116,9 @@ def version(tensor) -> int:
     """How often the tensor's memory was changed in place through it or a view of it. RuntimeError for an inference
     tensor, which does not count: what asks wants to keep it for backward.
     """
-    found = tensor._meta
+    found = tensor._tl_meta
     if found.__class__ is tuple:
-        found = found[0]._meta
+        found = found[0]._tl_meta
     if found is None:
         return 0
     if found.root is not None:
@@ -134,7 +134,7 @@ def version(tensor) -> int:
 
 def bump_version(tensor) -> None:
     """Count an in-place change."""
-    root = tensor._meta
+    root = tensor._tl_meta
     if root.__class__ is not AutogradMeta or root.root is not None:
         root = root_meta_of(tensor)
     if root.inference and not MODE.inference:
@@ -144,18 +144,18 @@ def bump_version(tensor) -> None:
 
 def write_raw(target, raw) -> None:
     """Write a raw array into a tensor's memory."""
-    if target._signs:
+    if target._tl_signs:
         target._write(raw)
     else:
-        target._table.copy_into(target._data, raw)
+        target._tl_kernels.copy_into(target._tl_array, raw)
 
 
 def accumulate_in_place(table, target, raw, add) -> None:
     """Add a raw array of the same shape to a tensor without a history, and count the change."""
-    have = target._data
+    have = target._tl_array
     kernel = getattr(table if raw.size < GLOBALS["LARGE"] else table.large, "add_", None)
     # Where elements may share places, or dtypes differ, `add` makes the sum apart.
-    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._signs:
+    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._tl_signs:
         write_raw(target, add(table, have, raw))
     else:
         kernel(have, raw)
@@ -185,12 +185,12 @@ class Node:
     _out: Any
     _counter: Any
     _shape: Any
-    _table: Any
+    _tl_kernels: Any
     _seq: int
     _hooks: NodeHooks | None
     _trace: list[str] | None
     __slots__ = (
-        "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_table", "_seq", "_hooks", "_trace",
+        "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_tl_kernels", "_seq", "_hooks", "_trace",
         "__weakref__",
     )  # fmt: skip
     _is_custom = False
@@ -285,7 +285,7 @@ class OutputEdge:
 def nodes_created_since(start: int, tensors: list) -> list[Node]:
     """The nodes of tensors' histories that were made after a point of SEQUENCE."""
     found: dict[Node, None] = {}
-    pending = [t._node for t in tensors]
+    pending = [t._tl_node for t in tensors]
     for where in pending:  # which grows
         node = where.node if where.__class__ is OutputEdge else where
         if isinstance(node, Node) and node._seq > start and node not in found:
@@ -316,7 +316,7 @@ class AccumulateGrad(Node):
         self.variable = variable
         self._edges = self._saved = self._versions = ()
         self._op = self._out = self._counter = self._trace = None
-        self._shape, self._table = variable._data.shape, variable._table
+        self._shape, self._tl_kernels = variable._tl_array.shape, variable._tl_kernels
         self._seq = (1 << 64) - 1
         found = autograd_meta_of(variable)
         if found.around is None:
@@ -387,18 +387,18 @@ def gradient_edge(tensor) -> Any:
     """Where a gradient for this tensor goes: None, its node, or the tensor itself when it is a leaf."""
     if is_stale_view(tensor):
         regenerate_grad_fn(tensor)
-    node = tensor._node
+    node = tensor._tl_node
     return tensor if node is LEAF else None if node is REQUIRES_GRAD_DETACHED else node
 
 
 def is_stale_view(view) -> bool:
     """Whether the history of a view's base was replaced since the view got its own."""
-    found = view._meta
+    found = view._tl_meta
     if found is None:
         return False
     if found.__class__ is tuple:
         stamp = found[1]
-        found = found[0]._meta
+        found = found[0]._tl_meta
         if found is None:
             return False
         return (found.rebased if found.root is None else found.root.rebased) > stamp
@@ -408,18 +408,18 @@ def is_stale_view(view) -> bool:
 def regenerate_grad_fn(view) -> None:
     """Let a view's history run through its base's new one: it takes its elements from there."""
     found = autograd_meta_of(view)
-    if found.base._node is not None:
+    if found.base._tl_node is not None:
         if found.kind is not None:
             from .argument_checks import raise_view_write_error
 
             raise_view_write_error(found.kind, view, "its base or another view of its base has been")
-        F, base, old = CALLBACKS.F, found.base, view._node
+        F, base, old = CALLBACKS.F, found.base, view._tl_node
         with recording(True):
             elements = F._view_of_base(base, flat_view_indices(view), view.dtype)
-            signs = view._signs ^ base._signs
-            view._node = (CALLBACKS.view_with_bits(elements, signs) if signs else elements)._node
+            signs = view._tl_signs ^ base._tl_signs
+            view._tl_node = (CALLBACKS.view_with_bits(elements, signs) if signs else elements)._tl_node
         if found.retains:
-            move_retain_grad(view, view._node, old)
+            move_retain_grad(view, view._tl_node, old)
     found.stamp = GLOBALS["HISTORY_COUNTER"]
 
 
@@ -429,9 +429,14 @@ def regenerate_stale_views(values) -> bool:
     for value in values:
         if isinstance(value, (tuple, list)):
             some = regenerate_stale_views(value) or some
-        elif hasattr(value, "_node") and value._node is None and value._meta is not None and is_stale_view(value):
+        elif (
+            hasattr(value, "_tl_node")
+            and value._tl_node is None
+            and value._tl_meta is not None
+            and is_stale_view(value)
+        ):
             regenerate_grad_fn(value)
-            some = some or value._node is not None
+            some = some or value._tl_node is not None
     return some
 
 
@@ -445,9 +450,9 @@ def invalidate_views(tensor) -> None:
 
 def move_retain_grad(tensor, node, old=None) -> None:
     """A tensor that retains its gradient goes on doing so at its new node."""
-    if not getattr(tensor._meta, "retains", False) or node is None:
+    if not getattr(tensor._tl_meta, "retains", False) or node is None:
         return
-    for where, put in ((old or tensor._node, False), (node, True)):
+    for where, put in ((old or tensor._tl_node, False), (node, True)):
         at, index = (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
         if put:
             node_hooks(at).retain[index] = weakref.ref(tensor)
@@ -462,7 +467,7 @@ def without_hooks(where) -> Any:
     node = where.node if where.__class__ is OutputEdge else where
     if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED or node._hooks is None or node._is_custom:
         return where
-    fresh = make_node(node._op, node._edges, node._saved, node._versions, node._table)
+    fresh = make_node(node._op, node._edges, node._saved, node._versions, node._tl_kernels)
     fresh._shape, fresh._out, fresh._counter = node._shape, node._out, node._counter
     return OutputEdge(fresh, where.index) if where.__class__ is OutputEdge else fresh
 
@@ -478,10 +483,10 @@ def flat_view_indices(view) -> Any:
     in real numbers where one of the two is complex and the other is not, so a complex view of reals has two for each
     element, in a last dimension. RuntimeError for a view (by `as_strided`) of memory beside its base.
     """
-    table, whole = view._table, autograd_meta_of(view).base
+    table, whole = view._tl_kernels, autograd_meta_of(view).base
     size = min(view.dtype.itemsize, whole.dtype.itemsize)
     data, base = _layout_in_cells(size, view), _layout_in_cells(size, whole)
-    start = (_byte_offset(table, view._memory) - _byte_offset(table, whole._memory)) // size
+    start = (_byte_offset(table, view._tl_memory) - _byte_offset(table, whole._tl_memory)) // size
     ends = [
         at + sum([(n - 1) * s for n, s in zip(*x, strict=True)]) if 0 not in x[0] else at - 1
         for at, x in ((0, base), (start, data))
@@ -509,7 +514,7 @@ def _byte_offset(table, array) -> int:
 
 def _layout_in_cells(size: int, tensor) -> tuple:
     """(shape, strides) of a tensor's memory in cells of `size` bytes; elements of several have one more dimension."""
-    array, each = tensor._memory, tensor.dtype.itemsize // size
+    array, each = tensor._tl_memory, tensor.dtype.itemsize // size
     shape, strides = tuple(array.shape), tuple(s // size for s in array.strides)
     return (shape, strides) if each == 1 else ((*shape, each), (*strides, 1))
 
@@ -531,12 +536,12 @@ def edge_shape(where) -> Any:
         return where._shape
     if where.__class__ is OutputEdge:
         return where.node._shape[where.index]
-    return where._shape if isinstance(where, Node) else where._data.shape
+    return where._shape if isinstance(where, Node) else where._tl_array.shape
 
 
 def make_node(op, edges, saved, versions, table) -> Node:
     node = Node()
-    node._op, node._edges, node._saved, node._versions, node._table = op, edges, saved, versions, table
+    node._op, node._edges, node._saved, node._versions, node._tl_kernels = op, edges, saved, versions, table
     node._out = node._counter = node._hooks = node._trace = node._shape = None
     node._seq = next(SEQUENCE)
     return node

@@ -18,7 +18,7 @@ class CachedResult:
         several = isinstance(result, tuple)
         metas = [autograd_meta_of(t) for t in (result if several else (result,))]
         self.counters = [(m if m.root is None else m.root, (m if m.root is None else m.root).n) for m in metas]
-        self.data = tuple(t._data for t in result) if several else result._data
+        self.data = tuple(t._tl_array for t in result) if several else result._tl_array
 
     @property
     def is_changed(self) -> bool:

@@ -86,13 +86,13 @@ def wrap(table, data, d: dtype | None = None):
     if data.__class__ is not table.array:
         data = table.as_array(data)
     out = new(Tensor)
-    out._data = data
-    out._table = table
+    out._tl_array = data
+    out._tl_kernels = table
     out.dtype = table.dtype_of(data) if d is None else d
-    out._node = out._meta = None
+    out._tl_node = out._tl_meta = None
     if STALE_VIEW_CHECKS and MODE.inference:
-        out._meta = AutogradMeta()
-        out._meta.inference = True
+        out._tl_meta = AutogradMeta()
+        out._tl_meta.inference = True
     return out
 
 
@@ -207,7 +207,7 @@ def execute(op: Op, values: list):
         if values[asked]:
             return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
     if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
-        if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_signs", 0):
+        if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_tl_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
         values = [CALLBACKS.resolve_conj_neg(v) for v in values]
     if op.promote is not None:
@@ -236,7 +236,7 @@ def cast_scalars(op: Op, values: list) -> list:
 def to_raw(value):
     """A Tensor's raw array; lists of Tensors likewise; the rest as it is."""
     if isinstance(value, Tensor):
-        return value._data
+        return value._tl_array
     if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
         return [to_raw(v) for v in value]
     return value
@@ -247,15 +247,15 @@ def homogeneous_arrays(items):
     first = items[0]
     if first.__class__ is not Tensor and first.__class__ is not Parameter:
         return None
-    table, d = first._table, first.dtype
+    table, d = first._tl_kernels, first.dtype
     for item in items:
         if (
             (item.__class__ is not Tensor and item.__class__ is not Parameter)
-            or item._table is not table
+            or item._tl_kernels is not table
             or item.dtype is not d
         ):
             return None
-    return [item._data for item in items]
+    return [item._tl_array for item in items]
 
 
 def call_kernel(op: Op, table, raw, values):
@@ -273,11 +273,11 @@ def call_kernel(op: Op, table, raw, values):
 def table_of_values(values):
     for value in values:
         if isinstance(value, Tensor):
-            return value._table
+            return value._tl_kernels
         if value.__class__ in (list, tuple):
             for item in value:
                 if isinstance(item, Tensor):
-                    return item._table
+                    return item._tl_kernels
     return None
 
 
@@ -345,21 +345,21 @@ def check_tensors(op: Op, values: list) -> list:
             values[position] = value.item()
         else:
             raise _parser().parser_error(op, values) or type_error(op, param, position, value)
-    if len(found) > 1 and any(t._table is not found[0]._table for t in found):
+    if len(found) > 1 and any(t._tl_kernels is not found[0]._tl_kernels for t in found):
         return to_common_device(op, values, found)
     return values
 
 
 def to_common_device(op: Op, values: list, found: list) -> list:
     """A 0-d CPU tensor goes along with another device's tensors; anything else mixed is an error."""
-    target = next((t._table for t in found if t._table.device.type != "cpu"), found[0]._table)
-    strangers = [t for t in found if t._table is not target]
-    if any(t._table.device.type != "cpu" or t._data.ndim for t in strangers) or not op.tags & POINTWISE:
+    target = next((t._tl_kernels for t in found if t._tl_kernels.device.type != "cpu"), found[0]._tl_kernels)
+    strangers = [t for t in found if t._tl_kernels is not target]
+    if any(t._tl_kernels.device.type != "cpu" or t._tl_array.ndim for t in strangers) or not op.tags & POINTWISE:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {found[0].device} and "
-            f"{next(t for t in found if t._table is not found[0]._table).device}!"
+            f"{next(t for t in found if t._tl_kernels is not found[0]._tl_kernels).device}!"
         )
-    return [v.to(target.device) if isinstance(v, Tensor) and v._table is not target else v for v in values]
+    return [v.to(target.device) if isinstance(v, Tensor) and v._tl_kernels is not target else v for v in values]
 
 
 def cast_to_common_dtype(op: Op, values: list) -> list:
@@ -406,9 +406,9 @@ def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
     """A 0-d tensor of more precision beside half precision counts as the number that it holds, on the CPU."""
 
     def number(value):
-        if not isinstance(value, Tensor) or value._node is not None or value.dtype.category != FLOAT:
+        if not isinstance(value, Tensor) or value._tl_node is not None or value.dtype.category != FLOAT:
             return value
-        return value if value._data.ndim or value.dtype.itemsize <= 2 else value.item()
+        return value if value._tl_array.ndim or value.dtype.itemsize <= 2 else value.item()
 
     if table_of_values(values).in_float32 is None:
         return values
@@ -458,16 +458,16 @@ def wrap_and_record(op: Op, table, values, data):
 
 def _wrap_view_and_record(op, table, values, data, wants):
     source = values[0]
-    if data is source._data and op.tags & MAYBE_VIEW:
+    if data is source._tl_array and op.tags & MAYBE_VIEW:
         return source
     several = data.__class__ in (tuple, list)
     outs = tuple(wrap(table, d) for d in (data if several else (data,)))
     kind = "inference" if MODE.inference else None if MODE.grad else "no_grad"
     for out in outs:
-        if op.tags & VIEW or is_view(out._data, source._data):
-            out._meta = view_meta(source, kind or ("multi_output" if several else None))
+        if op.tags & VIEW or is_view(out._tl_array, source._tl_array):
+            out._tl_meta = view_meta(source, kind or ("multi_output" if several else None))
             if kind is not None and source.requires_grad:
-                out._node = REQUIRES_GRAD_DETACHED
+                out._tl_node = REQUIRES_GRAD_DETACHED
     if wants:
         record_node(op, table, values, outs)
     return outs if several else outs[0]
@@ -478,9 +478,9 @@ def finish_unrecorded(op: Op, table, values, result, hidden: tuple = ()) -> None
     a history that came by way of another view.
     """
     if MODE.inference:
-        if result._meta is None:
-            result._meta = AutogradMeta()
-            result._meta.inference = True
+        if result._tl_meta is None:
+            result._tl_meta = AutogradMeta()
+            result._tl_meta.inference = True
     elif MODE.grad and regenerate_stale_views(values) and not op.tags & NONDIFF and result.dtype.category >= 2:
         record_node(op, table, values, (result,), hidden)
 
@@ -490,11 +490,11 @@ def _any_requires_grad(values) -> bool:
         regenerate_stale_views(values)
     for value in values:
         if isinstance(value, Tensor):
-            if value._node is not None:
+            if value._tl_node is not None:
                 return True
         elif value.__class__ in (list, tuple):
             for item in value:
-                if isinstance(item, Tensor) and item._node is not None:
+                if isinstance(item, Tensor) and item._tl_node is not None:
                     return True
     return False
 
@@ -515,10 +515,10 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         if not param.is_tensor:
             continue
         if param.kind == "list":
-            each = tuple(None if v is None or v._node is None else gradient_edge(v) for v in value)
+            each = tuple(None if v is None or v._tl_node is None else gradient_edge(v) for v in value)
             edges.append(None if all(e is None for e in each) else each)
         else:
-            edges.append(gradient_edge(value) if isinstance(value, Tensor) and value._node is not None else None)
+            edges.append(gradient_edge(value) if isinstance(value, Tensor) and value._tl_node is not None else None)
     plan = op.saved_variables
     saved: list[Any] = []
     versions: list[Any] = []
@@ -533,14 +533,14 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
                 if value.__class__ is tuple
                 else None
                 if value is None
-                else value._data.shape
+                else value._tl_array.shape
                 if isinstance(value, Tensor)
                 else ()
             )
         elif kind == "dtype":
             value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
         if kind == "value" and GLOBALS["INTERCEPTORS"] and isinstance(value, Tensor):
-            value = pack_saved_tensor(value, None if value._node is None else gradient_edge(value)) or value
+            value = pack_saved_tensor(value, None if value._tl_node is None else gradient_edge(value)) or value
         if kind == "value" and value.__class__ is tuple:
             versions.append(tuple(version(v) if isinstance(v, Tensor) else 0 for v in value))
         else:
@@ -559,26 +559,29 @@ def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
     if keeps:
         node._out = (
             *(_save_output(op, i, out) if i in keeps else None for i, out in enumerate(outs)),
-            *(_save_aux_output(node._table, out) if i in keeps else None for i, out in enumerate(hidden, len(outs))),
+            *(
+                _save_aux_output(node._tl_kernels, out) if i in keeps else None
+                for i, out in enumerate(hidden, len(outs))
+            ),
         )
         node._counter = tuple(
             (autograd_meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)
         ) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.multi_output:
-        node._shape = outs[0]._data.shape
-        outs[0]._node = node
+        node._shape = outs[0]._tl_array.shape
+        outs[0]._tl_node = node
         return
-    node._shape = tuple(None if o is None else o._data.shape for o in outs)
+    node._shape = tuple(None if o is None else o._tl_array.shape for o in outs)
     for i, out in enumerate(outs):
         if out is not None and i not in op.nondiff and out.dtype.category >= 2:
-            out._node = OutputEdge(node, i)
+            out._tl_node = OutputEdge(node, i)
 
 
 def _save_output(op, index, out):
     if not GLOBALS["INTERCEPTORS"]:
-        return out._data
+        return out._tl_array
     where = -1 if op.outputs is None and not op.multi_output else index if index not in op.nondiff else None
-    return pack_saved_tensor(out, where) or out._data
+    return pack_saved_tensor(out, where) or out._tl_array
 
 
 def _save_aux_output(table, raw):
@@ -606,7 +609,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         check_before_write(target)
     if GLOBALS["SPARSE"] and has_sparse(values):
         return CALLBACKS.sparse("run_in_place")(op, values)
-    wants = MODE.grad and (target._node is not None or (_any_requires_grad(values) and not op.tags & NONDIFF))
+    wants = MODE.grad and (target._tl_node is not None or (_any_requires_grad(values) and not op.tags & NONDIFF))
     if wants:
         check_in_place_autograd(target)
     # (`_setitem` knows what part it writes, and checks that.)
@@ -615,10 +618,10 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         write_expanded(op, values)
         bump_version(target)
         return target
-    table, name = target._table, op.name + "_"
+    table, name = target._tl_kernels, op.name + "_"
     direct = getattr(table, name, None)
     touches = wants and op.saved_variables.reads_or_saves_target(names_requiring_grad(op, values))
-    if direct is not None and not touches and not target._signs:
+    if direct is not None and not touches and not target._tl_signs:
         found = _run_in_place_kernel(op, values, target, table, direct, wants)
         if found is not None:
             return found
@@ -626,10 +629,13 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     before = _shallow_copy(target) if wants else target
     if wants and (op.is_implicit or touches):
         # A formula may need what the write is about to replace.
-        before._data, before._meta = table.clone(target._data), None if before._node is not LEAF else before._meta
+        before._tl_array, before._tl_meta = (
+            table.clone(target._tl_array),
+            None if before._tl_node is not LEAF else before._tl_meta,
+        )
     with recording(wants):
         result = execute(op, [before, *values[1:]])
-        if wants and op.tags & NONDIFF and result._node is None:
+        if wants and op.tags & NONDIFF and result._tl_node is None:
             result = CALLBACKS.F._random_fill(before, CALLBACKS.F.to(result, target.dtype), op.name)
     return write_result_in_place(op, target, result, before)
 
@@ -659,7 +665,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
         return None
     if op.promote is not None:
         values = [target, *cast_to_common_dtype(op, values)[1:]]
-        if any(isinstance(v, Tensor) and v._data.ndim > target._data.ndim for v in values[1:]):
+        if any(isinstance(v, Tensor) and v._tl_array.ndim > target._tl_array.ndim for v in values[1:]):
             return None
     if op.name in _FULL_PRECISION_SCALAR_OPS and target.dtype.itemsize == 2 and table.in_float32 is not None:
         return None
@@ -672,11 +678,11 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
         kernel(*positional, **keywords)
     except Exception as error:
         if op.tags & POINTWISE:
-            check_output_shape(target, broadcast_shapes(*(v._data.shape for v in values if isinstance(v, Tensor))))
+            check_output_shape(target, broadcast_shapes(*(v._tl_array.shape for v in values if isinstance(v, Tensor))))
         raise translate_error(op, error, values) from error.__cause__
     if wants:
         result = _shallow_copy(target)
-        result._node = None
+        result._tl_node = None
         record_node(op, table, [before, *values[1:]], (result,))
         return rebase_history(target, result)
     bump_version(target)
@@ -702,20 +708,25 @@ def check_before_write(target) -> bool:
     if MODE.grad:
         regenerate_stale_views((target,))
     run_pre_write_hooks(target)
-    return target._node is not None and MODE.grad
+    return target._tl_node is not None and MODE.grad
 
 
 def _shallow_copy(tensor):
     """The tensor as it is now: same data, version and history, another object."""
     out = new(Tensor)
-    out._data, out._table, out.dtype, out._node = tensor._data, tensor._table, tensor.dtype, tensor._node
-    if tensor._node is not None:
-        out._node = gradient_edge(tensor)
-        if out._node is tensor:
-            out._node = LEAF
+    out._tl_array, out._tl_kernels, out.dtype, out._tl_node = (
+        tensor._tl_array,
+        tensor._tl_kernels,
+        tensor.dtype,
+        tensor._tl_node,
+    )
+    if tensor._tl_node is not None:
+        out._tl_node = gradient_edge(tensor)
+        if out._tl_node is tensor:
+            out._tl_node = LEAF
         elif base_of(tensor) is not None:
-            out._node = without_hooks(out._node)
-    out._meta = alias_meta(tensor)
+            out._tl_node = without_hooks(out._tl_node)
+    out._tl_meta = alias_meta(tensor)
     return out
 
 
@@ -729,25 +740,25 @@ def check_in_place_autograd(target) -> None:
 
         raise_view_write_error(kind, target, "is being")
     base = base_of(target)
-    if base is not None and (base._node is LEAF or base._node is None and target._node is LEAF):
+    if base is not None and (base._tl_node is LEAF or base._tl_node is None and target._tl_node is LEAF):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if target._node is LEAF:
+    if target._tl_node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def write_result_in_place(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     sending = GLOBALS["INTERCEPTORS"] and any(item.is_forward for item in stack.items)
-    if target._level is not None or result._level is not None or sending:
+    if target._tl_level is not None or result._tl_level is not None or sending:
         return in_place(REGISTRY["_copy"], (target, result), {})
     check_target_dtype(op, result.dtype, target.dtype)
-    if result._data.shape != target._data.shape:
-        check_output_shape(target, broadcast_shapes(result._data.shape, target._data.shape))
-        result = result.expand(target._data.shape)
+    if result._tl_array.shape != target._tl_array.shape:
+        check_output_shape(target, broadcast_shapes(result._tl_array.shape, target._tl_array.shape))
+        result = result.expand(target._tl_array.shape)
     if result.dtype is not target.dtype:
         result = CALLBACKS.F.to(result, target.dtype)
-    write_raw(target, result._data)
-    if not MODE.grad or (result._node is None and target._node is None):
+    write_raw(target, result._tl_array)
+    if not MODE.grad or (result._tl_node is None and target._tl_node is None):
         bump_version(target)
         return target
     return rebase_history(target, result)
@@ -755,32 +766,32 @@ def write_result_in_place(op: Op, target, result, before):
 
 def rebase_history(target, result):
     """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
-    node, base = result._node, base_of(target)
+    node, base = result._tl_node, base_of(target)
     bump_version(target)
     owner = target if base is None else base
-    if owner._node is None and node is not None and not root_meta_of(owner).late:
+    if owner._tl_node is None and node is not None and not root_meta_of(owner).late:
         root_meta_of(owner).late = True
         track_stale_views(owner)
     invalidate_views(target)
-    if base is not None and (node is not None or base._node is not None):
+    if base is not None and (node is not None or base._tl_node is not None):
         index = flat_view_indices(target)
-        signs = target._signs ^ base._signs
+        signs = target._tl_signs ^ base._tl_signs
         part = new(Tensor)
-        part._data, part._table, part.dtype, part._node, part._meta = (
-            target._data,
-            target._table,
+        part._tl_array, part._tl_kernels, part.dtype, part._tl_node, part._tl_meta = (
+            target._tl_array,
+            target._tl_kernels,
             target.dtype,
-            CALLBACKS.view_with_bits(result, signs)._node if signs else node,
+            CALLBACKS.view_with_bits(result, signs)._tl_node if signs else node,
             None,
         )
         before = _shallow_copy(base)
         with recording(True):
-            record_node(CALLBACKS.copy_slices, target._table, [before, part, index], (base,))
-        move_retain_grad(base, base._node, before._node)
+            record_node(CALLBACKS.copy_slices, target._tl_kernels, [before, part, index], (base,))
+        move_retain_grad(base, base._tl_node, before._tl_node)
         regenerate_grad_fn(target)
     else:
         move_retain_grad(target, node)
-        target._node = node
+        target._tl_node = node
     return target
 
 

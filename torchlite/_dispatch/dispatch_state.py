@@ -24,7 +24,7 @@ class Mode(threading.local):
 
 
 class NodeSentinel:
-    """Stands in `Tensor._node` where there is no node."""
+    """Stands in `Tensor._tl_node` where there is no node."""
 
     __slots__ = ("name",)
 

@@ -49,7 +49,7 @@ def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
     """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
     if type(error).__name__ != "AxisError" and str(error) not in _PYTHON_INDEX_MESSAGES:
         return None
-    ndim = next((v._data.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
+    ndim = next((v._tl_array.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
     dims = [v for p, v in zip(op.params, values, strict=True) if p.name.startswith("dim") and isinstance(v, int)]
     if ndim is None or not dims:
         return None
@@ -145,8 +145,8 @@ def _coerce(param, value):
             return [*value] if isinstance(value, list) else (*value,)
         if (
             isinstance(value, GLOBALS["Tensor"])
-            and not value._data.ndim
-            and value._node is None
+            and not value._tl_array.ndim
+            and value._tl_node is None
             and param.name != "out"
         ):
             return value.item()

@@ -84,7 +84,7 @@ class PackedTensor:
         if saved_tensor_hooks.stack is not before:  # what it entered or left is so for itself alone
             count_active(len(before) - len(saved_tensor_hooks.stack))
             saved_tensor_hooks.stack = before
-        if not hasattr(found, "_data"):
+        if not hasattr(found, "_tl_array"):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(found).__name__}"

@@ -354,7 +354,7 @@ def find_torch_function_override(values):
     for value in values:
         for item in value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
-            if hasattr(cls, "__torch_function__") and not getattr(cls, "_is_plain", False):
+            if hasattr(cls, "__torch_function__") and not getattr(cls, "_tl_is_plain", False):
                 return item
     return None
 
@@ -388,7 +388,7 @@ def call_torch_function(function, values, args, kwargs):
 def has_sparse(values) -> bool:
     """Whether there is a sparse tensor among values, or in a list of them."""
     return any(
-        has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) is True
+        has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_tl_is_sparse", False) is True
         for value in values
     )
 
@@ -400,7 +400,7 @@ def torch_dispatch_classes(values) -> tuple:
     found: dict = {}
     for value in values:
         for item in value if value.__class__ in (list, tuple) else (value,):
-            if getattr(item.__class__, "_dispatches", False):
+            if getattr(item.__class__, "_tl_dispatches", False):
                 found[item.__class__] = None
     return tuple(found)
 

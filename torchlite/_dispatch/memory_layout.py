@@ -224,7 +224,7 @@ class StrideRule:
         @functools.wraps(composite)
         def run(F, *args):
             out = composite(F, *args)
-            raw = [getattr(a, "_data", a) for a in args]
+            raw = [getattr(a, "_tl_array", a) for a in args]
             if isinstance(out, tuple):
                 return type(out)([self._placed(F, raw, each, at) for at, each in enumerate(out)])
             return self._placed(F, raw, out, 0)
@@ -232,7 +232,7 @@ class StrideRule:
         return run
 
     def _placed(self, F, args, out, at: int):
-        data = getattr(out, "_data", None)
+        data = getattr(out, "_tl_array", None)
         if data is None:
             return out
         if self in (like_first, pointwise) and 1 not in data.shape:

@@ -94,14 +94,14 @@ def has_partial_overlap(table: Any, written: Any, read: Any, whole: bool = False
 
 def check_no_internal_overlap(target: Any) -> None:
     """RuntimeError where elements of a tensor to be written share places."""
-    if target._data.base is not None and has_internal_overlap(target._data):
+    if target._tl_array.base is not None and has_internal_overlap(target._tl_array):
         raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
 
 
 def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> None:
     """RuntimeError where a tensor that is read (or one of a list) lies on a part of one to be written."""
-    if hasattr(value, "_data"):
-        if has_partial_overlap(target._table, target._data, value._data, whole):
+    if hasattr(value, "_tl_array"):
+        if has_partial_overlap(target._tl_kernels, target._tl_array, value._tl_array, whole):
             raise RuntimeError(_PARTIAL_OVERLAP_MESSAGE)
     elif value.__class__ in (list, tuple):
         for item in value:
@@ -110,11 +110,11 @@ def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> No
 
 def _is_same_view(target: Any, source: Any) -> bool:
     """Whether two tensors are the same elements in the same places."""
-    a, b = target._data, source._data
+    a, b = target._tl_array, source._tl_array
     return a is b or (
         owner_of(a) is owner_of(b)
         and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
-        and not target._table.offset_between(a, b)
+        and not target._tl_kernels.offset_between(a, b)
     )
 
 
@@ -123,8 +123,8 @@ def check_in_place(name: str, values: list) -> bool:
     a tensor whose elements share places (`set_together`).
     """
     target, together = values[0], False
-    if target._data.base is not None and has_internal_overlap(target._data):
-        if name == "_copy" and hasattr(values[1], "_data") and _is_same_view(target, values[1]):
+    if target._tl_array.base is not None and has_internal_overlap(target._tl_array):
+        if name == "_copy" and hasattr(values[1], "_tl_array") and _is_same_view(target, values[1]):
             return False
         if name not in ALLOWS_INTERNAL_OVERLAP:
             raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
@@ -138,7 +138,7 @@ def check_in_place(name: str, values: list) -> bool:
             )
     whole = name in REFUSES_FULL_OVERLAP
     for value in values[1:]:
-        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+        if hasattr(value, "_tl_array") or value.__class__ in (list, tuple):
             check_no_partial_overlap(target, value, whole)
     return together
 
@@ -147,17 +147,17 @@ def write_expanded(op: Op, values: list) -> None:
     """Let an op that sets some elements (or adds to them) do so in a tensor whose elements share places: a place gets
     what one of its elements got, or all that they got.
     """
-    target, table, F = values[0], values[0]._table, CALLBACKS.F
+    target, table, F = values[0], values[0]._tl_kernels, CALLBACKS.F
     compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
     adds = given.get("accumulate", False)
     name = "values" if "values" in given else "value"
     base = F.zeros_like(target) if adds else target
     new = compute(*{**given, "input": base}.values())
     if not adds:
-        mark = True if not hasattr(given[name], "_data") else F.to(F.ones_like(given[name]), bool_)
+        mark = True if not hasattr(given[name], "_tl_array") else F.to(F.ones_like(given[name]), bool_)
         none = F.to(F.zeros_like(target), bool_)
         marks = compute(*{**given, "input": none, name: mark}.values())
-    place = target._data
+    place = target._tl_array
     for d, (n, step) in enumerate(zip(place.shape, place.strides, strict=True)):
         if step or n == 1:
             continue
@@ -167,17 +167,17 @@ def write_expanded(op: Op, values: list) -> None:
             first = F.argmax(F.to(marks, uint8), d, True)
             new, marks = F.gather(new, d, first), F.gather(marks, d, first)
         place = table.narrow(place, d, 0, 1)
-    table.copy_into(place, new._data if not adds else table.add(place, new._data))
+    table.copy_into(place, new._tl_array if not adds else table.add(place, new._tl_array))
 
 
 def check_out(name: str, out: Any, values) -> None:
     """What PyTorch checks before the op `name` writes its result into a given tensor."""
-    data = out._data
+    data = out._tl_array
     if data.base is not None and has_internal_overlap(data) and name not in ALLOWS_INTERNAL_OVERLAP:
         raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
     owner = owner_of(data)
     for value in values:
-        raw = getattr(value, "_data", None)
+        raw = getattr(value, "_tl_array", None)
         if raw is None:
             shared = value.__class__ in (list, tuple)
         else:
@@ -192,6 +192,6 @@ def _check_operands(name: str, out: Any, values) -> None:
         return
     changed = name in SCATTER_OPS
     for value in values:
-        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+        if hasattr(value, "_tl_array") or value.__class__ in (list, tuple):
             check_no_partial_overlap(out, value, name in REFUSES_FULL_OVERLAP and not changed)
         changed = False

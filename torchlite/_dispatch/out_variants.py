@@ -192,19 +192,19 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
     `guarded` is asked before a write while that is up.
     """
     plain = GLOBALS["Tensor"], GLOBALS["Parameter"]
-    if out.__class__ not in plain or getattr(out._data, "size", 0) < GLOBALS["LARGE"]:
+    if out.__class__ not in plain or getattr(out._tl_array, "size", 0) < GLOBALS["LARGE"]:
         return False
     if op.base_op and all(v is p.default for p, v in zip(op.params, values, strict=True) if p.kwonly):
         values = [v for p, v in zip(op.params, values, strict=True) if not p.kwonly]
         op = REGISTRY[op.base_op]
     if not op.tags & POINTWISE or op.numbers or op.promote not in (DEFAULT, INT_TO_FLOAT):
         return False
-    raw, table, d = out._data, out._table, out.dtype
+    raw, table, d = out._tl_array, out._tl_kernels, out.dtype
     if raw.__class__ is not table.array or d not in table.exact_scalar_dtypes:
         return False
     kernel = getattr(table.large, op.name, None)
     kernel = getattr(kernel, "without_rule", kernel)
-    if not getattr(kernel, "takes_out", False) or MODE.grad and out._node is not None:
+    if not getattr(kernel, "takes_out", False) or MODE.grad and out._tl_node is not None:
         return False
     given: list = []
     for value in values:
@@ -212,14 +212,14 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
             given.append(float(value))
         elif (
             value.__class__ not in plain
-            or (value._table, value.dtype, value._data.shape) != (table, d, raw.shape)
-            or value._data.__class__ is not table.array
+            or (value._tl_kernels, value.dtype, value._tl_array.shape) != (table, d, raw.shape)
+            or value._tl_array.__class__ is not table.array
             or MODE.grad
-            and value._node is not None
+            and value._tl_node is not None
         ):
             return False
         else:
-            given.append(value._data)
+            given.append(value._tl_array)
     if all(value.__class__ is float for value in given):
         return False
     if op.check is not None:
@@ -252,27 +252,27 @@ def write_outputs(op: Op, result, out, values):
 def _write_output(op: Op, result, out, values, place: int = 0) -> None:
     if not isinstance(out, GLOBALS["Tensor"]):
         raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if MODE.grad and (out._node is not None or result._node is not None):
+    if MODE.grad and (out._tl_node is not None or result._tl_node is not None):
         raise RuntimeError(
             f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "
             "one of the arguments requires grad."
         )
-    if result._table is not out._table:
+    if result._tl_kernels is not out._tl_kernels:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     check_out_dtype(op, result.dtype, out.dtype, place, values[0].dtype if op.name == "abs" else None)
     _check_dtype_keyword(op, out.dtype, values)
-    if out._data.shape != result._data.shape:
+    if out._tl_array.shape != result._tl_array.shape:
         if op.name in REFUSES_FULL_OVERLAP:
             check_out(op.name, out, values)
-        if op.name in _STEPS and out._data.size not in (0, result._data.size):
+        if op.name in _STEPS and out._tl_array.size not in (0, result._tl_array.size):
             warnings.warn(
-                f"The number of elements in the out tensor of shape {list(out.shape)} is {out._data.size} which does "
-                f"not match the computed number of elements {result._data.size}. Note that this may occur as a result "
-                f"of rounding error. The out tensor will be resized to a tensor of shape ({result._data.size},).",
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out._tl_array.size} which does "
+                f"not match the computed number of elements {result._tl_array.size}. Note that this may occur as a result "
+                f"of rounding error. The out tensor will be resized to a tensor of shape ({result._tl_array.size},).",
                 UserWarning,
                 stacklevel=6,
             )
-        elif out._data.size and op.name not in _DTYPE_OF_OUT:
+        elif out._tl_array.size and op.name not in _DTYPE_OF_OUT:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
                 f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
@@ -281,12 +281,12 @@ def _write_output(op: Op, result, out, values, place: int = 0) -> None:
                 UserWarning,
                 stacklevel=6,
             )
-        if out._data.base is None:
-            out._data = out._table.to(out._table.clone(result._data), out.dtype)
+        if out._tl_array.base is None:
+            out._tl_array = out._tl_kernels.to(out._tl_kernels.clone(result._tl_array), out.dtype)
         else:
-            CALLBACKS.resize(out, tuple(result._data.shape))
+            CALLBACKS.resize(out, tuple(result._tl_array.shape))
     check_out(op.name, out, values)
-    write_raw(out, result._data)
+    write_raw(out, result._tl_array)
     bump_version(out)
 
 
@@ -301,9 +301,9 @@ def _check_dtype_keyword(op: Op, out: dtype, values) -> None:
 
 def check_output_shape(target, shape) -> None:
     """RuntimeError unless a result of this shape can be written to the target."""
-    if shape != target._data.shape:
+    if shape != target._tl_array.shape:
         raise RuntimeError(
-            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
+            f"output with shape {list(target._tl_array.shape)} doesn't match the broadcast shape {list(shape)}"
         )
 
 
@@ -312,4 +312,4 @@ def fill_uninitialized(tensor) -> None:
     d = tensor.dtype
     nan = float("nan")
     value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)
-    tensor._table.copy_into(tensor._data, tensor._table._full((), value, d))
+    tensor._tl_kernels.copy_into(tensor._tl_array, tensor._tl_kernels._full((), value, d))

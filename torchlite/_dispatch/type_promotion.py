@@ -38,7 +38,7 @@ def result_dtype(values) -> dtype:
         d = getattr(value, "dtype", None)
         if not isinstance(d, dtype):
             number = scalar_dtype(value) if number is None else promote_types(number, scalar_dtype(value))
-        elif value._data.ndim:
+        elif value._tl_array.ndim:
             dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)
         else:
             zero_dim = d if zero_dim is None or zero_dim is d else promote_types(zero_dim, d)

@@ -71,15 +71,15 @@ class Capture(KernelRecorder):
         self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
         self.elements: list[Any] = []  # numbers that were given out, and nobody has looked at; with their slots
         self.watcher = SideEffectMonitor(state.codes, self)
-        self.inputs = [self.new_slot(t._data).number for t in outside]
+        self.inputs = [self.new_slot(t._tl_array).number for t in outside]
         # The gradients that tensors have before, which may die, and how these lie in memory.
         self.first_grads = [None if t.grad is None else weakref.ref(t.grad) for t in outside]
-        self.gradients = [None if t.grad is None else t.grad._data.strides for t in outside]
+        self.gradients = [None if t.grad is None else t.grad._tl_array.strides for t in outside]
         for i, grad in enumerate([t.grad for t in outside]):
-            if grad is not None and grad._data.__class__ is table.array:
+            if grad is not None and grad._tl_array.__class__ is table.array:
                 # Gradients that are there have numbers of their own: most programs never look at them.
-                if not self.is_known(grad._data):
-                    self.names.give(grad._data, -1 - i)
+                if not self.is_known(grad._tl_array):
+                    self.names.give(grad._tl_array, -1 - i)
         self.owners = set(self.names.memory.values())
 
     def fail_at(self, why: str, place: str) -> None:
@@ -120,7 +120,7 @@ class Capture(KernelRecorder):
 
     def keep_constant(self, tensor: Any) -> None:
         """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
-        self.record_constant_array(tensor._memory)
+        self.record_constant_array(tensor._tl_memory)
 
     def record_constant_array(self, raw: Any) -> None:
         is_ours = raw.__class__ is self.table.array
@@ -260,13 +260,13 @@ class Capture(KernelRecorder):
                 return call(owner, *args, **kwargs)
             finally:
                 self.depth -= 1
-        before = [root_meta_of(t).n for t in self.outside], [t._data for t in self.outside]
+        before = [root_meta_of(t).n for t in self.outside], [t._tl_array for t in self.outside]
         grads = []
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
             known = self.published.get(i, -1)
             if known != -1 or not self._has_first_grad(i):
-                slot = None if grad is None else self.slot(grad._data)
+                slot = None if grad is None else self.slot(grad._tl_array)
                 if known == -1 or known != (None if slot is None else slot.number):
                     grads.append((i, slot))
         self.writes, self.depth = True, 1
@@ -275,7 +275,7 @@ class Capture(KernelRecorder):
             result = call(owner, *args, **kwargs)
         finally:
             self.depth = 0
-        if result is not None or any(t._data is not raw for t, raw in zip(self.outside, before[1], strict=True)):
+        if result is not None or any(t._tl_array is not raw for t, raw in zip(self.outside, before[1], strict=True)):
             self.fail("an optimizer's step that does more than write")
         for i, tensor in enumerate(self.outside):
             self.apart[i] = self.apart.get(i, 0) + root_meta_of(tensor).n - before[0][i]
@@ -298,7 +298,7 @@ class Capture(KernelRecorder):
 
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, CapturedCall | None]:
         """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
-        before = [(t._node, t._data, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
+        before = [(t._tl_node, t._tl_array, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
         versions = [0 if t.grad is None else root_meta_of(t.grad).n for t in self.outside]
         start = next(SEQUENCE)
         with self:
@@ -335,7 +335,7 @@ class Capture(KernelRecorder):
 
     def _finished(self, result: Any, before: list, versions: list[int], start: int) -> CapturedCall:
         for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
-            if tensor._node is not node or tensor._data is not data or _tensor_attributes(tensor) != fields:
+            if tensor._tl_node is not node or tensor._tl_array is not data or _tensor_attributes(tensor) != fields:
                 raise Unsupported("a tensor from outside gets another history, memory or attribute")
         if not self.state.is_same():
             self.changes = True
@@ -352,9 +352,9 @@ class Capture(KernelRecorder):
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
             if not self._has_first_grad(i):
-                if grad is not None and (grad.__class__ is not Tensor or grad._node is not None):
+                if grad is not None and (grad.__class__ is not Tensor or grad._tl_node is not None):
                     raise Unsupported("a gradient has a history")
-                number = None if grad is None else self.slot(grad._data).number
+                number = None if grad is None else self.slot(grad._tl_array).number
                 reads = True
                 if i not in self.published or self.published[i] != number:
                     grads[i] = number
@@ -370,7 +370,7 @@ class Capture(KernelRecorder):
                 bumps[-1 - i] = root_meta_of(grad).n - n
         boundary = GraphBoundary(self, start)
         backward = boundary.captured(
-            [t for t in leaves if isinstance(t, Tensor) and t._node is not None and t._node is not LEAF],
+            [t for t in leaves if isinstance(t, Tensor) and t._tl_node is not None and t._tl_node is not LEAF],
             results,
             leaves,
         )
@@ -398,15 +398,15 @@ class Capture(KernelRecorder):
         for i, one in enumerate(self.outside):
             if one is tensor:
                 return ResultSpec(outside=i)
-        if tensor.__class__ is not Tensor and not tensor._signs:
+        if tensor.__class__ is not Tensor and not tensor._tl_signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
         found = ResultSpec(
-            self.slot(tensor._memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._signs
+            self.slot(tensor._tl_memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._tl_signs
         )
-        if tensor._table is not self.table:  # a constant on the host
-            found.table = tensor._table
+        if tensor._tl_kernels is not self.table:  # a constant on the host
+            found.table = tensor._tl_kernels
         found.is_view = base_of(tensor) is not None
-        meta = tensor._meta
+        meta = tensor._tl_meta
         if meta is not None and meta.__class__ is not tuple:
             found.is_inference = meta.inference and not MODE.inference
             if (
@@ -419,11 +419,11 @@ class Capture(KernelRecorder):
                 and not meta.inference
             ):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
-        node = tensor._node
+        node = tensor._tl_node
         found.grad = "" if node is None else "leaf" if node is LEAF else "node"
-        owner = owner_of(tensor._memory)
+        owner = owner_of(tensor._tl_memory)
         for i, one in enumerate(self.outside):
-            if owner_of(one._data) is owner:
+            if owner_of(one._tl_array) is owner:
                 found.shares = i
                 base = base_of(tensor)
                 if base is one or base is not None and base is base_of(one):
@@ -432,11 +432,11 @@ class Capture(KernelRecorder):
             source, base = self.outside[found.shares], base_of(tensor)
             if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
-        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._memory) is owner]
+        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._tl_memory) is owner]
         if len(alike) > 1 and found.shares < 0:
-            if any(t._node is not None and view_kind_of(t) != "multi_output" for t in alike):
+            if any(t._tl_node is not None and view_kind_of(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
-            found.group = self.slot(alike[0]._memory).number
+            found.group = self.slot(alike[0]._tl_memory).number
         return found
 
 
@@ -449,7 +449,7 @@ def _calls_closure_once(owner: Any) -> bool:
 
 def _tensor_attributes(tensor: Any) -> dict:
     """The attributes that a program set on a tensor, and its hooks."""
-    meta = tensor._meta
+    meta = tensor._tl_meta
     hooks = None if meta is None or meta.__class__ is tuple else (
         len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
     )  # fmt: skip
@@ -480,7 +480,7 @@ def kernel_table_of(tensors: list) -> Any:
     from torchlite._dispatch.kernel_recorder import table_of
     from torchlite._types.devices import get_default_device
 
-    found = {id(t._table): t._table for t in tensors}
+    found = {id(t._tl_kernels): t._tl_kernels for t in tensors}
     if len(found) > 1:
         return None
     table = next(iter(found.values()), None) or table_of(get_default_device())
@@ -489,7 +489,7 @@ def kernel_table_of(tensors: list) -> Any:
 
 def is_plain(tensor: Any) -> bool:
     """Whether a tensor is of the classes that programs are captured over."""
-    return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._signs
+    return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._tl_signs
 
 
 _ITEM_CODE = Tensor.item.__code__

@@ -94,7 +94,7 @@ class GraphBoundary:
         }
         ends = self._ends(inside, places, leaves)
         numbers = [_leaf_index(leaves, t) for t in made]
-        found = CapturedBackward(numbers, [t._data.shape for t in made], ends)
+        found = CapturedBackward(numbers, [t._tl_array.shape for t in made], ends)
         if any(node._saved is None for node in inside):
             found.is_freed = True
             return found
@@ -160,10 +160,10 @@ class GraphBoundary:
                         grads.append(None)
                         continue
                     capture.depth = 1
-                    g = tensor._table._full(tensor._memory.shape, 1, tensor.dtype)
+                    g = tensor._tl_kernels._full(tensor._tl_memory.shape, 1, tensor.dtype)
                     capture.depth = 0
                     grads.append(capture.new_slot(g).number)
-                    run.accumulate(gradient_edge(tensor), g, tensor._table)
+                    run.accumulate(gradient_edge(tensor), g, tensor._tl_kernels)
                 run.run()
             outputs = [self._reached(run, gradient_edge(capture.outside[i])) for i in ends]
             steps = capture.steps
@@ -203,11 +203,11 @@ class GraphBoundary:
             one.program.inputs = [*found.saved, *one.program.inputs]
         names = capture.names
         owners = {names.memory[n] for n in found.saved if n in names.memory}
-        found.checked_outside = [i for i, t in enumerate(capture.outside) if names.memory_of(t._data) in owners]
+        found.checked_outside = [i for i, t in enumerate(capture.outside) if names.memory_of(t._tl_array) in owners]
         found.checked_results = [
             i
             for i, t in enumerate(leaves)
-            if isinstance(t, Tensor) and results[i].outside < 0 and names.memory_of(t._memory) in owners
+            if isinstance(t, Tensor) and results[i].outside < 0 and names.memory_of(t._tl_memory) in owners
         ]
 
 
@@ -244,7 +244,7 @@ class CompiledFunctionBackward(Node):
                 raise_modified_error(raw, self, meta.n, expected)
         if mode.differentiable:
             return self._differentiably(g if len(how.outputs) > 1 else [g])
-        grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
+        grads = [x._tl_array if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
         saved = self._saved
         if saved and not run.retain:
             self._saved = self._counter = None  # each array dies where the pass has read it for the last time
@@ -259,11 +259,11 @@ class CompiledFunctionBackward(Node):
                 if x is not None:
                     more = _run_pass(one, [*saved, x])
                     found = [
-                        b if a is None else a if b is None else RawMode.add(self._table, a, b)
+                        b if a is None else a if b is None else RawMode.add(self._tl_kernels, a, b)
                         for a, b in zip(found, more, strict=True)
                     ]
         if mode is not RawMode and issubclass(mode, TensorMode):
-            return tuple([None if x is None else call.wrap(self._table, x) for x in found])
+            return tuple([None if x is None else call.wrap(self._tl_kernels, x) for x in found])
         return tuple(found)
 
     def _differentiably(self, grads: list) -> tuple:
@@ -294,7 +294,7 @@ def make_replay_node(
 ) -> CompiledFunctionBackward:
     """The node of a replay, hung on the results that have a history."""
     node: Any = object.__new__(CompiledFunctionBackward)
-    node._op, node._backward, node._table = _NodeOpRecord, how, table
+    node._op, node._backward, node._tl_kernels = _NodeOpRecord, how, table
     node._edges = tuple([gradient_edge(outside[i]) for i in how.wanted])
     node._versions = ()
     node._out = node._hooks = node._trace = None
@@ -302,14 +302,14 @@ def make_replay_node(
     node._seq = next(SEQUENCE)
     tensors = [results[i] for i in how.outputs]
     if len(tensors) == 1:
-        node._shape = tensors[0]._data.shape
-        tensors[0]._node = node
+        node._shape = tensors[0]._tl_array.shape
+        tensors[0]._tl_node = node
     else:
-        node._shape = tuple([t._data.shape for t in tensors])
+        node._shape = tuple([t._tl_array.shape for t in tensors])
         for i, tensor in enumerate(tensors):
-            tensor._node = OutputEdge(node, i)
-    counters = [(root_meta_of(outside[i]), outside[i]._data) for i in how.checked_outside]
-    counters += [(root_meta_of(results[i]), results[i]._data) for i in how.checked_results]
+            tensor._tl_node = OutputEdge(node, i)
+    counters = [(root_meta_of(outside[i]), outside[i]._tl_array) for i in how.checked_outside]
+    counters += [(root_meta_of(results[i]), results[i]._tl_array) for i in how.checked_results]
     node._counter = tuple([(meta, meta.n, raw) for meta, raw in counters])
     return node
 

@@ -46,7 +46,7 @@ class SizeVariants:
         return self.guard(*tensors) and modes == self.variant.modes and self.variant.is_same()
 
     def place_of(self, key: Any, tensors: list) -> SizeVariant:
-        return SizeVariant(key, id(self), tuple([(t._data.shape, t._data.strides) for t in tensors]))
+        return SizeVariant(key, id(self), tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors]))
 
     def is_frequent(self, place: SizeVariant) -> bool:
         """Count a call of a size; whether there were enough for capturing it to be worth its time."""

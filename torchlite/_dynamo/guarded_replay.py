@@ -76,12 +76,12 @@ def compile_tensor_guard(
         tests += _tensor_tests(name, str(k), tensor, space)
         sizes = None if varying is None or source.argument < 0 else varying[k]
         tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
-        twin = twins.setdefault(id(tensor._data), k)
+        twin = twins.setdefault(id(tensor._tl_array), k)
         if twin != k:
-            tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
+            tests.append(f"{name}._tl_array is {sources[twin].text(twin)}._tl_array")
         if captured.bumps:
             tests += _version_group_tests(k, firsts, sources, space)
-        if captured.reads_gradients and (tensor._node is LEAF or captured.gradients[k] is not None):
+        if captured.reads_gradients and (tensor._tl_node is LEAF or captured.gradients[k] is not None):
             is_used = -1 - k in captured.program.inputs and sizes is None
             tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
     parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
@@ -90,31 +90,38 @@ def compile_tensor_guard(
 
 
 def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
-    space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._table
+    space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._tl_kernels
     space[f"dtype{number}"] = tensor.dtype
-    node = tensor._node
-    tests = [f"{name}.__class__ is class{number}", f"{name}._table is table{number}", f"{name}.dtype is dtype{number}"]
+    node = tensor._tl_node
+    tests = [
+        f"{name}.__class__ is class{number}",
+        f"{name}._tl_kernels is table{number}",
+        f"{name}.dtype is dtype{number}",
+    ]
     if node is None or node is LEAF:
-        tests.append(f"{name}._node is {'None' if node is None else 'LEAF'}")
+        tests.append(f"{name}._tl_node is {'None' if node is None else 'LEAF'}")
     else:
-        tests.append(f"{name}._node is not None and {name}._node is not LEAF")
+        tests.append(f"{name}._tl_node is not None and {name}._tl_node is not LEAF")
     return tests
 
 
 def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
-    space[f"strides{number}"] = tensor._data.strides
-    return [f"{name}._data.shape == {tuple(tensor._data.shape)!r}", f"{name}._data.strides == strides{number}"]
+    space[f"strides{number}"] = tensor._tl_array.strides
+    return [
+        f"{name}._tl_array.shape == {tuple(tensor._tl_array.shape)!r}",
+        f"{name}._tl_array.strides == strides{number}",
+    ]
 
 
 def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
     """Tests of a tensor some of whose sizes may be others, between these bounds."""
-    tests = [f"len({name}._data.shape) == {tensor.dim()}"]
-    for dim, size in enumerate(tensor._data.shape):
+    tests = [f"len({name}._tl_array.shape) == {tensor.dim()}"]
+    for dim, size in enumerate(tensor._tl_array.shape):
         least, largest = varying.get(dim, (size, size))
         if least is not None:
-            tests.append(f"{name}._data.shape[{dim}] >= {least}")
+            tests.append(f"{name}._tl_array.shape[{dim}] >= {least}")
         if largest is not None:
-            tests.append(f"{name}._data.shape[{dim}] <= {largest}")
+            tests.append(f"{name}._tl_array.shape[{dim}] <= {largest}")
     return tests
 
 
@@ -143,14 +150,14 @@ def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict)
 
 def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
     grad = tensor.grad
-    return grad.__class__ is Tensor and grad._node is None and grad._data.strides == strides
+    return grad.__class__ is Tensor and grad._tl_node is None and grad._tl_array.strides == strides
 
 
 def _assign_grads(owners: tuple, grads: tuple) -> None:
     """Give tensors outside their gradients."""
     for i, raw in grads:
         tensor = owners[i]
-        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
+        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._tl_kernels, raw, tensor.dtype)
 
 
 def _release_grads(owners: tuple, places: tuple) -> None:
@@ -213,8 +220,8 @@ def compile_replay(
         for one in backward.apart:
             one.run = _compile_lazily(functools.partial(written, one))
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
-    given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
-    given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
+    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources)]
+    given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
     space["forget"], dropped = _release_grads, _overwritten_grads(captured.program, captured.grads)
     before = f"    forget(outside, {dropped})\n" if dropped else ""
@@ -294,17 +301,17 @@ class _ReplayEpilogue:
         """A tensor that shares memory with another, or that is a leaf."""
         tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
-            tensor._node = LEAF
+            tensor._tl_node = LEAF
         if result.is_inference:
             autograd_meta_of(tensor).inference = True
         if result.shares >= 0:
             source = outside[result.shares]
-            tensor._meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)
+            tensor._tl_meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)
         elif result.group >= 0:
             base = groups.get(result.group)
             if base is None:
                 base = groups[result.group] = call.wrap(self.table, owner_of(raw))
-            tensor._meta = view_meta(base, result.kind)
+            tensor._tl_meta = view_meta(base, result.kind)
         return tensor
 
 

@@ -317,7 +317,7 @@ class ReachableState:
             if cls is not Tensor and cls is not Parameter:
                 raise Unsupported(f"a tensor of the class {cls.__name__} is read")
             self.tensors[id(value)] = value
-            meta = value._meta
+            meta = value._tl_meta
             if meta is not None and meta.__class__ is not tuple:
                 for hooks in (meta.hooks, meta.post_hooks):
                     self._pending += [*hooks.values()] if isinstance(hooks, dict) else [*(hooks or ())]

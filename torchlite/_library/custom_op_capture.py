@@ -16,7 +16,7 @@ def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:
     if recorder is None:
         return kernel(*args, **kwargs)
     table = recorder.table
-    raws = _tree_map(lambda tensor: tensor._data, call.Tensor, [*args, *kwargs.values()])
+    raws = _tree_map(lambda tensor: tensor._tl_array, call.Tensor, [*args, *kwargs.values()])
     result = call_recorded(name, _array_kernel(kernel, table, len(args), tuple(kwargs)), *raws)
     return _tree_map(lambda raw: call.wrap(table, raw), table.array, result)
 
@@ -28,7 +28,7 @@ def _array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ..
     def run(*raws: Any) -> Any:
         given = _tree_map(lambda raw: call.wrap(table, raw), table.array, list(raws))
         result = kernel(*given[:count], **dict(zip(names, given[count:], strict=True)))
-        return _tree_map(lambda tensor: tensor._data, call.Tensor, result)
+        return _tree_map(lambda tensor: tensor._tl_array, call.Tensor, result)
 
     return run
 

@@ -20,7 +20,7 @@ _NUMBERS = (int, float, bool, complex)
 
 def _integer(value: Any) -> bool:
     return isinstance(value, int) or (
-        isinstance(value, call.Tensor) and not value._data.ndim and value.dtype.category < 2
+        isinstance(value, call.Tensor) and not value._tl_array.ndim and value.dtype.category < 2
     )
 
 
@@ -33,7 +33,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "bool": lambda v: isinstance(v, (bool, int)),
     "SymBool": lambda v: isinstance(v, (bool, int)),
     "complex": lambda v: isinstance(v, _NUMBERS),
-    "Scalar": lambda v: isinstance(v, _NUMBERS) or (isinstance(v, call.Tensor) and not v._data.ndim),
+    "Scalar": lambda v: isinstance(v, _NUMBERS) or (isinstance(v, call.Tensor) and not v._tl_array.ndim),
     "str": lambda v: isinstance(v, str),
     "Device": lambda v: isinstance(v, (str, int, device)),
     "ScalarType": lambda v: isinstance(v, dtype),

@@ -344,7 +344,7 @@ def _storage_key(tensor: Any) -> Any:
     """What tells the storages of tensors apart; None where a tensor has no data."""
     if not tensor.numel():
         return None
-    return id(owner_of(tensor._data)) if tensor.device.type != "meta" else id(tensor)
+    return id(owner_of(tensor._tl_array)) if tensor.device.type != "meta" else id(tensor)
 
 
 class _NotImplemented(Function):

@@ -117,7 +117,7 @@ def _strip_default_args(op: Op, values: list) -> tuple[tuple, dict]:
 
 def _as_tensors(values: list) -> list:
     """An index's arrays as tensors."""
-    table = values[0]._table
+    table = values[0]._tl_kernels
     items = values[1] if isinstance(values[1], tuple) else (values[1],)
     return [call.wrap(table, i) if i.__class__ is table.array else i for i in items]
 
@@ -329,7 +329,9 @@ class _ReenterMode:
 def record_handled(op: Op, values: list, result: Any) -> Any:
     """A handler's result with the history of the op's call."""
     outs = result if isinstance(result, (tuple, list)) else (result,)
-    fresh = [o for o in outs if isinstance(o, call.Tensor) and (o._node is None or o._node is REQUIRES_GRAD_DETACHED)]
+    fresh = [
+        o for o in outs if isinstance(o, call.Tensor) and (o._tl_node is None or o._tl_node is REQUIRES_GRAD_DETACHED)
+    ]
     if len(fresh) != len(outs) or any(o.dtype.category < 2 for o in outs[:1]):
         return result
     if any(o is v for o in outs for v in _flatten(values)):
@@ -338,15 +340,15 @@ def record_handled(op: Op, values: list, result: Any) -> Any:
         values = call.check_tensors(op, values)
     if op.promote is not None:
         values = call.cast_to_common_dtype(op, values)
-    tables = [v._table for v in _flatten(values) if isinstance(v, call.Tensor)]
+    tables = [v._tl_kernels for v in _flatten(values) if isinstance(v, call.Tensor)]
     table = next((t for t in tables if t.wraps), tables[0])
     for out in outs:
-        if out._node is REQUIRES_GRAD_DETACHED:
-            out._node = None
+        if out._tl_node is REQUIRES_GRAD_DETACHED:
+            out._tl_node = None
     call.record_node(op, table, values, tuple(outs))
-    node = outs[0]._node.node if isinstance(outs[0]._node, OutputEdge) else outs[0]._node
+    node = outs[0]._tl_node.node if isinstance(outs[0]._tl_node, OutputEdge) else outs[0]._tl_node
     for i, out in enumerate(outs):
-        if out._dispatches and node is not None and node._out is not None and node._out[i] is not None:
+        if out._tl_dispatches and node is not None and node._out is not None and node._out[i] is not None:
             node._out = (*node._out[:i], copy_for_node(out, -1 if len(outs) == 1 else i), *node._out[i + 1 :])
     return result
 
@@ -521,15 +523,15 @@ def make_wrapper(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
             "class inherits from Tensor."
         )
-    if not cls._dispatches:
+    if not cls._tl_dispatches:
         raise RuntimeError(
             f"{cls} must define __torch_dispatch__ to use _make_wrapper_subclass, which makes tensors without data"
         )
     where = call._device(device) if device is not None else get_default_device()
     d = dtype or get_default_dtype()
     out = object.__new__(cls)
-    out._data = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
-    out._table, out._node, out._meta = _table_without_data(where), None, None
+    out._tl_array = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
+    out._tl_kernels, out._tl_node, out._tl_meta = _table_without_data(where), None, None
     call.set_dtype(out, d)
     cls._wraps = True
     HAS_WRAPPERS[:] = [None]
@@ -539,9 +541,9 @@ def make_wrapper(
 def _shallow_copy(tensor: Any) -> Any:
     """Another object like a tensor of a subclass, without history."""
     out = object.__new__(type(tensor))
-    for name in ("_data", "_table", "dtype", "_meta"):
+    for name in ("_tl_array", "_tl_kernels", "dtype", "_tl_meta"):
         setattr(out, name, getattr(tensor, name))
-    out._node = None
+    out._tl_node = None
     out.__dict__.update(tensor.__dict__)
     return out
 
@@ -549,7 +551,7 @@ def _shallow_copy(tensor: Any) -> Any:
 def copy_for_node(out: Any, where: Any) -> PackedTensor:
     """An output of a subclass as its node keeps it: another object, which is no cycle."""
     shallow = _shallow_copy(out)
-    shallow._meta = call.alias_meta(out)
+    shallow._tl_meta = call.alias_meta(out)
     return PackedTensor(shallow, _shallow_copy, where)
 
 

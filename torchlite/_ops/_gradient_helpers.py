@@ -8,7 +8,7 @@ from torchlite._dispatch.op_record import REGISTRY
 
 def apart(F, result, source):
     """A result of rearranging `source`, copied where it lies in the same memory: for ops that are no views."""
-    return F.clone(result) if owner_of(result._data) is owner_of(source._data) else result
+    return F.clone(result) if owner_of(result._tl_array) is owner_of(source._tl_array) else result
 
 
 def keep_dims(F, reduced, shape, dim, keepdim):

@@ -245,7 +245,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
         return F.leaky_relu(input, (lower + upper) / 2)
     from .._device.generators import engine_of
 
-    return input * F._random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
+    return input * F._random_slopes(input.detach(), lower, upper, engine_of(input._tl_kernels, generator))
 
 
 # --- elu and its kin ------------------------------------------------------------------------------

@@ -140,9 +140,9 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
         return call.write_out(REGISTRY[kernel], made, out)
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
-    table = made._table
-    made._data = with_strides(
-        table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides
+    table = made._tl_kernels
+    made._tl_array = with_strides(
+        table, table.permute(made._tl_array, tuple(order.index(d) for d in range(len(order)))), strides
     )
     return set_requires_grad(made, requires_grad)
 
@@ -154,7 +154,7 @@ def _place(device, out):
 
 def _into(record, made, out):
     """Values in a row written into a tensor of as many, whatever its shape; any other is resized."""
-    if hasattr(out, "_data") and out.numel() == made.numel():
+    if hasattr(out, "_tl_array") and out.numel() == made.numel():
         made = made.reshape(out.shape)
     return call.write_out(record, made, out)
 
@@ -254,7 +254,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     extent = storage_nbytes_for(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
-    made._data = made._table.as_strided(made._data, size, stride, 0)
+    made._tl_array = made._tl_kernels.as_strided(made._tl_array, size, stride, 0)
     return set_requires_grad(made, requires_grad)
 
 
@@ -301,7 +301,7 @@ _LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=F
 
 def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memory_format):
     dtype = _dtype(kernel, dtype, input.dtype)
-    size = input._data.shape
+    size = input._tl_array.shape
     if _is_sparse(layout) and not value:
         return CALLBACKS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
     _dense(layout)
@@ -311,7 +311,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
         size,
         *args,
         strides=_strides(size, memory_format, input),
-        device=input._table.device if device is None else device,
+        device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
 
@@ -357,7 +357,7 @@ def _declare_new(name: str, kernel: str, value, doc: str) -> None:
             kernel,
             _size(name, size),
             *args,
-            device=input._table.device if device is None else device,
+            device=input._tl_kernels.device if device is None else device,
             requires_grad=requires_grad,
         )
 
@@ -386,7 +386,7 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, p
         size,
         _fill_value(fill_value, dtype, size),
         dtype,
-        device=input._table.device if device is None else device,
+        device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
 
@@ -396,7 +396,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layo
     """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
     unless said otherwise.
     """
-    where = input._table.device if device is None else device
+    where = input._tl_kernels.device if device is None else device
     return _with_strides(
         _size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad
     )
@@ -410,7 +410,7 @@ def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory)
     return tensor(
         data,
         dtype=_dtype("new_tensor", dtype, input.dtype),
-        device=input._table.device if device is None else device,
+        device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
 
@@ -501,7 +501,7 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     asked = _dtype(name, dtype, None) if out is None else out.dtype
-    if any(isinstance(v, call.Tensor) and v._level is not None for v in (start, end, *more)):
+    if any(isinstance(v, call.Tensor) and v._tl_level is not None for v in (start, end, *more)):
         return _spaced_batch(name, start, end, int(steps), more, asked)
     start, end, dtype = _ends(name, start, end, asked)
     more = [_number(v) for v in more]
@@ -649,7 +649,7 @@ def combinations(F, input, r, with_replacement):
         return call.create("_empty", (0,), input.dtype, device=input.device)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
-    table = input._table
+    table = input._tl_kernels
     places = call.wrap(table, record_constant(table.from_numpy(picks)), int64)
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 

@@ -52,7 +52,7 @@ def _noise(input, kernel, p, shape=None):
     """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
     given shape.
     """
-    table = input._table
+    table = input._tl_kernels
     engine = engine_of(table, None)
     if is_inside_vmap():
         size = tuple(input.shape) if shape is None else shape
@@ -62,10 +62,10 @@ def _noise(input, kernel, p, shape=None):
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
         return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
     if shape is not None or input.is_contiguous():
-        data = getattr(table, kernel)(input._data.shape if shape is None else shape, input.dtype, p, engine)
+        data = getattr(table, kernel)(input._tl_array.shape if shape is None else shape, input.dtype, p, engine)
     else:
         order = dims_by_stride(input)
-        data = getattr(table, kernel)(tuple(input._data.shape[d] for d in order), input.dtype, p, engine)
+        data = getattr(table, kernel)(tuple(input._tl_array.shape[d] for d in order), input.dtype, p, engine)
         data = table.permute(data, tuple(order.index(d) for d in range(len(order))))
     return call.wrap(table, data, input.dtype)
 
@@ -81,7 +81,7 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
     mean and variance.
     """
     _check(p)
-    if p == 0 or not training or 0 in input._data.shape:
+    if p == 0 or not training or 0 in input._tl_array.shape:
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
@@ -89,7 +89,7 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     shape = _channels(input) if channels else None
     if not alpha and not channels and input.is_contiguous():
-        return F._dropout(input, p, engine_of(input._table, None))
+        return F._dropout(input, p, engine_of(input._tl_kernels, None))
     if not alpha:
         return F.mul(input, _noise(input, "_random_keep_mask", p, shape))
     noise = _noise(input, "_random_bernoulli", 1.0 - p, shape)

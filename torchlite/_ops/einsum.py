@@ -66,7 +66,7 @@ def _from_lists(arguments):
 
 def _parse(equation, operands):
     """(labels of the operands, labels of the output or None, operands)."""
-    if hasattr(equation, "_data"):
+    if hasattr(equation, "_tl_array"):
         if operands and not isinstance(operands[0], (list, tuple)):
             operands = (operands,)  # one list of subscripts, which was taken for the arguments themselves
         return _from_lists((equation, *operands))
@@ -79,7 +79,7 @@ def _parse(equation, operands):
     if not operands:
         raise ValueError(_NOTHING)
     for i, operand in enumerate(operands):
-        if not hasattr(operand, "_data"):
+        if not hasattr(operand, "_tl_array"):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}")
     terms, output = _parse_text(equation)
     if len(terms) != len(operands):

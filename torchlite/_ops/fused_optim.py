@@ -214,7 +214,7 @@ class Pack:
 
     def __init__(self, params, states):
         self.params = params
-        self.raws = [param._data for param in params]
+        self.raws = [param._tl_array for param in params]
         self.size = sum([raw.size for raw in self.raws])
         self.states = states  # name -> flat raw array
         self.cache = {}  # what the backend's kernel keeps between steps
@@ -244,27 +244,27 @@ class Plan:
         if GLOBALS["WRITE_CHECKS"] and self._moves():
             return None
         for param in self.missing:
-            if param._meta is not None and param._meta.grad is not None:
+            if param._tl_meta is not None and param._tl_meta.grad is not None:
                 return None
         result = []
         for pack in self.packs:
             grads = []
             # Of equal length by construction, and this is the hot path.
             for param, raw in zip(pack.params, pack.raws):  # noqa: B905
-                meta = param._meta
-                if meta is None or meta.grad is None or param._data is not raw:
+                meta = param._tl_meta
+                if meta is None or meta.grad is None or param._tl_array is not raw:
                     return None
-                grads.append(meta.grad._data)
+                grads.append(meta.grad._tl_array)
             result.append(grads)
         return result
 
     def _moves(self):
         """Whether a parameter or state gets other memory before it is written."""
         tensors = [tensor for _, _, tensor in self.version_witnesses] + [p for pack in self.packs for p in pack.params]
-        before = [tensor._data for tensor in tensors]
+        before = [tensor._tl_array for tensor in tensors]
         for tensor in tensors:
             check_before_write(tensor)
-        return any(tensor._data is not raw for tensor, raw in zip(tensors, before, strict=True))
+        return any(tensor._tl_array is not raw for tensor, raw in zip(tensors, before, strict=True))
 
     def run(self, name, gradients, states, *options, scaler=()):
         """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is
@@ -272,7 +272,7 @@ class Plan:
 
         scaler: (grad_scale, found_inf) for rules that take them, tensors or None.
         """
-        options += tuple([None if x is None else x._data for x in scaler])
+        options += tuple([None if x is None else x._tl_array for x in scaler])
         for pack, grads in zip(self.packs, gradients, strict=True):
             found = pack.states
             kernel = getattr(self.table if pack.size < GLOBALS["LARGE"] else self.table.large, name)
@@ -293,7 +293,7 @@ class Plan:
         """Count the in-place change of every parameter."""
         for pack in self.packs:
             for param in pack.params:
-                meta = param._meta
+                meta = param._tl_meta
                 if meta.root is None:
                     meta.n += 1
                 else:
@@ -305,8 +305,8 @@ def forget_gradients(params):
     for param in params:
         if param.__class__ is not Parameter:
             param.grad = None
-        elif param._meta.__class__ is AutogradMeta:  # else it never had one
-            param._meta.grad = None
+        elif param._tl_meta.__class__ is AutogradMeta:  # else it never had one
+            param._tl_meta.grad = None
 
 
 def is_plain_mode():
@@ -322,19 +322,19 @@ def any_sparse(params) -> bool:
 def can_plan(params):
     """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
     first = params[0]
-    table, dtype = first._table, first.dtype
+    table, dtype = first._tl_kernels, first.dtype
     if dtype.name not in ("float32", "float64") or table.device.type == "meta":
         return False
     for param in params:
-        grad = param._meta.grad
+        grad = param._tl_meta.grad
         if (
             type(param) not in (Tensor, Parameter)
-            or param._table is not table
+            or param._tl_kernels is not table
             or param.dtype is not dtype
             or not param.is_contiguous()
         ):
             return False
-        if type(grad) is not Tensor or grad.dtype is not dtype or grad._table is not table:
+        if type(grad) is not Tensor or grad.dtype is not dtype or grad._tl_kernels is not table:
             return False
     return True
 
@@ -353,13 +353,13 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     if has_steps and (CAPTURES or len({state["step"].item() for state in states}) > 1):
         return None
     plan = Plan()
-    plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
+    plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._tl_kernels
     plan.packs, plan.version_witnesses, plan.steps, plan.count = [], [], None, None
     with recording(False):
         if has_steps:
             where = (params[0].device, float32) if on_device else ("cpu",)
             steps = torch.stack([state["step"].detach().to(*where) for state in states])
-            plan.steps, plan.count = steps._data, steps
+            plan.steps, plan.count = steps._tl_array, steps
             for place, state in enumerate(states):
                 state["step"] = steps[place]
         for members in _partition(params):
@@ -372,7 +372,7 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
                     size = params[place].numel()
                     state[name] = flat[start : start + size].view(params[place].shape)
                     start += size
-                flats[name] = flat._data
+                flats[name] = flat._tl_array
             plan.packs.append(Pack([params[place] for place in members], flats))
         witness = names[0] if names else "step" if has_steps else None
         if witness is not None:

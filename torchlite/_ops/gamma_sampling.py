@@ -99,7 +99,7 @@ def _standard_gamma(F, input, generator):
     ``_standard_gamma_grad``.
     """
     _real(input, "gamma_cpu")
-    return F._random_gamma(input, engine_of(input._table, generator))
+    return F._random_gamma(input, engine_of(input._tl_kernels, generator))
 
 
 @composite("_sample_dirichlet(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
@@ -108,7 +108,7 @@ def _sample_dirichlet(F, input, generator):
     `torch.distributions.Dirichlet`: it has none of its own.
     """
     _real(input, "dirichlet")
-    return F._random_dirichlet(input, engine_of(input._table, generator))
+    return F._random_dirichlet(input, engine_of(input._tl_kernels, generator))
 
 
 # --- implicit gradients ---------------------------------------------------------------------------

@@ -71,7 +71,9 @@ def masked_fill(F, input, mask, value):
     >>> torch.masked_fill(torch.tensor([1., 2.]), torch.tensor([False, True]), 0)
     tensor([1., 0.])
     """
-    return F._masked_fill_tensor(input, mask, value) if hasattr(value, "_data") else F._masked_fill(input, mask, value)
+    return (
+        F._masked_fill_tensor(input, mask, value) if hasattr(value, "_tl_array") else F._masked_fill(input, mask, value)
+    )
 
 
 def _masked_source_vjp(F, g, mask, source_shape):
@@ -410,7 +412,7 @@ def _index_fill_value_vjp(F, g, dim, index, value_dtype):
 
 
 def _check_fill(input, dim, index, value):
-    complex_value = value.dtype.category == 3 if hasattr(value, "_data") else isinstance(value, complex)
+    complex_value = value.dtype.category == 3 if hasattr(value, "_tl_array") else isinstance(value, complex)
     if complex_value and input.dtype.category != 3:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
 
@@ -478,7 +480,7 @@ def repeat_interleave(F, input, repeats, dim, output_size):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         input = input.reshape(1)
-    if not hasattr(repeats, "_data"):
+    if not hasattr(repeats, "_tl_array"):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         wide = F.unsqueeze(input, dim + 1).expand(*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])

@@ -75,7 +75,7 @@ def getitem(tensor: Tensor, index):
     if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
         return found
     cls = index.__class__
-    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
+    if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
         return _getitem_view(tensor, (index,))
     basic, advanced = split(tensor, index)
     out = _getitem_view(tensor, basic) if basic else tensor
@@ -91,7 +91,7 @@ def setitem(tensor: Tensor, index, value) -> None:
     if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
         return
     cls = index.__class__
-    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
+    if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
         basic, advanced = (index,), None
     else:
         basic, advanced = split(tensor, index)
@@ -103,19 +103,19 @@ def setitem(tensor: Tensor, index, value) -> None:
         value = value.item()
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
-    if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
+    if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels):
         # Between devices as `copy_` of a view goes, but elements are put only from the same.
-        moves = advanced is None or value._data.ndim == 0
+        moves = advanced is None or value._tl_array.ndim == 0
         value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
     if (
         isinstance(value, Tensor)
-        and owner_of(value._data) is owner_of(tensor._data)
-        or tensor._data.base is not None
-        and has_internal_overlap(tensor._data)
+        and owner_of(value._tl_array) is owner_of(tensor._tl_array)
+        or tensor._tl_array.base is not None
+        and has_internal_overlap(tensor._tl_array)
     ):
         _check_overlap(tensor, basic, advanced, value)
     if advanced is None:
-        if tensor._node is LEAF and MODE.grad and basic != (...,):
+        if tensor._tl_node is LEAF and MODE.grad and basic != (...,):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         target, places = tensor, basic or (...,)
     elif basic and tensor._takes_records:  # a view of it may be none
@@ -130,16 +130,16 @@ def setitem(tensor: Tensor, index, value) -> None:
 def _written_plainly(target: Tensor, index: tuple, value) -> bool:
     """Whether the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
-    if watched or target.__class__ not in _PLAIN or target._signs or MODE.grad and target._node is not None:
+    if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
         return False
     if value.__class__ is int or value.__class__ is float:
         value = cast_scalar(value, target.dtype, infinite=True)
-    elif value.__class__ not in _PLAIN or value._signs or MODE.grad and value._node is not None:
+    elif value.__class__ not in _PLAIN or value._tl_signs or MODE.grad and value._tl_node is not None:
         return False
     else:
-        value = value._data
+        value = value._tl_array
     try:
-        target._table._setitem_(target._data, index, value)
+        target._tl_kernels._setitem_(target._tl_array, index, value)
     except Exception:  # the way of all others has the words for it
         return False
     bump_version(target)
@@ -148,8 +148,8 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
 
 def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
     """PyTorch's errors where the elements to be written share places with each other, or with the value."""
-    raw = tensor._table._slice_index(tensor._data, basic) if basic else tensor._data
-    place = call.wrap(tensor._table, raw, tensor.dtype)
+    raw = tensor._tl_kernels._slice_index(tensor._tl_array, basic) if basic else tensor._tl_array
+    place = call.wrap(tensor._tl_kernels, raw, tensor.dtype)
     check_in_place("_copy" if advanced is None else "index_put", [place, value])
 
 
@@ -172,8 +172,8 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
             break
     else:
         return _checked_count(tensor, items), None
-    if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._level is None:
-        if 0 < i._data.ndim and (1 if i.dtype is int64 else i._data.ndim) <= tensor._data.ndim:
+    if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
+        if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
             return (), (_raw_index(tensor, i),)
     items = _expand_ellipsis(tensor, [_normal(i) for i in items])
     basic: list = []
@@ -210,13 +210,13 @@ def _as_tuple(index):
 
 def _checked_count(tensor, items):
     used = len(items) - items.count(None) - items.count(...)
-    if used and not tensor._data.ndim:
+    if used and not tensor._tl_array.ndim:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
             "a 0-dim tensor to a number"
         )
-    if used > tensor._data.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
+    if used > tensor._tl_array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {tensor._tl_array.ndim}")
     return items
 
 
@@ -236,7 +236,7 @@ def _normal(item):
     if isinstance(item, Tensor):
         if item.dtype.category >= 2:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if item._level is not None:
+        if item._tl_level is not None:
             return item
         if item.dtype.name == "uint8":
             warnings.warn(
@@ -245,16 +245,16 @@ def _normal(item):
                 stacklevel=5,
             )
             item = item.to(bool_)
-        if item._data.ndim == 0 and item.dtype is bool_ and not item.is_meta:
+        if item._tl_array.ndim == 0 and item.dtype is bool_ and not item.is_meta:
             return bool(item.item())
-        if item._data.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
+        if item._tl_array.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
             return int(item.item())
         return item
     if isinstance(item, (list, tuple, range)):
         from .._tensor.creation import tensor as make
 
         made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
-        return _normal(made) if made._data.ndim else made
+        return _normal(made) if made._tl_array.ndim else made
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iub":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
@@ -272,7 +272,7 @@ def _expand_ellipsis(tensor, items):
         0 if i is None or i is Ellipsis or isinstance(i, bool) else i.ndim if hasattr(i, "ndim") and _is_mask(i) else 1
         for i in items
     )
-    ndim = tensor._data.ndim
+    ndim = tensor._tl_array.ndim
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     places = [p for p, i in enumerate(items) if i is Ellipsis]
@@ -286,13 +286,13 @@ def _expand_ellipsis(tensor, items):
 def _raw_index(tensor, item):
     if isinstance(item, Tensor):
         # Inside `vmap`, which knows what to do with it, or for `__torch_dispatch__`.
-        if item._level is not None or item._dispatches or tensor._dispatches:
+        if item._tl_level is not None or item._tl_dispatches or tensor._tl_dispatches:
             return item
-        return item._data if item._table is tensor._table else item.to(tensor.device)._data
+        return item._tl_array if item._tl_kernels is tensor._tl_kernels else item.to(tensor.device)._tl_array
     if isinstance(item, np.ndarray):
         from .._tensor.creation import from_numpy
 
-        return from_numpy(item) if tensor._dispatches else tensor._table.from_numpy(item)
+        return from_numpy(item) if tensor._tl_dispatches else tensor._tl_kernels.from_numpy(item)
     return item
 
 

@@ -58,13 +58,18 @@ _fill_diagonal = op(
 
 def _filled(input, value):
     if isinstance(value, (int, float, complex)):
-        value = cast_scalar(value, input.dtype, infinite=math.prod(input._data.shape) == 1)
+        value = cast_scalar(value, input.dtype, infinite=math.prod(input._tl_array.shape) == 1)
     if call.GLOBALS["WRITE_CHECKS"]:
         call.check_before_write(input)
-    fill = getattr(input._table, "_fill_", None)  # a backend need not have it
-    if fill is None or input._signs or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
+    fill = getattr(input._tl_kernels, "_fill_", None)  # a backend need not have it
+    if (
+        fill is None
+        or input._tl_signs
+        or (MODE.grad and input._tl_node is not None)
+        or not isinstance(value, (int, float))
+    ):
         return call.in_place(_fill, (input, value), {})
-    fill(input._data, value)
+    fill(input._tl_array, value)
     bump_version(input)
     return input
 
@@ -74,30 +79,34 @@ def copy_(F, input, src, non_blocking):
     """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when
     the shapes do not fit.
     """
-    if not hasattr(src, "_data"):
+    if not hasattr(src, "_tl_array"):
         return call.in_place(_fill, (input, src), {})
     if call.GLOBALS["WRITE_CHECKS"]:
         call.check_before_write(input)
         call.regenerate_stale_views((src,))
-    if src._table is input._table and not input._signs and (not MODE.grad or input._node is src._node is None):
-        ours, theirs = input._data, src._data
+    if (
+        src._tl_kernels is input._tl_kernels
+        and not input._tl_signs
+        and (not MODE.grad or input._tl_node is src._tl_node is None)
+    ):
+        ours, theirs = input._tl_array, src._tl_array
         if (ours.base is not None or theirs.base is not None) and (
-            has_internal_overlap(ours) or has_partial_overlap(input._table, ours, theirs)
+            has_internal_overlap(ours) or has_partial_overlap(input._tl_kernels, ours, theirs)
         ):
             check_in_place("_copy", [input, src])
         try:
-            input._table._copy_(input._data, src._data)
+            input._tl_kernels._copy_(input._tl_array, src._tl_array)
         except Exception:  # the general path below says what is wrong
             return call.in_place(_copy, (input, src), {})
         bump_version(input)
         return input
-    return call.in_place(_copy, (input, src if src._table is input._table else src.to(input.device)), {})
+    return call.in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
 
 
 @composite("fill_(Tensor input, value)", where="torch Tensor")
 def fill_(F, input, value):
     """Write a number (or a 0-d tensor) into every element; returns the tensor."""
-    if hasattr(value, "_data"):
+    if hasattr(value, "_tl_array"):
         if value.ndim:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
@@ -145,7 +154,7 @@ def resize_(F, input, size, memory_format):
     if min(size, default=0) < 0 or math.prod(size) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
     check_new_size(size, input.dtype.itemsize)
-    if tuple(size) != input._data.shape or memory_format is not None:
+    if tuple(size) != input._tl_array.shape or memory_format is not None:
         name = getattr(memory_format, "name", "contiguous_format")
         if name == "preserve_format":
             raise RuntimeError("Unsupported memory format Preserve")
@@ -178,7 +187,7 @@ def set_(F, input, source, storage_offset, size, stride):
     if MODE.grad and input.requires_grad:
         check_in_place_autograd(input)
     if source is None:
-        input._data = input._table._empty((0,), input.dtype)
+        input._tl_array = input._tl_kernels._empty((0,), input.dtype)
         bump_version(input)
         return input
     if is_storage(source):
@@ -186,7 +195,7 @@ def set_(F, input, source, storage_offset, size, stride):
         if size is None:
             size = (storage.nbytes() // input.dtype.itemsize - storage_offset,)
         tensor = storage._tensor
-    elif hasattr(source, "_data"):
+    elif hasattr(source, "_tl_array"):
         if source.dtype is not input.dtype:
             raise RuntimeError(
                 f"Could not set tensor of type {source.dtype.c_name} to a tensor of type {input.dtype.c_name}"
@@ -194,13 +203,13 @@ def set_(F, input, source, storage_offset, size, stride):
         tensor, storage = source, None
     else:
         raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
-    if tensor._table is not input._table:
+    if tensor._tl_kernels is not input._tl_kernels:
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{input.device}" to a storage on different device '
             f'"{tensor.device}".  This is no longer allowed; the devices must match.'
         )
     if size is None:
-        input._data = source._memory
+        input._tl_array = source._tl_memory
     else:
         size = tuple(size)
         strides = (
@@ -211,7 +220,7 @@ def set_(F, input, source, storage_offset, size, stride):
     bump_version(input)
     sources = [t for t in (input, source) if getattr(t, "requires_grad", False)]
     if MODE.grad and sources and base_of(input) is None:
-        call.record_node(_set, input._table, [sources], (input,))
+        call.record_node(_set, input._tl_kernels, [sources], (input,))
     return input
 
 
@@ -225,9 +234,9 @@ def equal(F, input, other):
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
     """
-    if not hasattr(other, "_data"):
+    if not hasattr(other, "_tl_array"):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input._table is not other._table:
+    if input._tl_kernels is not other._tl_kernels:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"
@@ -239,14 +248,14 @@ def _view_in_place(name, schema, doc, where="Tensor"):
     def turned(F, input, *args):
         if call.GLOBALS["WRITE_CHECKS"]:
             call.check_before_write(input)
-        if MODE.grad and input._node is not None:
+        if MODE.grad and input._tl_node is not None:
             call.check_in_place_autograd(input)
         out = getattr(F, name)(call._shallow_copy(input), *args)
-        input._memory = out._memory
+        input._tl_memory = out._tl_memory
         bump_version(input)
         if MODE.grad:  # without recording a leaf stays a leaf
-            input._node = out._node
-            if input._node is not None:
+            input._tl_node = out._tl_node
+            if input._tl_node is not None:
                 call.invalidate_views(input)
         return input
 
@@ -324,7 +333,7 @@ def is_same_size(F, input, other):
 def is_set_to(F, input, tensor):
     """Whether two tensors have the same memory, offset, shape and strides."""
     return (
-        owner_of(input._data) is owner_of(tensor._data)
+        owner_of(input._tl_array) is owner_of(tensor._tl_array)
         and input.storage_offset() == tensor.storage_offset()
         and tuple(input.shape) == tuple(tensor.shape)
         and input.stride() == tensor.stride()

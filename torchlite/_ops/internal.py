@@ -67,15 +67,15 @@ _moved = op(
 def move(F, input, where):
     """The tensor on another device; its gradient moves back."""
     target = table_of(where)
-    source = input._table
-    if target is source or input._dispatches and target.device == source.device:
+    source = input._tl_kernels
+    if target is source or input._tl_dispatches and target.device == source.device:
         return input
-    if input._dispatches and not MODE.torch_dispatch_disabled:
+    if input._tl_dispatches and not MODE.torch_dispatch_disabled:
         return CALLBACKS.copied_to(input, where)
-    if input._level is not None:  # one example inside `vmap`: all of them
+    if input._tl_level is not None:  # one example inside `vmap`: all of them
         return input._beside(move(F, input._value, where))
-    out = call.wrap(target, source.move_to(target, input._data), input.dtype)
-    if MODE.grad and input._node is not None:
+    out = call.wrap(target, source.move_to(target, input._tl_array), input.dtype)
+    if MODE.grad and input._tl_node is not None:
         call.record_node(_moved, target, [input, where, source.device], (out,))
     if MODE.forwards:
         CALLBACKS.map_tangents(input, out, lambda tangent: move(F, tangent, where))
@@ -129,7 +129,7 @@ def _lazy_clone(F, input):
     >>> y.add_(1), x
     (tensor([1., 1.]), tensor([0., 0.]))
     """
-    if input._signs or not input.untyped_storage().resizable():
+    if input._tl_signs or not input.untyped_storage().resizable():
         return F.clone(input)
     from .._tensor import copy_on_write  # noqa: F401  (looks at tensors before writes from now on)
 

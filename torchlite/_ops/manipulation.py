@@ -111,7 +111,7 @@ def _unsafe(parts):
     """The parts as tensors of their own: what is written to one is nobody else's history."""
     for part in parts:
         twin = CALLBACKS.copy_tangents(part, part.detach()) if MODE.forwards else None
-        part._meta = None
+        part._tl_meta = None
         if twin is not None:
             CALLBACKS.copy_tangents(twin, part)
     return parts

@@ -53,19 +53,19 @@ def _arrays_of(tensors: Any) -> Any:
     if not tensors or GLOBALS["INTERCEPTORS"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SIGNED"]:
         return None
     first = tensors[0]
-    table, dtype = first._table, first.dtype
+    table, dtype = first._tl_kernels, first.dtype
     if dtype is not float32 and dtype is not float64 or table.device.type == "meta":
         return None
     records, arrays = MODE.grad, []
     for tensor in tensors:
         if tensor.__class__ is not Tensor and tensor.__class__ is not Parameter:
             return None
-        raw = tensor._data
+        raw = tensor._tl_array
         if (
             tensor.dtype is not dtype
-            or tensor._table is not table
+            or tensor._tl_kernels is not table
             or records
-            and tensor._node is not None
+            and tensor._tl_node is not None
             or raw.base is not None
             and has_internal_overlap(raw)
         ):
@@ -76,7 +76,7 @@ def _arrays_of(tensors: Any) -> Any:
 
 def _count_changes(tensors: Any) -> None:
     for tensor in tensors:
-        meta = tensor._meta
+        meta = tensor._tl_meta
         if meta.__class__ is AutogradMeta and meta.root is None and not meta.inference:  # `bump` without its calls
             meta.n += 1
         else:

@@ -442,7 +442,7 @@ def bernoulli(F, input, p, generator):
         return F._empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_bernoulli_each(input, input.dtype, engine_of(input._table, generator))
+    return F._random_bernoulli_each(input, input.dtype, engine_of(input._tl_kernels, generator))
 
 
 @composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
@@ -476,7 +476,7 @@ def multinomial(F, input, num_samples, replacement, generator):
         if any_true(input.sum(-1) == 0):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if replacement and num_samples > 1:
-        return F._random_multinomial(input, num_samples, engine_of(input._table, generator))
+        return F._random_multinomial(input, num_samples, engine_of(input._tl_kernels, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
     race = F._div(input, F._empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
@@ -487,7 +487,7 @@ def poisson(F, input, generator):
     """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_poisson(input, engine_of(input._table, generator))
+    return F._random_poisson(input, engine_of(input._tl_kernels, generator))
 
 
 @composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
@@ -500,7 +500,7 @@ def binomial(F, count, prob, generator):
             )
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    return F._random_binomial(count, prob, engine_of(count._table, generator))
+    return F._random_binomial(count, prob, engine_of(count._tl_kernels, generator))
 
 
 # --- in place -------------------------------------------------------------------------------------
@@ -660,7 +660,7 @@ def bernoulli_(F, input, p, generator):
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
         check_in_place_random(input)
         check_in_place("bernoulli_", [input, p])
-        drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._table, generator))
+        drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._tl_kernels, generator))
         return write_random_values(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")

@@ -168,7 +168,7 @@ def _checked_dim(input, dim):
 
 def _with_node(name, input, found):
     if MODE.grad and input.requires_grad:
-        call.record_node(_undifferentiated[name], input._table, [input], (found[0],))
+        call.record_node(_undifferentiated[name], input._tl_kernels, [input], (found[0],))
     return found
 
 

@@ -227,7 +227,7 @@ op(
 
 
 def _extreme(F, name, input, dim, keepdim, other):
-    if other is None and hasattr(dim, "_data"):
+    if other is None and hasattr(dim, "_tl_array"):
         dim, other = None, dim
     if other is not None:
         if dim is not None or keepdim:
@@ -415,7 +415,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
-    if not hasattr(q, "_data"):
+    if not hasattr(q, "_tl_array"):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         q = F.new_full(input.detach(), (), float(q))
@@ -494,7 +494,7 @@ op(
 
 def _edges(F, column, bins, limits):
     """The bin edges of one dimension: given ones, or `bins` equal bins between limits or the data's own."""
-    if hasattr(bins, "_data"):
+    if hasattr(bins, "_tl_array"):
         return F.clone(bins)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -630,7 +630,7 @@ def _gradient_along(F, x, dim, spacing, edge_order):
     def at(start, length):
         return F.narrow(x, dim, start, length)
 
-    if not hasattr(spacing, "_data"):
+    if not hasattr(spacing, "_tl_array"):
         before = after = None
         inner = (at(2, size - 2) - at(0, size - 2)) / (2.0 * spacing) if size > 2 else None
         first_gap = second_gap = last_gap = gap_before_last = spacing

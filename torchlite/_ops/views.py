@@ -307,7 +307,7 @@ def narrow(F, input, dim, start, length):
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
-    if hasattr(start, "_data") and (start.ndim or start.dtype.category != 1):
+    if hasattr(start, "_tl_array") and (start.ndim or start.dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -size <= start <= size:
@@ -334,7 +334,7 @@ def view(F, input, size, dtype):
         dtype = size[0]
     if dtype is not None:
         found = F._view_dtype(input, dtype)
-        if found is not input and hasattr(found, "_meta"):
-            found._meta = alias_meta(input)  # no gradient passes: to autograd it is no view
+        if found is not input and hasattr(found, "_tl_meta"):
+            found._tl_meta = alias_meta(input)  # no gradient passes: to autograd it is no view
         return found
     return F._view(input, infer_size(size, input.numel()))

@@ -122,9 +122,9 @@ def unpickle(
 def check_sparse(tensors: list[Any], budget: Budget) -> None:
     """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
     for tensor in tensors:
-        budget.take(24 * sum(part.numel() for part in tensor._data.parts))
+        budget.take(24 * sum(part.numel() for part in tensor._tl_array.parts))
         if not save_load_options.thread_options.skip_data and tensor.device.type != "meta":
-            CALLBACKS.sparse("validate")(tensor._data)
+            CALLBACKS.sparse("validate")(tensor._tl_array)
 
 
 class _UserFunctionError(Exception):

@@ -70,7 +70,7 @@ class StorageCollector:
     def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
         """The reference, offset and strides of a tensor."""
         shown = tensor
-        if min(tensor._data.strides, default=0) < 0 or not hasattr(tensor._table.backend, "memory"):
+        if min(tensor._tl_array.strides, default=0) < 0 or not hasattr(tensor._tl_kernels.backend, "memory"):
             shown = _copy_to_host(tensor)
         reference = self.of(shown.untyped_storage(), shown.dtype, tensor)
         return reference, shown.storage_offset(), tuple(shown.stride())
@@ -79,7 +79,7 @@ class StorageCollector:
 def _copy_to_host(tensor: Tensor) -> Tensor:
     """A copy of a tensor whose memory cannot be shown as it is."""
     return call.wrap(
-        table_of(device_type("cpu")), np.ascontiguousarray(tensor._table.to_numpy(tensor._data)), tensor.dtype
+        table_of(device_type("cpu")), np.ascontiguousarray(tensor._tl_kernels.to_numpy(tensor._tl_array)), tensor.dtype
     )
 
 
@@ -114,12 +114,12 @@ def _tensor_args(tensor: Any, storages: StorageCollector):
     hooks: OrderedDict = OrderedDict()
     if tensor._sparse:
         return _utils._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
-    if tensor._table.wraps:
+    if tensor._tl_kernels.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
         return _utils._rebuild_wrapper_subclass, (type(tensor), *place, tensor.layout, tensor.device, requires_grad)
     if tensor.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
-    if tensor._signs and not hasattr(tensor._table.backend, "memory"):
+    if tensor._tl_signs and not hasattr(tensor._tl_kernels.backend, "memory"):
         tensor = tensor.clone()
     reference, offset, stride = storages.reference(tensor)
     bits = {name: True for name, bit in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if bit}
@@ -138,7 +138,7 @@ def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
             return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_args(tensor, storages)
-    if (type(tensor) is Tensor or tensor._signs or tensor._sparse) and not state:
+    if (type(tensor) is Tensor or tensor._tl_signs or tensor._sparse) and not state:
         return function, args
     return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
 

@@ -16,7 +16,6 @@ import types
 from typing import Any
 
 from .._tensor import Parameter, Tensor
-from .._tensor.slot_conflicts import has_own_meaning
 from .._types.devices import device
 from .._types.layouts import Size
 from . import pytorch_names
@@ -347,7 +346,7 @@ def check_attributes(cls: Any, names: Any) -> None:
     """
     texts = [name for name in names if isinstance(name, str)]
     hidden = [name for name in texts if callable(getattr(cls, name, None))]
-    own = hasattr(cls, "_data") and [name for name in texts if hasattr(Tensor, name) and not has_own_meaning(cls, name)]
+    own = hasattr(cls, "_tl_array") and [name for name in texts if hasattr(Tensor, name)]
     special = [name for name in texts if name.startswith("__")]
     if special:
         raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")

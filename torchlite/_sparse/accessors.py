@@ -13,7 +13,7 @@ from .sparse_tensor import COMPRESSED, LAYOUT_NAMES, ROW_COMPRESSED, SparseData,
 def _check_coo(tensor, name: str) -> SparseData:
     if tensor.layout is not torch.sparse_coo:
         raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {LAYOUT_NAMES[tensor.layout]}")
-    return tensor._data
+    return tensor._tl_array
 
 
 def coalesce(tensor):
@@ -30,7 +30,7 @@ def is_coalesced(tensor) -> bool:
 def set_coalesced_(tensor, coalesced: bool):
     """Say of a COO tensor whether it is coalesced."""
     data = _check_coo(tensor, "_coalesced_")
-    tensor._data = SparseData(data.layout, data.shape, data.parts, data.values, bool(coalesced))
+    tensor._tl_array = SparseData(data.layout, data.shape, data.parts, data.values, bool(coalesced))
     return tensor
 
 
@@ -51,7 +51,7 @@ def values(tensor):
     if not tensor._sparse:
         raise RuntimeError(f"values expected sparse tensor layout but got {LAYOUT_NAMES[tensor.layout]}")
     if tensor.layout is torch.sparse_coo:
-        _check_coalesced(tensor._data, "values")
+        _check_coalesced(tensor._tl_array, "values")
     return values_of(tensor)
 
 
@@ -59,28 +59,28 @@ def raw_indices(tensor):
     """`Tensor._indices`."""
     if tensor.layout is not torch.sparse_coo:
         raise no_kernel_error("_indices", tensor)
-    return tensor._data.parts[0].detach()
+    return tensor._tl_array.parts[0].detach()
 
 
 def raw_values(tensor):
     """`Tensor._values`: without history."""
     if tensor.layout is not torch.sparse_coo:
         raise no_kernel_error("_values", tensor)
-    return tensor._data.values.detach()
+    return tensor._tl_array.values.detach()
 
 
 def nnz(tensor) -> int:
     """How many elements are specified, or blocks of them."""
     if not tensor._sparse:
         raise no_kernel_error("_nnz", tensor)
-    return tensor._data.nnz
+    return tensor._tl_array.nnz
 
 
 def raw_dim(tensor, name: str) -> int:
     """`_dimI` and `_dimV`."""
     if tensor.layout is not torch.sparse_coo:
         raise no_kernel_error(name, tensor)
-    return tensor._data.sparse_dim if name == "_dimI" else tensor._data.dense_dim
+    return tensor._tl_array.sparse_dim if name == "_dimI" else tensor._tl_array.dense_dim
 
 
 def compressed_part(tensor, name: str):
@@ -91,7 +91,7 @@ def compressed_part(tensor, name: str):
         raise RuntimeError(
             f"{name} expected sparse {what} compressed tensor layout but got {LAYOUT_NAMES[tensor.layout]}"
         )
-    return tensor._data.parts[0 if name[0] == "c" and name[1] in "rc" else 1].detach()
+    return tensor._tl_array.parts[0 if name[0] == "c" and name[1] in "rc" else 1].detach()
 
 
 def resize_as_(tensor, other):
@@ -105,7 +105,7 @@ def resize_(tensor, size, sparse_dim: int, dense_dim: int, clear: bool = False):
     """`sparse_resize_`, and with `clear` `sparse_resize_and_clear_`."""
     if tensor.layout is not torch.sparse_coo:
         raise no_kernel_error("sparse_resize_and_clear_" if clear else "sparse_resize_", tensor)
-    size, data = tuple(size), tensor._data
+    size, data = tuple(size), tensor._tl_array
     if sparse_dim + dense_dim != len(size):
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
@@ -123,7 +123,7 @@ def resize_(tensor, size, sparse_dim: int, dense_dim: int, clear: bool = False):
             if length > held.shape[dim]:
                 more = (*held.shape[:dim], length - held.shape[dim], *held.shape[dim + 1 :])
                 held = torch.cat([held, held.new_zeros(more)], dim)
-    tensor._data = SparseData(data.layout, size, (index,), held, coalesced)
+    tensor._tl_array = SparseData(data.layout, size, (index,), held, coalesced)
     bump_version(tensor)
     return tensor
 

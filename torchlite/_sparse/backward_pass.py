@@ -26,23 +26,23 @@ class _RawGradientMode(RawMode):
             try:
                 found = TensorMode.run(node, wrap_sparse(g))
             except (NotImplementedError, RuntimeError):
-                g = densify(wrap_sparse(g))._data
+                g = densify(wrap_sparse(g))._tl_array
             else:
-                return tuple(one._data if isinstance(one, call.Tensor) else one for one in found)
+                return tuple(one._tl_array if isinstance(one, call.Tensor) else one for one in found)
         elif g.__class__ is list:
-            g = [densify(wrap_sparse(one))._data if one.__class__ is SparseData else one for one in g]
+            g = [densify(wrap_sparse(one))._tl_array if one.__class__ is SparseData else one for one in g]
         return RawMode.run(node, g)
 
     @staticmethod
     def add(table, a, b):
         if a.__class__ is not SparseData and b.__class__ is not SparseData:
             return RawMode.add(table, a, b)
-        return add_scaled(_RawGradientMode.tensor(table, a), _RawGradientMode.tensor(table, b))._data
+        return add_scaled(_RawGradientMode.tensor(table, a), _RawGradientMode.tensor(table, b))._tl_array
 
     @staticmethod
     def fit(table, g, shape):
         if g.__class__ is SparseData:
-            g = densify(wrap_sparse(g))._data
+            g = densify(wrap_sparse(g))._tl_array
         return RawMode.fit(table, g, shape)
 
     @staticmethod
@@ -69,9 +69,9 @@ class _SparseBackwardPass(BackwardPass):
         if not sparse and (held is None or not held._sparse):
             super().add_to_grad(tensor, found, g)
             return
-        new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._table, g)
+        new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._tl_kernels, g)
         if held is None:
-            held = new._data
+            held = new._tl_array
             alone = id(g) not in self.given and held.values.is_contiguous() and held.parts[0].is_contiguous()
             found.grad = new if alone else new.clone()
         elif self.mode.differentiable or held._sparse and not new._sparse:
@@ -79,7 +79,7 @@ class _SparseBackwardPass(BackwardPass):
         else:  # in place, as in PyTorch
             total = add_scaled(held, new)
             if held._sparse:
-                held._data = total._data
+                held._tl_array = total._tl_array
                 bump_version(held)
             else:
                 held.copy_(total)

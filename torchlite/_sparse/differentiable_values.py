@@ -19,8 +19,8 @@ class _GetValues(Function):
 
     @staticmethod
     def forward(ctx, tensor):
-        ctx.places = tensor._data
-        return tensor._data.values.detach()
+        ctx.places = tensor._tl_array
+        return tensor._tl_array.values.detach()
 
     @staticmethod
     def backward(ctx, g):
@@ -52,7 +52,7 @@ class _ToDense(Function):
 
     @staticmethod
     def forward(ctx, tensor):
-        ctx.places = tensor._data
+        ctx.places = tensor._tl_array
         return CALLBACKS.sparse("densify")(tensor)
 
     @staticmethod
@@ -76,13 +76,13 @@ def with_node_name(function: type, node: str) -> Any:
 
 def values_of(tensor):
     """The values of a sparse tensor, with their history."""
-    if tensor._node is None or not MODE.grad:
-        return tensor._data.values.detach()
+    if tensor._tl_node is None or not MODE.grad:
+        return tensor._tl_array.values.detach()
     return _GetValues.apply(tensor)
 
 
 def with_values(places: SparseData, values, name: str = "SparseBackward0"):
     """A sparse tensor of these values, with their history; `name` is what the node is shown as."""
-    if values._node is None or not MODE.grad:
+    if values._tl_node is None or not MODE.grad:
         return wrap_sparse(places.over(values.detach()))
     return with_node_name(_FromValues, name).apply(values, places)

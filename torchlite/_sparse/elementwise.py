@@ -55,7 +55,7 @@ def map_values(name: str, function, tensor):
     if tensor.layout is torch.sparse_coo and name not in LINEAR:
         tensor = coalesce_coo(tensor)
     new = function(values_of(tensor))
-    return with_values(tensor._data.over(new), new, backward_name(name))
+    return with_values(tensor._tl_array.over(new), new, backward_name(name))
 
 
 def _promoted_values(a, b):
@@ -100,7 +100,7 @@ class _AddSparse(Function):
 
 def _add_data(a, b, scale):
     """`a + scale * b`, without history."""
-    one, two = a._data, b._data
+    one, two = a._tl_array, b._tl_array
     if one.layout is not two.layout:
         return _add_data(to_coo(a), to_coo(b), scale)
     left, right = _promoted_values(a, b)
@@ -155,7 +155,7 @@ class _LinearMap(Function):
     @staticmethod
     def forward(ctx, tensor, function, back):
         ctx.back = back
-        return wrap_sparse(tensor._data.over(function(tensor._data.values.detach())))
+        return wrap_sparse(tensor._tl_array.over(function(tensor._tl_array.values.detach())))
 
     @staticmethod
     def backward(ctx, g):
@@ -199,9 +199,9 @@ def mul(input, other):
         input, other = other, input
     if not _is_number(other):
         return _Mul.apply(input, other)
-    if getattr(other, "_node", None) is not None:
+    if getattr(other, "_tl_node", None) is not None:
         new = torch.mul(values_of(input), other)
-        return with_values(input._data.over(new), new, "MulBackward0")
+        return with_values(input._tl_array.over(new), new, "MulBackward0")
     factor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
     return with_node_name(_LinearMap, "MulBackward0").apply(
         input, lambda values: torch.mul(values, other), lambda g: torch.mul(g, factor)
@@ -220,7 +220,7 @@ def _mul_data(input, other):
     input, other = (input, other) if is_sparse(input) else (other, input)
     input = broadcast(input, torch.broadcast_shapes(tuple(input.shape), tuple(other.shape)))
     return wrap_sparse(
-        input._data.over(torch.mul(input._data.values, values_at(other.expand(input.shape), input._data)))
+        input._tl_array.over(torch.mul(input._tl_array.values, values_at(other.expand(input.shape), input._tl_array)))
     )
 
 
@@ -241,7 +241,7 @@ def broadcast(tensor, shape):
 
 def _mul_intersection(a, b):
     """The product of two sparse tensors, where both are specified."""
-    alike = [(x._data.sparse_dim, x._data.shape[: x._data.sparse_dim + x._data.batch]) for x in (a, b)]
+    alike = [(x._tl_array.sparse_dim, x._tl_array.shape[: x._tl_array.sparse_dim + x._tl_array.batch]) for x in (a, b)]
     if a.ndim != b.ndim or a.layout is b.layout and alike[0] != alike[1] or a.shape != b.shape:
         raise RuntimeError(
             f"sparse_binary_op_intersection_{a.device.type}(): expects sparse inputs with equal dimensionality, number "
@@ -249,14 +249,14 @@ def _mul_intersection(a, b):
         )
     if a.layout is not b.layout:
         common = _mul_intersection(to_coo(a), to_coo(b))
-        return common if a.layout is torch.sparse_coo else coo_to_compressed(common, a.layout, a._data.blocksize)
+        return common if a.layout is torch.sparse_coo else coo_to_compressed(common, a.layout, a._tl_array.blocksize)
     if a.layout is not torch.sparse_coo:
-        if a._data.same_places(b._data) or _have_equal_indices(a._data, b._data):
+        if a._tl_array.same_places(b._tl_array) or _have_equal_indices(a._tl_array, b._tl_array):
             left, right = _promoted_values(a, b)
-            return with_values(a._data.over(left * right), left * right, "MulBackward0")
+            return with_values(a._tl_array.over(left * right), left * right, "MulBackward0")
         return coo_to_compressed(_mul_intersection(to_coo(a), to_coo(b)), a.layout)
     a, b = coalesce_coo(a), coalesce_coo(b)
-    one, two = a._data, b._data
+    one, two = a._tl_array, b._tl_array
     left, right = _promoted_values(a, b)
     if one.same_places(two):
         new = left * right
@@ -289,7 +289,7 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for "
             "divisor)"
         )
-    if function is None and getattr(other, "_node", None) is None:
+    if function is None and getattr(other, "_tl_node", None) is None:
         divisor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
         return with_node_name(_LinearMap, "DivBackward0").apply(
             input, lambda values: torch.div(values, other), lambda g: torch.div(g, divisor)
@@ -297,7 +297,7 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
     if function is not None and input.layout is torch.sparse_coo:
         input = coalesce_coo(input)
     new = (function or torch.div)(values_of(input), other)
-    return with_values(input._data.over(new), new, name)
+    return with_values(input._tl_array.over(new), new, name)
 
 
 def power(input, exponent):

@@ -20,8 +20,10 @@ def as_dense_function(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]
     places: list[Any] = []
     for value in inputs:
         if is_sparse(value) and value.requires_grad:
-            dense = value._data.values if masked else value.detach().to_dense()
-            places.append(value._data if masked else to_layout_of(torch.ones_like(dense), value._data)._data)
+            dense = value._tl_array.values if masked else value.detach().to_dense()
+            places.append(
+                value._tl_array if masked else to_layout_of(torch.ones_like(dense), value._tl_array)._tl_array
+            )
             value = dense.detach().clone().requires_grad_()
         else:
             places.append(None)

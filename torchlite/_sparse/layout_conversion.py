@@ -125,16 +125,16 @@ def values_at(g, data: SparseData):
             g = _to_blocks(data, g)
         flat = g.reshape(math.prod(sizes), *g.shape[len(sizes) :])
         return flat.index_select(0, flatten_indices(specified_indices(data), sizes)).reshape(data.values.shape)
-    if data.same_places(g._data):
+    if data.same_places(g._tl_array):
         return values_of(g)
-    if g.layout is not data.layout or g._data.sparse_dim != data.sparse_dim or data.layout is not torch.sparse_coo:
+    if g.layout is not data.layout or g._tl_array.sparse_dim != data.sparse_dim or data.layout is not torch.sparse_coo:
         return values_at(densify(g), data)
     g = coalesce_coo(g)
     values = values_of(g)
-    if not g._data.nnz:
+    if not g._tl_array.nnz:
         return values.new_zeros(data.values.shape) + values.sum(0, dtype=values.dtype)
     found, there = find_sorted(
-        flatten_indices(g._data.parts[0], index_sizes(data)), flatten_indices(data.parts[0], index_sizes(data))
+        flatten_indices(g._tl_array.parts[0], index_sizes(data)), flatten_indices(data.parts[0], index_sizes(data))
     )
     values = values.index_select(0, found)
     return torch.where(there.reshape(-1, *[1] * (values.ndim - 1)), values, torch.zeros_like(values))
@@ -148,7 +148,7 @@ def find_sorted(sorted_lines, wanted):
 
 def densify(tensor):
     """The dense tensor, whose gradient lies at the specified places alone."""
-    data, values = tensor._data, values_of(tensor)
+    data, values = tensor._tl_array, values_of(tensor)
     sizes = index_sizes(data)
     count = math.prod(sizes)
     if data.layout is not torch.sparse_coo:
@@ -180,7 +180,7 @@ def unique_indices(data: SparseData):
 
 def coalesce_coo(tensor):
     """A COO tensor with sorted indices, none of which comes twice: values at the same place are added up."""
-    data = tensor._data
+    data = tensor._tl_array
     if data.coalesced:
         return tensor
     if data.nnz < 2:
@@ -194,7 +194,7 @@ def coalesce_coo(tensor):
 
 def to_coo(tensor):
     """The tensor as COO, its elements in row-major order."""
-    data = tensor._data
+    data = tensor._tl_array
     if data.layout is torch.sparse_coo:
         return tensor
     values, index = values_of(tensor), block_indices(data)
@@ -219,7 +219,7 @@ def to_coo(tensor):
 def coo_to_compressed(tensor, kind, blocksize=None):
     """A COO tensor, whose sparse dimensions are those of a batch and two more, in a compressed layout."""
     tensor = coalesce_coo(tensor)
-    data, values = tensor._data, values_of(tensor)
+    data, values = tensor._tl_array, values_of(tensor)
     batch = data.sparse_dim - 2
     lead = data.shape[:batch]
     rows, columns = data.shape[batch : batch + 2]
@@ -305,7 +305,7 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
             "supported"
         )
     if is_sparse(tensor):
-        if sparse_dim is not None and sparse_dim != tensor._data.sparse_dim:
+        if sparse_dim is not None and sparse_dim != tensor._tl_array.sparse_dim:
             coo = tensor.layout is torch.sparse_coo
             raise RuntimeError(
                 f"{'to_sparse' if coo else 'sparse_compressed_to_sparse'}: conversion from {LAYOUT_NAMES[tensor.layout]} to "
@@ -354,7 +354,7 @@ def _compressed_dense(tensor, kind, blocksize, dense_dim: int):
     data = _dense_to_coo(tensor, tensor.ndim - dense_dim)
     with recording(False):
         out = coo_to_compressed(wrap_sparse(data), kind, blocksize)
-    return _FromDense.apply(tensor, out._data)
+    return _FromDense.apply(tensor, out._tl_array)
 
 
 def _check_blocksize(name: str, shape, batch: int, blocksize) -> tuple[int, int]:
@@ -386,12 +386,12 @@ class _ConvertLayout(Function):
 
     @staticmethod
     def forward(ctx, tensor, kind, blocksize):
-        ctx.places = tensor._data
+        ctx.places = tensor._tl_array
         if kind is torch.sparse_coo:
             return to_coo(tensor)
         out = coo_to_compressed(to_coo(tensor), kind, blocksize)
         if tensor.layout is not torch.sparse_coo:
-            out._data.parts = tuple(part.to(tensor._data.parts[0].dtype) for part in out._data.parts)
+            out._tl_array.parts = tuple(part.to(tensor._tl_array.parts[0].dtype) for part in out._tl_array.parts)
         return out
 
     @staticmethod
@@ -407,7 +407,7 @@ _ConvertLayout._backward_cls.__name__ = "ToSparseBackward1"
 
 def _convert_layout(tensor, kind, blocksize):
     """From one sparse layout to another."""
-    data = tensor._data
+    data = tensor._tl_array
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if data.layout is kind and (blocksize is None or tuple(blocksize) == data.blocksize):
         return tensor
@@ -441,18 +441,20 @@ def sparse_mask(tensor, mask):
             f"sparse_mask(): operands have incompatible sizes; self has size {list(tensor.shape)} but mask has size "
             f"{list(mask.shape)}"
         )
-    return with_values(mask._data.over(_placeholder(tensor)), values_at(tensor, mask._data), "SparseMaskBackward0")
+    return with_values(
+        mask._tl_array.over(_placeholder(tensor)), values_at(tensor, mask._tl_array), "SparseMaskBackward0"
+    )
 
 
 def _placeholder(tensor):
     """Stands for values that come later."""
-    return tensor._data.values if is_sparse(tensor) else tensor.detach()
+    return tensor._tl_array.values if is_sparse(tensor) else tensor.detach()
 
 
 def sparse_to(tensor, *args, **kwargs):
     """`Tensor.to` of a sparse tensor."""
     dtype, where, copy, _ = _parse_to(*args, **kwargs)
-    data, values = tensor._data, values_of(tensor)
+    data, values = tensor._tl_array, values_of(tensor)
     new = values if dtype is None or dtype is values.dtype else values.to(dtype)
     parts = data.parts
     if where is not None and CALLBACKS.move(data.values, where) is not data.values:

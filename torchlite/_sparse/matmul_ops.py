@@ -55,7 +55,7 @@ def _to_rows(data: SparseData, turned: bool):
 def _multiply(data: SparseData, values, dense, turned: bool = False):
     """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse one."""
     if data.layout in BLOCK_LAYOUTS:
-        data = to_coo(wrap_sparse(data.over(values)))._data
+        data = to_coo(wrap_sparse(data.over(values)))._tl_array
         values = data.values
     to = dense.dtype
     if values.dtype is not to:
@@ -102,8 +102,8 @@ def _sampled_matmul(data: SparseData, left, right):
 
 def _sampled_gradient(tensor, left, right):
     """The gradient of a sparse matrix: `left @ right.mT` at its places."""
-    tensor = wrap_sparse(tensor._data)
-    data = (coalesce_coo(tensor) if tensor.layout is torch.sparse_coo else tensor)._data
+    tensor = wrap_sparse(tensor._tl_array)
+    data = (coalesce_coo(tensor) if tensor.layout is torch.sparse_coo else tensor)._tl_array
     return with_values(data, _sampled_matmul(data, left, right))
 
 
@@ -116,7 +116,7 @@ class _SparseDenseMatmul(Function):
     def forward(ctx, tensor, dense, masked, turned):
         ctx.save_for_backward(tensor, dense)
         ctx.masked, ctx.turned = masked, turned
-        data = tensor._data
+        data = tensor._tl_array
         return _multiply(data, data.values.conj() if turned else data.values, dense, turned)
 
     @staticmethod
@@ -134,7 +134,7 @@ class _SparseDenseMatmul(Function):
 def adjoint(tensor):
     """The conjugate transpose of a sparse matrix, or of each of a batch."""
     flat = to_coo(tensor)
-    data = flat._data
+    data = flat._tl_array
     index = data.parts[0]
     turned = torch.cat([index[:-2], index[-1:], index[-2:-1]])
     shape = (*data.shape[:-2], data.shape[-1], data.shape[-2])
@@ -188,7 +188,7 @@ class _DenseSparseMatmul(Function):
     def forward(ctx, dense, tensor, masked):
         ctx.save_for_backward(dense, tensor)
         ctx.masked = masked
-        return _multiply(tensor._data, tensor._data.values, dense.mT, True).mT.contiguous()
+        return _multiply(tensor._tl_array, tensor._tl_array.values, dense.mT, True).mT.contiguous()
 
     @staticmethod
     def backward(ctx, g):
@@ -212,7 +212,7 @@ def _sparse_sparse_matmul(a, b):
             f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {LAYOUT_NAMES[kind]}"
         )
     left, right = coalesce_coo(to_coo(a)), coalesce_coo(to_coo(b))
-    one, two = left._data, right._data
+    one, two = left._tl_array, right._tl_array
     starts = compress_sorted(two.parts[0][0], b.shape[0])
     rows, columns = one.parts[0]
     which, there = concat_ranges(starts.index_select(0, columns), torch.diff(starts).index_select(0, columns))
@@ -221,7 +221,7 @@ def _sparse_sparse_matmul(a, b):
     shape = (a.shape[0], b.shape[1])
     out = coalesce_coo(with_values(SparseData(torch.sparse_coo, shape, (index,), values), values))
     if kind is torch.sparse_coo:
-        return with_values(SparseData(kind, shape, out._data.parts, out._data.values, True), values_of(out),
+        return with_values(SparseData(kind, shape, out._tl_array.parts, out._tl_array.values, True), values_of(out),
                            "SparseSparseMatmulBackward0")  # fmt: skip
     return coo_to_compressed(out, torch.sparse_csr)
 
@@ -370,12 +370,12 @@ def _reduce_products(mat1, mat2, reduce: str):
     if reduce in ("amax", "amin"):
         return _extreme_products(mat1, mat2, reduce)
     out = sparse_dense_matmul(mat1, mat2, True, "SparseMmReduceImplBackward0")
-    return out if reduce == "sum" else out / torch.diff(mat1._data.parts[0]).clamp_min(1).unsqueeze(1)
+    return out if reduce == "sum" else out / torch.diff(mat1._tl_array.parts[0]).clamp_min(1).unsqueeze(1)
 
 
 def _extreme_products(mat1, mat2, reduce: str):
     """The largest or smallest product of each row. The first of several alone has a gradient."""
-    (starts, columns), values, count = mat1._data.parts, values_of(mat1), mat1._data.nnz
+    (starts, columns), values, count = mat1._tl_array.parts, values_of(mat1), mat1._tl_array.nnz
     if not count:
         return mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
     with recording(False):
@@ -412,9 +412,9 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
                 f"sampled_addmm: Expected {name} and input to have the same dtype, but got {mat.dtype.scalar_name} and "
                 f"{input.dtype.scalar_name}"
             )
-    product = _sampled_matmul(input._data, mat1, mat2.mT)
+    product = _sampled_matmul(input._tl_array, mat1, mat2.mT)
     new = scaled_sum(values_of(input), product, beta, alpha)
-    return with_values(input._data.over(new), new, "SparseSampledAddmmBackward0")
+    return with_values(input._tl_array.over(new), new, "SparseSampledAddmmBackward0")
 
 
 def _only_coo(name: str, tensor) -> None:
@@ -433,11 +433,11 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     _only_coo("sspaddmm", mat1)
     _check("sspaddmm", mat1, mat2)
     flat = coalesce_coo(mat1)
-    rows = torch.unique(flat._data.parts[0][0])
-    product = _multiply(flat._data, flat._data.values, mat2).index_select(0, rows) * alpha
+    rows = torch.unique(flat._tl_array.parts[0][0])
+    product = _multiply(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows) * alpha
     width = mat2.shape[1]
     index = torch.stack([rows.repeat_interleave(width), torch.arange(width, device=rows.device).repeat(rows.shape[0])])
-    held = input._data
+    held = input._tl_array
     index = torch.cat([held.parts[0], index], 1)
     values = torch.cat([held.values * beta, product.reshape(-1)])
     return wrap_sparse(SparseData(torch.sparse_coo, input.shape, (index,), values, False))
@@ -448,7 +448,7 @@ def hspmm(mat1, mat2):
     _only_coo("hspmm", mat1)
     _check("hspmm", mat1, mat2)
     flat = coalesce_coo(mat1)
-    rows = torch.unique(flat._data.parts[0][0])
-    values = _multiply(flat._data, flat._data.values, mat2).index_select(0, rows)
+    rows = torch.unique(flat._tl_array.parts[0][0])
+    values = _multiply(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows)
     shape = (mat1.shape[0], mat2.shape[1])
     return wrap_sparse(SparseData(torch.sparse_coo, shape, (rows.unsqueeze(0),), values, True))

@@ -98,7 +98,7 @@ for _name in ZERO_PRESERVING:
 def clone(input, memory_format=None):
     """A copy of all parts."""
     values = torch.clone(values_of(input))
-    data = input._data.mapped(torch.clone)
+    data = input._tl_array.mapped(torch.clone)
     return with_values(data.over(values), values, "CloneBackward0")
 
 
@@ -106,7 +106,7 @@ def clone(input, memory_format=None):
 def to(input, dtype):
     """Another dtype."""
     values = CALLBACKS.F.to(values_of(input), dtype)
-    return with_values(input._data.over(values), values, "ToCopyBackward0")
+    return with_values(input._tl_array.over(values), values, "ToCopyBackward0")
 
 
 @implements("_move")
@@ -184,9 +184,9 @@ def _empty_like(input, dtype, layout, device, requires_grad, size=None):
     if layout is torch.strided:
         return torch.zeros(size, dtype=dtype, device=device, requires_grad=requires_grad)
     if layout is torch.sparse_coo and size == tuple(input.shape):
-        return _empty_coo(size, dtype, device, requires_grad, input._data.dense_dim)
-    blocks = input._data.blocksize if layout in BLOCK_LAYOUTS else None
-    kind = torch.int64 if input.layout is torch.sparse_coo else input._data.parts[0].dtype
+        return _empty_coo(size, dtype, device, requires_grad, input._tl_array.dense_dim)
+    blocks = input._tl_array.blocksize if layout in BLOCK_LAYOUTS else None
+    kind = torch.int64 if input.layout is torch.sparse_coo else input._tl_array.parts[0].dtype
     return empty(size, dtype, device, layout, requires_grad, blocks, kind)
 
 
@@ -232,7 +232,7 @@ def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=Fal
         return torch.full(input.shape, value, dtype=dtype, device=device, requires_grad=requires_grad)
     if input.layout is torch.sparse_coo or layout not in (None, input.layout):
         _refuse_fill(input)
-    data = input._data.mapped(lambda part: part.to(device))
+    data = input._tl_array.mapped(lambda part: part.to(device))
     out = wrap_sparse(data.over(torch.full_like(data.values, value, dtype=dtype)))
     return out.requires_grad_(requires_grad)
 
@@ -255,17 +255,17 @@ def fill_(input, value):
 
 def _write_into(target, result):
     """Give a tensor the elements and the history of another."""
-    if target._node is LEAF and MODE.grad:
+    if target._tl_node is LEAF and MODE.grad:
         call.check_in_place_autograd(target)
-    target._data, target._table = result._data, result._table
-    if MODE.grad and (result._node is not None or target._node is not LEAF):
-        target._node = result._node
+    target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
+    if MODE.grad and (result._tl_node is not None or target._tl_node is not LEAF):
+        target._tl_node = result._tl_node
     bump_version(target)
     return target
 
 
 def _check_leaf(target) -> None:
-    if MODE.grad and target._node is LEAF:
+    if MODE.grad and target._tl_node is LEAF:
         call.check_in_place_autograd(target)
 
 
@@ -350,11 +350,11 @@ def run_in_place(op, values: list):
         return copy_(target, *rest)
     if op.name == "pow":
         raise no_kernel_error("pow_.Scalar", target)
-    if op.name in ZERO_PRESERVING - LINEAR and target.layout is torch.sparse_coo and not target._data.coalesced:
+    if op.name in ZERO_PRESERVING - LINEAR and target.layout is torch.sparse_coo and not target._tl_array.coalesced:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
-    before = wrap_sparse(target._data)
-    if target._node is not None and target._node is not LEAF:
-        before._node = gradient_edge(target)
+    before = wrap_sparse(target._tl_array)
+    if target._tl_node is not None and target._tl_node is not LEAF:
+        before._tl_node = gradient_edge(target)
     result = call.execute(op, [before, *rest])
     if not is_sparse(result) or result.shape != target.shape:
         raise RuntimeError(
@@ -371,13 +371,13 @@ def run_in_place(op, values: list):
 def _run_on_dense_target(op, target, rest):
     """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
     other: Any = rest[0] if rest else None
-    wants = MODE.grad and (target._node is not None or any(getattr(v, "_node", None) is not None for v in rest))
+    wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
         call.check_in_place_autograd(target)
     elif op.name in ("add", "sub", "_add", "_sub") and is_sparse(other) and other.dtype is target.dtype:
         if target.shape == other.shape and target.is_contiguous() and target.dtype is not torch.bool:
             scale = (-1 if "sub" in op.name else 1) * (rest[1] if len(rest) > 1 else 1)
-            return _scatter_add(target, to_coo(other)._data, scale)
+            return _scatter_add(target, to_coo(other)._tl_array, scale)
     before = call._shallow_copy(target) if wants else target
     with recording(wants):
         result = call.execute(op, [before, *rest])
@@ -403,6 +403,6 @@ def write_out(result, out):
         result = to_dense(result)
         out.resize_(result.shape)
         return out.copy_(result)
-    out._data = (result if result.dtype is out.dtype else to(result, out.dtype))._data
+    out._tl_array = (result if result.dtype is out.dtype else to(result, out.dtype))._tl_array
     bump_version(out)
     return out

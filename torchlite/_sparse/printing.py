@@ -14,13 +14,13 @@ def _format_part(tensor, indent: int, prefix: str) -> str:
     if tensor.is_meta:
         return f"{lead}..., size={tuple(tensor.shape)})"
     if tensor.numel():
-        return lead + format_array(tensor._table.to_numpy(tensor._data), indent + len(lead)) + ")"
+        return lead + format_array(tensor._tl_kernels.to_numpy(tensor._tl_array), indent + len(lead)) + ")"
     return f"{lead}[], size={tuple(tensor.shape)})"
 
 
 def sparse_repr(tensor) -> str:
     """The text of a sparse tensor: its indices, its values, and what else there is to say."""
-    data, default = tensor._data, torch.get_default_dtype()
+    data, default = tensor._tl_array, torch.get_default_dtype()
     indent = len("tensor(")
     suffixes = [] if tensor.is_cpu and torch.get_default_device().type == "cpu" else [f"device='{tensor.device}'"]
     suffixes += [f"size={tuple(tensor.shape)}"]

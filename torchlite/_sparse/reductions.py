@@ -19,7 +19,7 @@ class _Sum(Function):
     @staticmethod
     def forward(ctx, tensor, dims, dtype):
         ctx.shape, ctx.dims = tensor.shape, dims
-        data = tensor._data
+        data = tensor._tl_array
         if len(dims) == data.ndim:
             return data.values.sum(dtype=dtype)
         return data.values.sum([0, *(d - data.sparse_dim + 1 for d in dims if d >= data.sparse_dim)], dtype=dtype)
@@ -49,21 +49,21 @@ def sum_op(input, dim=None, keepdim=False, dtype=None):
     if input.layout is not torch.sparse_coo:
         if not keepdim:
             raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
-        if input.layout is not torch.sparse_csr or input._data.batch or input._data.dense_dim:
+        if input.layout is not torch.sparse_csr or input._tl_array.batch or input._tl_array.dense_dim:
             raise no_kernel_error("sum.dim_IntList", input)
         out = _sum_keepdim(to_coo(input), _dims(dim, input.ndim), dtype)
         return coo_to_compressed(out, torch.sparse_csr)
     dims = _dims(dim, input.ndim)
     if keepdim:
         return _sum_keepdim(input, dims, dtype)
-    if set(range(input._data.sparse_dim)) <= set(dims):
+    if set(range(input._tl_array.sparse_dim)) <= set(dims):
         return _Sum.apply(input, dims, dtype)
     return _sum_dims(input, dims, dtype or _accumulate_dtype(input.dtype), "SumBackward1")
 
 
 def _sum_keepdim(input, dims, dtype):
     """The sum over some dimensions, which stay with one entry."""
-    data, values = input._data, values_of(input)
+    data, values = input._tl_array, values_of(input)
     cut, index = data.sparse_dim, data.parts[0]
     keep = torch.tensor([[0 if d in dims else 1] for d in range(cut)], device=index.device, dtype=torch.int64)
     inner = [d - cut + 1 for d in dims if d >= cut]
@@ -81,7 +81,7 @@ def _accumulate_dtype(dtype):
 
 def _sum_dims(input, dims, dtype, name: str):
     """The sum over some dimensions: dense where no sparse dimension is left."""
-    data, values = input._data, values_of(input)
+    data, values = input._tl_array, values_of(input)
     cut = data.sparse_dim
     inner = [d - cut + 1 for d in dims if d >= cut]
     values = values.sum(inner, dtype=dtype) if inner else values if dtype is None else values.to(dtype)
@@ -93,7 +93,7 @@ def _sum_dims(input, dims, dtype, name: str):
         return with_values(SparseData(data.layout, shape, data.parts, values, data.coalesced), values, name)
     index = data.parts[0].index_select(0, torch.tensor(rows, device=values.device))
     out = coalesce_coo(with_values(SparseData(data.layout, shape, (index,), values), values))
-    return with_values(out._data, values_of(out), name)
+    return with_values(out._tl_array, values_of(out), name)
 
 
 def sparse_sum(input, dim=None, dtype=None):
@@ -107,7 +107,7 @@ def sparse_sum(input, dim=None, dtype=None):
     if dim is None:
         return values_of(coalesce_coo(input)).sum(dtype=dtype)
     if not isinstance(dim, int) and not len(dim):
-        return with_values(coalesce_coo(input)._data, values_of(coalesce_coo(input)), "SparseSumBackward0")
+        return with_values(coalesce_coo(input)._tl_array, values_of(coalesce_coo(input)), "SparseSumBackward0")
     return _sum_dims(input, _dims(dim, input.ndim), dtype, "SparseSumBackward0")
 
 
@@ -115,7 +115,7 @@ def any_op(input, dim=None, keepdim=False):
     """`torch.any`."""
     if dim is not None:
         raise no_kernel_error("any.out", input)
-    return input._data.values.any()
+    return input._tl_array.values.any()
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -135,7 +135,7 @@ def softmax(input, dim, dtype=None, *, log: bool = False):
     if not is_sparse(input) or input.layout is not torch.sparse_coo:
         raise no_kernel_error(name, input)
     tensor = coalesce_coo(input)
-    data, values = tensor._data, values_of(tensor)
+    data, values = tensor._tl_array, values_of(tensor)
     values = values if dtype is None else values.to(dtype)
     if not values.dtype.is_floating_point:
         raise NotImplementedError(f"\"softmax\" not implemented for '{values.dtype.scalar_name}'")

@@ -36,7 +36,7 @@ class _Permute(Function):
     @staticmethod
     def forward(ctx, tensor, order):
         ctx.order = order
-        data = tensor._data
+        data = tensor._tl_array
         cut = data.sparse_dim
         index = data.parts[0].index_select(0, torch.tensor(order[:cut], dtype=torch.int64, device=tensor.device))
         values = data.values.permute(0, *(dim - cut + 1 for dim in order[cut:]))
@@ -54,7 +54,7 @@ class _TransposeCompressed(Function):
 
     @staticmethod
     def forward(ctx, tensor):
-        data = tensor._data
+        data = tensor._tl_array
         b, values = data.batch, data.values
         ctx.dims = b, b + 1
         values = values.transpose(b + 1, b + 2) if data.layout in BLOCK_LAYOUTS else values
@@ -68,7 +68,7 @@ class _TransposeCompressed(Function):
 
 def permute(input, dims, name: str = "Permute"):
     """Sparse dimensions change places with sparse ones, dense with dense ones."""
-    data = input._data
+    data = input._tl_array
     if len(dims) != data.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -91,7 +91,7 @@ def permute(input, dims, name: str = "Permute"):
 
 def transpose(input, dim0, dim1, name: str = "Transpose"):
     """Two dimensions change places; a matrix that is compressed by rows is then compressed by columns."""
-    data = input._data
+    data = input._tl_array
     dim0, dim1 = wrap_dim(dim0, data.ndim), wrap_dim(dim1, data.ndim)
     if dim0 == dim1 and data.layout is not torch.sparse_coo:
         return input
@@ -115,7 +115,7 @@ def t(input):
     if input.ndim > 2:
         raise RuntimeError(
             "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
-            f"{input._data.sparse_dim} sparse and {input._data.dense_dim} dense dimensions"
+            f"{input._tl_array.sparse_dim} sparse and {input._tl_array.dense_dim} dense dimensions"
         )
     return transpose(input, 0, 1, "T")
 
@@ -134,13 +134,13 @@ def select(input, dim, index):
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
         )
     index = index % size
-    if dim < input._data.batch:
-        data, values = input._data, values_of(input).select(dim, index)
+    if dim < input._tl_array.batch:
+        data, values = input._tl_array, values_of(input).select(dim, index)
         parts = tuple(part.select(dim, index) for part in data.parts)
         shape = data.shape[:dim] + data.shape[dim + 1 :]
         return with_values(SparseData(data.layout, shape, parts, values), values, "SelectBackward0")
     tensor = to_coo(input)
-    data, values = tensor._data, values_of(tensor)
+    data, values = tensor._tl_array, values_of(tensor)
     cut, shape = data.sparse_dim, data.shape[:dim] + data.shape[dim + 1 :]
     if dim >= cut:
         values = values.select(dim - cut + 1, index)
@@ -191,7 +191,7 @@ class _Unsqueeze(Function):
     @staticmethod
     def forward(ctx, tensor, dim):
         ctx.dim = dim
-        data, values = tensor._data, tensor._data.values
+        data, values = tensor._tl_array, tensor._tl_array.values
         shape, index, cut = [*data.shape[:dim], 1, *data.shape[dim:]], data.parts[0], data.sparse_dim
         if dim <= cut:
             index = torch.cat([index[:dim], index.new_zeros((1, index.shape[1])), index[dim:]])
@@ -221,7 +221,7 @@ def squeeze(input, dim=None):
 def narrow_copy(input, dim, start, length):
     """Some entries along a dimension that follow each other."""
     _only_coo(input)
-    data, values = input._data, values_of(input)
+    data, values = input._tl_array, values_of(input)
     dim = wrap_dim(dim, data.ndim)
     size, cut = data.shape[dim], data.sparse_dim
     start = int(start)
@@ -242,7 +242,7 @@ def index_select(input, dim, index):
     """The entries along a dimension that `index` names, in that order."""
     if input.layout is not torch.sparse_coo:
         raise no_kernel_error("index_select", input)
-    data, values = input._data, values_of(input)
+    data, values = input._tl_array, values_of(input)
     dim = wrap_dim(dim, data.ndim)
     if index.ndim > 1 or index.dtype not in (torch.int64, torch.int32):
         raise RuntimeError("index_select() argument index must be 1-D long-tensor.")
@@ -271,7 +271,7 @@ def index_select(input, dim, index):
     if not data.coalesced:
         return out
     out = coalesce_coo(out)
-    return with_values(out._data, values_of(out), name)
+    return with_values(out._tl_array, values_of(out), name)
 
 
 # -- joins ------------------------------------------------------------------------------
@@ -285,10 +285,10 @@ def cat(tensors, dim=0):
     for position, tensor in enumerate(tensors):
         if not is_sparse(tensor) or tensor.layout is not torch.sparse_coo:
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}.")
-    first = tensors[0]._data
+    first = tensors[0]._tl_array
     dim, cut = wrap_dim(dim, first.ndim), first.sparse_dim
     for position, tensor in enumerate(tensors):
-        data = tensor._data
+        data = tensor._tl_array
         if data.sparse_dim != cut or data.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(data.shape, first.shape, strict=True)) if d != dim
         ):  # fmt: skip
@@ -301,7 +301,7 @@ def cat(tensors, dim=0):
     shape = [*first.shape[:dim], total, *first.shape[dim + 1 :]]
     parts, values, start = [], [], 0
     for tensor in tensors:
-        data, held = tensor._data, values_of(tensor)
+        data, held = tensor._tl_array, values_of(tensor)
         index = data.parts[0]
         if dim < cut:
             index = torch.cat([index[:dim], index[dim : dim + 1] + start, index[dim + 1 :]])
@@ -320,4 +320,4 @@ def stack(tensors, dim=0):
     tensors[0].is_contiguous()
     dim = wrap_dim(dim, tensors[0].ndim + 1)
     out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
-    return with_values(out._data, values_of(out), "StackBackward0")
+    return with_values(out._tl_array, values_of(out), "StackBackward0")

@@ -66,7 +66,7 @@ _FUNCTIONS: dict[str, Any] = {"embedding": _Embedding, "gather": _Gather}
 def lookup_with_sparse_grad(op, values: list):
     """What an op looks up, given the values of its parameters without the one that asks for a sparse gradient."""
     *values, _ = values
-    if values[0]._node is None or not MODE.grad:
+    if values[0]._tl_node is None or not MODE.grad:
         return call.execute(op, [*values, False])
     GLOBALS["SPARSE"] = True  # backward will make one
     return _FUNCTIONS[op.name].apply(*values)

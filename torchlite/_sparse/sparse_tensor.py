@@ -1,6 +1,6 @@
 """What a sparse tensor is made of, and its class.
 
-A sparse tensor is a Tensor whose `_data` is no raw array but a `SparseData`: ordinary tensors that say where its
+A sparse tensor is a Tensor whose `_tl_array` is no raw array but a `SparseData`: ordinary tensors that say where its
 specified elements are, and which they are. Its class is one under Tensor, so that no generated function takes it for a
 plain one; the general path sees it and asks the table of rules (`rules.py`).
 """
@@ -59,7 +59,7 @@ class SparseData:
 
     @property
     def dtype(self):
-        return self.values._data.dtype
+        return self.values._tl_array.dtype
 
     @property
     def itemsize(self) -> int:
@@ -94,7 +94,7 @@ class SparseData:
     def same_places(self, other: SparseData) -> bool:
         """Whether the indices are the same tensors."""
         return self.layout is other.layout and all(
-            a is b or a._data is b._data for a, b in zip(self.parts, other.parts, strict=True)
+            a is b or a._tl_array is b._tl_array for a, b in zip(self.parts, other.parts, strict=True)
         )
 
     def mapped(self, function) -> SparseData:
@@ -108,7 +108,13 @@ def wrap_sparse(data: SparseData) -> SparseTensor:
     GLOBALS["SPARSE"] = True
     out: Any = _new(SparseTensor)
     values = data.values
-    out._data, out._table, out.dtype, out._node, out._meta = data, values._table, values.dtype, None, None
+    out._tl_array, out._tl_kernels, out.dtype, out._tl_node, out._tl_meta = (
+        data,
+        values._tl_kernels,
+        values.dtype,
+        None,
+        None,
+    )
     if MODE.inference:
         autograd_meta_of(out).inference = True
     return out
@@ -134,26 +140,26 @@ class SparseTensor(Tensor):
     """A tensor that keeps only its specified elements; the others are zero."""
 
     __slots__ = ()
-    _is_plain = True
-    _sparse = True
+    _tl_is_plain = True
+    _tl_is_sparse = True
 
     @property
     def layout(self) -> layout:
-        return self._data.layout
+        return self._tl_array.layout
 
-    is_sparse = property(lambda self: self._data.layout is sparse_coo)
-    is_sparse_csr = property(lambda self: self._data.layout is sparse_csr)
+    is_sparse = property(lambda self: self._tl_array.layout is sparse_coo)
+    is_sparse_csr = property(lambda self: self._tl_array.layout is sparse_csr)
 
     def stride(self, dim=None):
-        if self._data.layout is not sparse_coo:
+        if self._tl_array.layout is not sparse_coo:
             _raise_no_strides(self)
-        return (0,) * self._data.ndim if dim is None else 0
+        return (0,) * self._tl_array.ndim if dim is None else 0
 
     def storage_offset(self) -> int:
         return 0
 
     def untyped_storage(self):
-        kind = "Sparse" if self._data.layout is sparse_coo else "SparseCsr"
+        kind = "Sparse" if self._tl_array.layout is sparse_coo else "SparseCsr"
         raise NotImplementedError(f"Cannot access storage of {kind}TensorImpl")
 
     storage = _typed_storage = untyped_storage
@@ -161,7 +167,7 @@ class SparseTensor(Tensor):
     def data_ptr(self) -> int:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
-    _address = data_ptr
+    _tl_address = data_ptr
 
     @property
     def nbytes(self) -> int:
@@ -172,12 +178,12 @@ class SparseTensor(Tensor):
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        if self._data.layout is not sparse_coo:
-            raise RuntimeError(f"Sparse {self._data.layout.name[7:].upper()} tensors do not have is_contiguous")
+        if self._tl_array.layout is not sparse_coo:
+            raise RuntimeError(f"Sparse {self._tl_array.layout.name[7:].upper()} tensors do not have is_contiguous")
         return False
 
     def numpy(self, *, force: bool = False):
-        kind = LAYOUT_NAMES[self._data.layout]
+        kind = LAYOUT_NAMES[self._tl_array.layout]
         raise TypeError(f"can't convert {kind} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def tolist(self):
@@ -200,18 +206,18 @@ class SparseTensor(Tensor):
     def type(self, dtype=None, non_blocking=False):
         if dtype is None:
             where = "" if self.is_cpu else f"{self.device.type}."
-            kind = "sparse" if self._data.layout is sparse_coo else "sparse_csr"
+            kind = "sparse" if self._tl_array.layout is sparse_coo else "sparse_csr"
             return f"torch.{where}{kind}.{self.dtype.scalar_name}Tensor"
         return Tensor.type(self, dtype, non_blocking)
 
     def detach(self):
-        out = wrap_sparse(self._data)
-        out._meta = alias_meta(self)
+        out = wrap_sparse(self._tl_array)
+        out._tl_meta = alias_meta(self)
         return out
 
     @property
     def data(self):
-        out = wrap_sparse(self._data)
+        out = wrap_sparse(self._tl_array)
         if is_inference(self):
             autograd_meta_of(out).inference = True
         return out
@@ -239,7 +245,7 @@ class SparseTensor(Tensor):
         )(self)
 
     def _copied_with_storage(self, memo):
-        return wrap_sparse(self._data.mapped(lambda part: part.clone()))
+        return wrap_sparse(self._tl_array.mapped(lambda part: part.clone()))
 
 
 SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"
@@ -248,7 +254,7 @@ SparseTensor.__module__ = Tensor.__module__
 
 def pickle_parts(tensor) -> tuple:
     """What PyTorch's pickles have of a sparse tensor: its layout, and the tensors that it is made of."""
-    data = tensor._data
+    data = tensor._tl_array
     if data.layout is sparse_coo:
         return data.layout, (data.parts[0], data.values, tensor.shape, data.coalesced)
     return data.layout, (*data.parts, data.values, tensor.shape)
@@ -256,4 +262,4 @@ def pickle_parts(tensor) -> tuple:
 
 def is_sparse(value) -> bool:
     """Whether a value is a sparse tensor."""
-    return getattr(value, "_sparse", False)
+    return getattr(value, "_tl_is_sparse", False)

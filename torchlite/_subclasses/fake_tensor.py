@@ -33,7 +33,13 @@ class FakeTensor(torch.Tensor):
     @classmethod
     def _of(cls, plain: Any, sizes: Any, strides: Any, device: Any, requires_grad: bool) -> FakeTensor:
         made: Any = object.__new__(cls)
-        made._data, made._table, made.dtype, made._node, made._meta = plain._data, plain._table, plain.dtype, None, None
+        made._tl_array, made._tl_kernels, made.dtype, made._tl_node, made._tl_meta = (
+            plain._tl_array,
+            plain._tl_kernels,
+            plain.dtype,
+            None,
+            None,
+        )
         made.fake_device, made._strides = torch.device(device), tuple(strides)
         made._sizes = tuple.__new__(torch.Size, sizes)  # which keeps expressions as they are
         return made.requires_grad_() if requires_grad else made

@@ -49,7 +49,7 @@ def _invalid_grad_message(tensor, value) -> str:
             "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the "
             "dtypes of a tensor and its gradient may break downstream systems that assume they match."
         )
-    if value._table is not tensor._table:
+    if value._tl_kernels is not tensor._tl_kernels:
         own, other = tensor.device.type, value.device.type
         return (
             f"attempting to assign a gradient with device type '{other}' to a tensor with device type '{own}'. Please "
@@ -68,12 +68,12 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def requires_grad(self) -> bool:
-        found = self._meta
-        if self._node is not None and self._node is not REQUIRES_GRAD_DETACHED or found is None:
-            return self._node is not None
+        found = self._tl_meta
+        if self._tl_node is not None and self._tl_node is not REQUIRES_GRAD_DETACHED or found is None:
+            return self._tl_node is not None
         # A view says what its base says.
         base = found[0] if found.__class__ is tuple else found.base
-        return base is not None and base._node is not None and self.dtype.category >= dtypes.FLOAT
+        return base is not None and base._tl_node is not None and self.dtype.category >= dtypes.FLOAT
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
@@ -90,7 +90,7 @@ class AutogradMethods(PropertyMethods):
         if requires_grad:
             if MODE.transforms:
                 raise RuntimeError(_INSIDE_TRANSFORM)
-            if self._node is None or self._node is REQUIRES_GRAD_DETACHED:
+            if self._tl_node is None or self._tl_node is REQUIRES_GRAD_DETACHED:
                 if self.dtype.category < dtypes.FLOAT:
                     raise RuntimeError("only Tensors of floating point dtype can require gradients")
                 if not MODE.inference and is_inference(self):
@@ -98,14 +98,14 @@ class AutogradMethods(PropertyMethods):
                         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                     )
                 autograd_meta_of(self)
-                self._node = LEAF
-        elif self._node is not None and self._node is not REQUIRES_GRAD_DETACHED:
-            if self._node is not LEAF:
+                self._tl_node = LEAF
+        elif self._tl_node is not None and self._tl_node is not REQUIRES_GRAD_DETACHED:
+            if self._tl_node is not LEAF:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                     "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
-            self._node = None
+            self._tl_node = None
         return self
 
     @property
@@ -114,21 +114,21 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def grad_fn(self):
-        node = self._node
-        if self._meta is not None and is_stale_view(self):
+        node = self._tl_node
+        if self._tl_meta is not None and is_stale_view(self):
             regenerate_grad_fn(self)
-            node = self._node
+            node = self._tl_node
         if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED:
             return None
         return to_python_node(node.node if node.__class__ is OutputEdge else node)
 
     @property
     def output_nr(self) -> int:
-        return self._node.index if self._node.__class__ is OutputEdge else 0
+        return self._tl_node.index if self._tl_node.__class__ is OutputEdge else 0
 
     @property
     def grad(self):
-        return getattr(self._meta, "grad", None)
+        return getattr(self._tl_meta, "grad", None)
 
     @grad.setter
     def grad(self, value):
@@ -141,8 +141,8 @@ class AutogradMethods(PropertyMethods):
                 raise RuntimeError("can't assign Variable as its own grad")
             if (
                 value.dtype is not self.dtype
-                or value._table is not self._table
-                or value._data.shape != self._data.shape
+                or value._tl_kernels is not self._tl_kernels
+                or value._tl_array.shape != self._tl_array.shape
             ):
                 raise RuntimeError(_invalid_grad_message(self, value))
         autograd_meta_of(self).grad = value
@@ -167,7 +167,7 @@ class AutogradMethods(PropertyMethods):
     @property
     def _base(self):
         base = base_of(self)
-        shown = getattr((self if base is None else base)._meta, "dual_primal", None)
+        shown = getattr((self if base is None else base)._tl_meta, "dual_primal", None)
         return base if shown is None else shown
 
     def _is_view(self) -> bool:
@@ -175,7 +175,7 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def retains_grad(self) -> bool:
-        return getattr(self._meta, "retains", False)
+        return getattr(self._tl_meta, "retains", False)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
@@ -185,13 +185,13 @@ class AutogradMethods(PropertyMethods):
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
         if TRACES and (found := trace_method("detach", self)) is not NotImplemented:
             return found
-        if self._dispatches and not MODE.torch_dispatch_disabled:
+        if self._tl_dispatches and not MODE.torch_dispatch_disabled:
             return CALLBACKS.detached(self)
-        if not self._is_plain and find_torch_function_override((self,)) is not None:
+        if not self._tl_is_plain and find_torch_function_override((self,)) is not None:
             return call_torch_function(call.Tensor.detach, (self,), (self,), {})
         out = _new(call.Tensor)
-        out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
-        out._meta = alias_meta(self)
+        out._tl_array, out._tl_kernels, out.dtype, out._tl_node = self._tl_array, self._tl_kernels, self.dtype, None
+        out._tl_meta = alias_meta(self)
         return out
 
     def detach_(self):
@@ -205,7 +205,7 @@ class AutogradMethods(PropertyMethods):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
-        self._node = None
+        self._tl_node = None
         if MODE.forwards:
             CALLBACKS.drop_tangents(self)
         return self
@@ -214,10 +214,16 @@ class AutogradMethods(PropertyMethods):
     def data(self):
         if TRACES and (found := trace_method("data", self)) is not NotImplemented:
             return found
-        if not self._is_plain and find_torch_function_override((self,)) is not None:
+        if not self._tl_is_plain and find_torch_function_override((self,)) is not None:
             return call_torch_function(call.Tensor.data.__get__, (self,), (self,), {})
         out = _new(call.Tensor)
-        out._data, out._table, out.dtype, out._node, out._meta = self._data, self._table, self.dtype, None, None
+        out._tl_array, out._tl_kernels, out.dtype, out._tl_node, out._tl_meta = (
+            self._tl_array,
+            self._tl_kernels,
+            self.dtype,
+            None,
+            None,
+        )
         if MODE.inference or is_inference(self):
             autograd_meta_of(out).inference = True
         return out
@@ -226,9 +232,9 @@ class AutogradMethods(PropertyMethods):
     def data(self, value):
         if not isinstance(value, call.Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._node is not None and value.dtype.category < dtypes.FLOAT:
+        if self._tl_node is not None and value.dtype.category < dtypes.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self._data, self._table, self.dtype = value._data, value._table, value.dtype
+        self._tl_array, self._tl_kernels, self.dtype = value._tl_array, value._tl_kernels, value.dtype
 
     @data.deleter
     def data(self):
@@ -246,10 +252,10 @@ class AutogradMethods(PropertyMethods):
         if self.grad_fn is None or autograd_meta_of(self).retains:
             return
         autograd_meta_of(self).retains = True
-        node, index = self._place()
+        node, index = self._tl_gradient_edge()
         node_hooks(node).retain[index] = weakref.ref(self)
 
-    def _place(self):
+    def _tl_gradient_edge(self):
         """(node, index) of a non-leaf."""
         where = gradient_edge(self)
         return (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
@@ -270,12 +276,12 @@ class AutogradMethods(PropertyMethods):
                 found.hooks = OrderedDict()
                 LEAF_HOOKS[:] = [None]
             return found.hooks
-        node, index = self._place()
+        node, index = self._tl_gradient_edge()
         return node_hooks(node).tensor.setdefault(index, OrderedDict())
 
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
-        if self._node is not LEAF:
+        if self._tl_node is not LEAF:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         found = autograd_meta_of(self)
         if found.post_hooks is None:
@@ -285,4 +291,4 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def name(self):
-        return getattr(self._meta, "name", None)
+        return getattr(self._tl_meta, "name", None)

@@ -2,8 +2,8 @@
 holds.
 
 Such a tensor is of one of three classes under Tensor, so that no generated function takes it for a plain one; the
-general path does. To everything that reads, `_data` is its elements, worked out when asked for; its memory is in
-`_memory`, which only views and writes look at.
+general path does. To everything that reads, `_tl_array` is its elements, worked out when asked for; its memory is in
+`_tl_memory`, which only views and writes look at.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ class _ConjNegView(Tensor):
     __slots__ = ()
 
     @property
-    def _data(self) -> Any:
-        return apply_conj_neg(self._table, self._memory, self._signs)
+    def _tl_array(self) -> Any:
+        return apply_conj_neg(self._tl_kernels, self._tl_memory, self._tl_signs)
 
-    @_data.setter
-    def _data(self, raw) -> None:
+    @_tl_array.setter
+    def _tl_array(self, raw) -> None:
         self.__class__ = Tensor  # type: ignore[assignment]
-        self._data = raw
+        self._tl_array = raw
 
     def _write(self, raw) -> None:
-        table = self._table
+        table = self._tl_kernels
         if raw.__class__ is not table.array:
             raw = table.as_array(raw)
-        table.copy_into(self._memory, apply_conj_neg(table, table.to(raw, self.dtype), self._signs))
+        table.copy_into(self._tl_memory, apply_conj_neg(table, table.to(raw, self.dtype), self._tl_signs))
 
     def _on_memory(self) -> Tensor:
         """The memory as a plain tensor."""
-        out = conj_neg_tensor(0, self._table, self._memory, self.dtype)
-        out._meta = alias_meta(self)
+        out = conj_neg_tensor(0, self._tl_kernels, self._tl_memory, self.dtype)
+        out._tl_meta = alias_meta(self)
         return out
 
     def detach(self):
-        out = conj_neg_tensor(self._signs, self._table, self._memory, self.dtype)
-        out._meta = alias_meta(self)
+        out = conj_neg_tensor(self._tl_signs, self._tl_kernels, self._tl_memory, self.dtype)
+        out._tl_meta = alias_meta(self)
         return out
 
     @property
     def data(self):
-        out = conj_neg_tensor(self._signs, self._table, self._memory, self.dtype)
+        out = conj_neg_tensor(self._tl_signs, self._tl_kernels, self._tl_memory, self.dtype)
         if MODE.inference or is_inference(self):
             autograd_meta_of(out).inference = True
         return out
@@ -90,27 +90,27 @@ class _ConjNegView(Tensor):
         return self._on_memory().is_shared()
 
     def share_memory_(self):
-        self._memory = self._on_memory().share_memory_()._data
+        self._tl_memory = self._on_memory().share_memory_()._tl_array
         return self
 
     def numpy(self, *, force: bool = False):
         if not force:
-            bit, name = ("conjugate", "conj") if self._signs & CONJ else ("negative", "neg")
+            bit, name = ("conjugate", "conj") if self._tl_signs & CONJ else ("negative", "neg")
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
-        return call.wrap(self._table, self._data, self.dtype).numpy(force=True)
+        return call.wrap(self._tl_kernels, self._tl_array, self.dtype).numpy(force=True)
 
     def __dlpack__(self, **keywords):
-        if self._node is not None:
+        if self._tl_node is not None:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        bit = "conjugate" if self._signs & CONJ else "negative"
+        bit = "conjugate" if self._tl_signs & CONJ else "negative"
         raise BufferError(f"Can't export tensors with the {bit} bit set")
 
 
 def _class_of(signs: int) -> type:
-    made = type("Tensor", (_ConjNegView,), {"__slots__": (), "_signs": signs, "__module__": Tensor.__module__})
-    made._is_plain = True  # type: ignore[attr-defined]
+    made = type("Tensor", (_ConjNegView,), {"__slots__": (), "_tl_signs": signs, "__module__": Tensor.__module__})
+    made._tl_is_plain = True  # type: ignore[attr-defined]
     return made
 
 
@@ -120,7 +120,7 @@ _CLASSES = (Tensor, *(_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
 def conj_neg_tensor(signs: int, table, memory, dtype):
     """A tensor on memory, with signs."""
     out: Any = _new(_CLASSES[signs])
-    out._memory, out._table, out.dtype, out._node, out._meta = memory, table, dtype, None, None
+    out._tl_memory, out._tl_kernels, out.dtype, out._tl_node, out._tl_meta = memory, table, dtype, None, None
     return out
 
 
@@ -129,24 +129,24 @@ def resolve_conj_neg(value):
     if value.__class__ in (list, tuple):
         return (
             value.__class__([resolve_conj_neg(v) for v in value])
-            if any(getattr(v, "_signs", 0) for v in value)
+            if any(getattr(v, "_tl_signs", 0) for v in value)
             else value
         )
-    if not getattr(value, "_signs", 0):
+    if not getattr(value, "_tl_signs", 0):
         return value
-    out = call.wrap(value._table, value._data, value.dtype)
-    if value._node is not None:
-        out._node = gradient_edge(value)
+    out = call.wrap(value._tl_kernels, value._tl_array, value.dtype)
+    if value._tl_node is not None:
+        out._tl_node = gradient_edge(value)
     return out
 
 
 def toggle_conj_neg(tensor, sign: int):
     """A view of a tensor's memory with one sign turned, recorded as the op that it stands for."""
     GLOBALS["SIGNED"] = True
-    out = conj_neg_tensor(tensor._signs ^ sign, tensor._table, tensor._memory, tensor.dtype)
-    out._meta = view_meta(tensor)
-    if tensor._node is not None and MODE.grad:
-        call.record_node(REGISTRY["conj" if sign == CONJ else "neg"], tensor._table, [tensor], (out,))
+    out = conj_neg_tensor(tensor._tl_signs ^ sign, tensor._tl_kernels, tensor._tl_memory, tensor.dtype)
+    out._tl_meta = view_meta(tensor)
+    if tensor._tl_node is not None and MODE.grad:
+        call.record_node(REGISTRY["conj" if sign == CONJ else "neg"], tensor._tl_kernels, [tensor], (out,))
     return out
 
 
@@ -161,22 +161,22 @@ def view_with_bits(tensor, signs: int):
 def conj_neg_view_op(op, values: list):
     """A view op on a tensor with signs: on its memory, with the signs that the view's elements have."""
     source = values[0]
-    table, signs = source._table, source._signs
+    table, signs = source._tl_kernels, source._tl_signs
     found = _bits_of_view(op.name, signs)
-    raw = [source._memory, *map(call.to_raw, values[1:])]
+    raw = [source._tl_memory, *map(call.to_raw, values[1:])]
     data = call.call_kernel(op, table, raw, values)
-    if data is source._memory and op.tags & MAYBE_VIEW:
+    if data is source._tl_memory and op.tags & MAYBE_VIEW:
         return source
     several = data.__class__ in (tuple, list)
     outs = []
     for each in data if several else (data,):
-        if op.tags & VIEW or is_view(each, source._memory):
+        if op.tags & VIEW or is_view(each, source._tl_memory):
             out = conj_neg_tensor(found, table, each, table.dtype_of(each))
-            out._meta = view_meta(source)
+            out._tl_meta = view_meta(source)
         else:
             out = call.wrap(table, apply_conj_neg(table, each, found))
         outs.append(out)
-    if MODE.grad and source._node is not None:
+    if MODE.grad and source._tl_node is not None:
         call.record_node(op, table, values, tuple(outs))
     return tuple(outs) if several else outs[0]
 

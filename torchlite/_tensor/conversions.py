@@ -27,7 +27,7 @@ class ConversionMethods(PythonProtocols):
     def __copy__(self):
         """A leaf of the same class and attributes on the same memory."""
         out = self.detach()
-        if type(self) is not call.Tensor and not self._signs:
+        if type(self) is not call.Tensor and not self._tl_signs:
             out = out.as_subclass(type(self))
         if self.requires_grad:
             out.requires_grad_()
@@ -50,9 +50,9 @@ class ConversionMethods(PythonProtocols):
 
         with recording(False):
             out = self._copied_with_storage(memo)
-        if type(self) is not call.Tensor and not self._signs:
+        if type(self) is not call.Tensor and not self._tl_signs:
             out = out.as_subclass(type(self))
-        if self._node is LEAF:
+        if self._tl_node is LEAF:
             out.requires_grad_()
         memo[id(self)] = out
         if self.grad is not None:
@@ -69,7 +69,7 @@ class ConversionMethods(PythonProtocols):
 
     def _copied_with_storage(self, memo):
         """A copy that lies in a copy of the storage as this does in its own, so that copies share what these do."""
-        if not hasattr(self._table.backend, "memory") or min(self._data.strides, default=0) < 0:
+        if not hasattr(self._tl_kernels.backend, "memory") or min(self._tl_array.strides, default=0) < 0:
             return self.detach().clone(memory_format=preserve_format)
         import copy
 
@@ -86,7 +86,12 @@ class ConversionMethods(PythonProtocols):
     def as_subclass(self, cls):
         """The same tensor as an instance of a subclass of Tensor."""
         out = _new(cls)
-        out._data, out._table, out._node, out._meta = self._data, self._table, self._node, self._meta
+        out._tl_array, out._tl_kernels, out._tl_node, out._tl_meta = (
+            self._tl_array,
+            self._tl_kernels,
+            self._tl_node,
+            self._tl_meta,
+        )
         call.set_dtype(out, self.dtype)
         return out
 
@@ -252,9 +257,9 @@ class ConversionMethods(PythonProtocols):
         """Replace each element x by function(x), in place (slow; CPU only)."""
         from .nested_sequences import numbers_to_array
 
-        array = self._table.to_numpy(self._data)
+        array = self._tl_kernels.to_numpy(self._tl_array)
         result = numbers_to_array([function(x) for x in array.ravel().tolist()], self.dtype)
-        write_raw(self, self._table.from_numpy(result.reshape(array.shape)))
+        write_raw(self, self._tl_kernels.from_numpy(result.reshape(array.shape)))
         return self
 
 

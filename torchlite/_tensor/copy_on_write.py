@@ -17,7 +17,7 @@ _next = itertools.count(1)
 
 def materialize(tensor: Any) -> None:
     """Before a write: memory that other storages have too is copied, and all tensors of this one move there."""
-    owner = owner_of(tensor._data)
+    owner = owner_of(tensor._tl_array)
     found = shared_buffer_of(owner)
     if found is None:
         return
@@ -27,20 +27,20 @@ def materialize(tensor: Any) -> None:
     number = storage_id(tensor)
     storage = storage_of(tensor)
     move_storage(storage, storage.nbytes())
-    if owner_of(tensor._data) is owner:  # the handle's own tensor, in whose place the handle has another now
-        tensor._data = storage._tensor._data
+    if owner_of(tensor._tl_array) is owner:  # the handle's own tensor, in whose place the handle has another now
+        tensor._tl_array = storage._tensor._tl_array
     _storage_ids.pop(id(owner), None)
-    _set_storage_id(owner_of(tensor._data), number)
+    _set_storage_id(owner_of(tensor._tl_array), number)
 
 
 def is_lazy_clone(tensor: Any) -> bool:
     """Whether the tensor's storage may have its memory together with others."""
-    return shared_buffer_of(owner_of(tensor._data)) is not None
+    return shared_buffer_of(owner_of(tensor._tl_array)) is not None
 
 
 def storage_id(tensor: Any) -> int:
     """A number that the tensor's storage keeps when its memory moves, and no other living one has."""
-    owner = owner_of(tensor._data)
+    owner = owner_of(tensor._tl_array)
     return _storage_ids.get(id(owner)) or _set_storage_id(owner, next(_next))
 
 

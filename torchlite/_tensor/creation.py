@@ -307,7 +307,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     if where is None and shared.is_cpu and not isinstance(obj, call.Tensor):
         where = get_default_device()
     if copy is False:
-        if where is not None and table_of(where) is not shared._table:
+        if where is not None and table_of(where) is not shared._tl_kernels:
             raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
         if dtype is not None and dtype is not shared.dtype:
             raise ValueError(

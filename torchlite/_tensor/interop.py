@@ -56,12 +56,12 @@ def cuda_array_interface(tensor: Any) -> dict[str, Any]:
             "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
             "var.detach() to get Variable that doesn't require grad."
         )
-    return tensor._table.backend.cuda_array_interface(tensor._data)
+    return tensor._tl_kernels.backend.cuda_array_interface(tensor._tl_array)
 
 
 def to_dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     """What `__dlpack__` gives: a capsule."""
-    if tensor._node is not None:
+    if tensor._tl_node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     options = {name: value for name, value in options.items() if value is not None}
     if stream is not None and type(stream) is not int:
@@ -73,10 +73,10 @@ def to_dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     if tensor.is_cpu:
         from .dlpack import export_capsule
 
-        return export_capsule(tensor._data, tensor.dtype, options)
+        return export_capsule(tensor._tl_array, tensor.dtype, options)
     if not tensor.is_cuda:
         return _dlpack_exporter(tensor).__dlpack__(**options)
-    found = tensor._table.backend.to_dlpack(tensor._data, stream)
+    found = tensor._tl_kernels.backend.to_dlpack(tensor._tl_array, stream)
     if stream is not None:
         options["stream"] = stream
     return found.__dlpack__(**options) if hasattr(found, "__dlpack__") else found
@@ -85,9 +85,9 @@ def to_dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
 def _dlpack_exporter(tensor: Any) -> Any:
     if tensor.device.type == "meta":
         raise BufferError("Cannot pack tensors on meta")
-    if not hasattr(tensor._data, "__dlpack__"):
+    if not hasattr(tensor._tl_array, "__dlpack__"):
         raise BufferError(f"a tensor on {tensor.device} cannot be shared by DLPack: go through the host with .cpu()")
-    return tensor._data
+    return tensor._tl_array
 
 
 def dlpack_device(tensor: Any) -> tuple[int, int]:
@@ -118,7 +118,7 @@ def from_dlpack(exporter: Any) -> Any:
     table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
     out = call.wrap(table, table.backend.from_dlpack(exporter))
     hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
-    return out if hidden is None else call.wrap(table, table._view_dtype(out._data, hidden), hidden)
+    return out if hidden is None else call.wrap(table, table._view_dtype(out._tl_array, hidden), hidden)
 
 
 def is_capsule(value: Any) -> bool:
@@ -148,7 +148,7 @@ def record_stream(tensor: Any, stream: Any) -> None:
     if stream.device.type != tensor.device.type:
         raise RuntimeError(f"record_stream(): the tensor is on {tensor.device}, but the stream is of {stream.device}")
     if stream._handle is not None:  # where streams are names for one queue nothing can be given out too early
-        tensor._table.backend.runtime(tensor.get_device()).record_use(tensor._data, stream._handle)
+        tensor._tl_kernels.backend.runtime(tensor.get_device()).record_use(tensor._tl_array, stream._handle)
 
 
 # -- pinned memory --
@@ -160,7 +160,7 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 def is_pinned(tensor: Any) -> bool:
     """Whether a tensor's memory is page-locked."""
-    root = owner_of(tensor._data) if isinstance(tensor._data, np.ndarray) else None
+    root = owner_of(tensor._tl_array) if isinstance(tensor._tl_array, np.ndarray) else None
     return root is not None and _pinned.get(id(root)) is root
 
 
@@ -175,9 +175,9 @@ def pin_memory(tensor: Any) -> Any:
     runtime = table_of(device_type("cuda")).backend.runtime(CUDA.current_device())
     if not hasattr(runtime, "pinned"):
         return tensor
-    array = tensor._data
+    array = tensor._tl_array
     memory = runtime.pinned(max(array.nbytes, 1))
     _pinned[id(memory)] = memory
     place = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
-    return call.wrap(tensor._table, place, tensor.dtype)
+    return call.wrap(tensor._tl_kernels, place, tensor.dtype)

@@ -266,7 +266,7 @@ def _call_on_arrays(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 def _as_arrays(value: Any, shared: dict[int, Any]) -> Any:
     if isinstance(value, call.Tensor):
         array = value.numpy()
-        if array is value._data:
+        if array is value._tl_array:
             array = array.view()  # an object of this call's own
         shared[id(array)] = value
         return array

@@ -12,7 +12,6 @@ from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.package_name import is_torchlite_object
-from .slot_conflicts import has_own_meaning
 
 
 def slots_of(cls: type) -> list[str]:
@@ -37,12 +36,12 @@ def state_of(tensor: Any) -> Any:
     return (attributes, {name: getattr(tensor, name) for name in names}) if names else attributes
 
 
-_PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
+_PROTECTED = frozenset(("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta", "__class__", "__dict__"))
 
 
-def _is_reserved(tensor: Any, name: Any) -> bool:
+def _is_reserved(name: Any) -> bool:
     """Whether a state's item would change the tensor itself."""
-    return not isinstance(name, str) or name in _PROTECTED and not has_own_meaning(type(tensor), name)
+    return not isinstance(name, str) or name in _PROTECTED
 
 
 def set_state(tensor: Any, state: Any) -> Any:
@@ -55,7 +54,7 @@ def set_state(tensor: Any, state: Any) -> Any:
         return tensor
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for values in (attributes, slots):
-        if values and (not isinstance(values, dict) or any(_is_reserved(tensor, name) for name in values)):
+        if values and (not isinstance(values, dict) or any(_is_reserved(name) for name in values)):
             raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
     if attributes:
         tensor.__dict__.update(attributes)
@@ -143,19 +142,19 @@ def reduce_tensor(tensor: Any):
     warn_hooks_not_pickled(tensor)
     if tensor._sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
-    if tensor._signs:
-        return rebuild_conj_neg, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
+    if tensor._tl_signs:
+        return rebuild_conj_neg, (tensor._on_memory(), tensor._tl_signs, tensor.requires_grad, state_of(tensor))
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
-    if tensor._table.wraps:
+    if tensor._tl_kernels.wraps:
         place = (tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), str(tensor.device))
         return rebuild_wrapper, (type(tensor), d.name, *place, tensor.requires_grad, rest[-1])
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
-    if hasattr(tensor._table.backend, "memory"):
+    if hasattr(tensor._tl_kernels.backend, "memory"):
         from .storage import geometry_of, storage_of
 
         return rebuild_in_storage, (storage_of(tensor).numpy(), str(tensor.device), *geometry_of(tensor), d.name, *rest)
-    array = tensor._table.to_numpy(tensor._data)
+    array = tensor._tl_kernels.to_numpy(tensor._tl_array)
     order = None
     if not array.flags.c_contiguous and min(array.strides) > 0:
         order = sorted(range(array.ndim), key=lambda dim: -array.strides[dim])

@@ -196,7 +196,9 @@ def _grad_name(node) -> str:
 
 
 def _prefix(tensor) -> str:
-    return "tensor(" if tensor._signs or type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
+    return (
+        "tensor(" if tensor._tl_signs or type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
+    )
 
 
 def tensor_repr(tensor) -> str:
@@ -219,7 +221,7 @@ def tensor_repr(tensor) -> str:
         suffixes += [] if OPTIONS.edgeitems else [size]
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
-        text = format_array(tensor._table.to_numpy(tensor._data), len(prefix))
+        text = format_array(tensor._tl_kernels.to_numpy(tensor._tl_array), len(prefix))
     # A subclass written in Python may override these; the tensor's own state is what is shown.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")

@@ -24,13 +24,13 @@ class PropertyMethods(TensorSlots):
     def shape(self) -> Size:
         if TRACES and (found := trace_method("shape", self)) is not NotImplemented:
             return found
-        return Size(self._memory.shape)
+        return Size(self._tl_memory.shape)
 
     def size(self, dim=None):
         """The shape, or the length of one dimension."""
         if TRACES and (found := trace_method("size", self, dim)) is not NotImplemented:
             return found
-        data = self._memory
+        data = self._tl_memory
         if dim is None:
             return Size(data.shape)
         if not data.ndim:
@@ -39,11 +39,11 @@ class PropertyMethods(TensorSlots):
 
     @property
     def ndim(self) -> int:
-        return self._memory.ndim
+        return self._tl_memory.ndim
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._memory.ndim
+        return self._tl_memory.ndim
 
     ndimension = dim
 
@@ -51,18 +51,18 @@ class PropertyMethods(TensorSlots):
         """The number of elements."""
         if TRACES and (found := trace_method("numel", self)) is not NotImplemented:
             return found
-        return math.prod(self._memory.shape)
+        return math.prod(self._tl_memory.shape)
 
     nelement = numel
 
     def __len__(self) -> int:
-        if not self._memory.ndim:
+        if not self._tl_memory.ndim:
             raise TypeError("len() of a 0-d tensor")
-        return self._memory.shape[0]
+        return self._tl_memory.shape[0]
 
     @property
     def device(self) -> device:
-        return self._table.device
+        return self._tl_kernels.device
 
     def get_device(self) -> int:
         """The index of the device; -1 on the CPU."""
@@ -98,7 +98,7 @@ class PropertyMethods(TensorSlots):
 
     def stride(self, dim=None):
         """Steps between neighbours in elements, of all dimensions or of one."""
-        strides = strides_of(self._memory)
+        strides = strides_of(self._tl_memory)
         if dim is not None and not strides:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return strides if dim is None else strides[wrap_dim(dim, len(strides))]
@@ -137,11 +137,11 @@ class PropertyMethods(TensorSlots):
         """The address of the first element; 0 without elements."""
         if call.GLOBALS["WRITE_CHECKS"]:
             call.run_pre_write_hooks(self)
-        return self._address()
+        return self._tl_address()
 
     def const_data_ptr(self) -> int:
         """The address of the first element, for readers: a lazy clone stays lazy."""
-        return self._address()
+        return self._tl_address()
 
     def is_distributed(self) -> bool:
         """Whether the tensor lies on several machines: none does."""
@@ -152,21 +152,21 @@ class PropertyMethods(TensorSlots):
         """The dtype of gradients: the tensor's own."""
         return self.dtype
 
-    def _address(self) -> int:
-        if 0 in self._memory.shape:
+    def _tl_address(self) -> int:
+        if 0 in self._tl_memory.shape:
             return 0
-        pointer = getattr(self._memory, "ctypes", None)
+        pointer = getattr(self._tl_memory, "ctypes", None)
         return (
             pointer.data
             if pointer is not None
-            else int(self._memory.data_ptr())
-            if hasattr(self._memory, "data_ptr")
+            else int(self._tl_memory.data_ptr())
+            if hasattr(self._tl_memory, "data_ptr")
             else 0
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Whether the elements lie in row-major order without gaps, or in that of `memory_format`."""
-        data = self._memory
+        data = self._tl_memory
         if memory_format is contiguous_format:
             flags = getattr(data, "flags", None)
             return is_contiguous(data.shape, strides_of(data)) if flags is None else flags.c_contiguous
@@ -243,33 +243,33 @@ class PropertyMethods(TensorSlots):
     @property
     def T(self):
         """The tensor with its dimensions in reverse order, as a view."""
-        return self.permute(*range(self._memory.ndim - 1, -1, -1)) if self._memory.ndim else self.alias()
+        return self.permute(*range(self._tl_memory.ndim - 1, -1, -1)) if self._tl_memory.ndim else self.alias()
 
     @property
     def mT(self):
         """The tensor with its last two dimensions swapped, as a view."""
-        if self._memory.ndim < 2:
+        if self._tl_memory.ndim < 2:
             raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._memory.ndim}-D tensor."
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._tl_memory.ndim}-D tensor."
             )
         return self.transpose(-2, -1)
 
     @property
     def H(self):
         """The conjugate transpose of a matrix."""
-        if self._memory.ndim not in (0, 2):
+        if self._tl_memory.ndim not in (0, 2):
             raise RuntimeError(
-                f"tensor.H is only supported on matrices (2-D tensors). Got {self._memory.ndim}-D tensor."
-                + (" For batches of matrices, consider using tensor.mH" if self._memory.ndim > 2 else "")
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._tl_memory.ndim}-D tensor."
+                + (" For batches of matrices, consider using tensor.mH" if self._tl_memory.ndim > 2 else "")
             )
-        return self.adjoint() if self._memory.ndim else self.alias()
+        return self.adjoint() if self._tl_memory.ndim else self.alias()
 
     @property
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
-        if self._memory.ndim < 2:
+        if self._tl_memory.ndim < 2:
             raise RuntimeError(
-                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._memory.ndim}-D tensor."
+                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._tl_memory.ndim}-D tensor."
             )
         return self.adjoint()
 
@@ -295,8 +295,8 @@ class PropertyMethods(TensorSlots):
 
     def is_conj(self) -> bool:
         """Whether the tensor is a view of its memory's conjugates."""
-        return bool(self._signs & 1)
+        return bool(self._tl_signs & 1)
 
     def is_neg(self) -> bool:
         """Whether the tensor is a view of its memory's negatives."""
-        return bool(self._signs & 2)
+        return bool(self._tl_signs & 2)

@@ -17,7 +17,7 @@ def _to_python_number(tensor, wanted: str = ""):
     """The value for Python's `int`, `float` and `complex`: ValueError for other than one element, RuntimeError for an
     imaginary part that C++'s type `wanted` does not have.
     """
-    if math.prod(tensor._data.shape) != 1:
+    if math.prod(tensor._tl_array.shape) != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     value = tensor.item()
     if wanted and value.__class__ is complex:
@@ -40,7 +40,11 @@ class PythonProtocols(AutogradMethods):
     def __format__(self, spec: str) -> str:
         if TRACES and (found := trace_method("__format__", self, spec)) is not NotImplemented:
             return found
-        if self._data.ndim == 0 and not self.is_meta and (self._signs or type(self) in (call.Tensor, call.Parameter)):
+        if (
+            self._tl_array.ndim == 0
+            and not self.is_meta
+            and (self._tl_signs or type(self) in (call.Tensor, call.Parameter))
+        ):
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
@@ -51,10 +55,10 @@ class PythonProtocols(AutogradMethods):
         """The value of a one-element tensor as a Python number. RuntimeError for more elements."""
         if TRACES and (found := trace_method("item", self)) is not NotImplemented:
             return found
-        data = self._data
+        data = self._tl_array
         if math.prod(data.shape) != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        value = self._table.to_numpy(data).item()
+        value = self._tl_kernels.to_numpy(data).item()
         return (
             value
             if isinstance(value, (float, int, complex))
@@ -65,7 +69,7 @@ class PythonProtocols(AutogradMethods):
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
         if TRACES and (found := trace_method("tolist", self)) is not NotImplemented:
             return found
-        return self._table.to_numpy(self._data).tolist()
+        return self._tl_kernels.to_numpy(self._tl_array).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
@@ -76,10 +80,10 @@ class PythonProtocols(AutogradMethods):
             return found
         if call.GLOBALS["WRITE_CHECKS"]:
             call.run_pre_write_hooks(self)
-        data, meta = self._data, self._meta
-        if data.__class__ is np.ndarray and self._node is None:  # the usual tensors first
+        data, meta = self._tl_array, self._tl_meta
+        if data.__class__ is np.ndarray and self._tl_node is None:  # the usual tensors first
             if meta is None:
-                meta = self._meta = object.__new__(AutogradMeta)
+                meta = self._tl_meta = object.__new__(AutogradMeta)
                 meta.fixed = True
                 return data.view()
             if meta.__class__ is AutogradMeta and meta.fixed:
@@ -92,7 +96,7 @@ class PythonProtocols(AutogradMethods):
                 "host memory first."
             )
         if data.__class__ is not np.ndarray:
-            return self._table.to_numpy(data)
+            return self._tl_kernels.to_numpy(data)
         root_meta_of(self).fixed = True
         return data.view()
 
@@ -159,7 +163,7 @@ class PythonProtocols(AutogradMethods):
                 if n == 0
                 else "Boolean value of Tensor with more than one value is ambiguous"
             )
-        return bool(self._table.to_numpy(self._data))
+        return bool(self._tl_kernels.to_numpy(self._tl_array))
 
     def __int__(self) -> int:
         if TRACES and (found := trace_method("__int__", self)) is not NotImplemented:
@@ -184,12 +188,12 @@ class PythonProtocols(AutogradMethods):
         return int(self.item())
 
     def __iter__(self):
-        if not self._data.ndim:
+        if not self._tl_array.ndim:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
     def __reversed__(self):
-        return self.flip(0) if self._data.ndim else self
+        return self.flip(0) if self._tl_array.ndim else self
 
     def __contains__(self, element) -> bool:
         if isinstance(element, (call.Tensor, int, float, complex)):

@@ -10,7 +10,7 @@ class SparseMethods(ConversionMethods):
     """The part of Tensor that is about sparse layouts; errors of dense tensors are PyTorch's."""
 
     __slots__ = ()
-    _sparse = False
+    _tl_is_sparse = False
 
     def to_dense(self, dtype=None, *, masked_grad=None):
         """The tensor as a dense one, in another dtype where one is given; itself if it is dense. With `masked_grad`
@@ -103,11 +103,11 @@ class SparseMethods(ConversionMethods):
 
     def sparse_dim(self) -> int:
         """How many dimensions are sparse; 0 of a dense tensor."""
-        return self._data.sparse_dim if self._sparse else 0
+        return self._tl_array.sparse_dim if self._sparse else 0
 
     def dense_dim(self) -> int:
         """How many dimensions are dense: those of one value."""
-        return self._data.dense_dim if self._sparse else self._data.ndim
+        return self._tl_array.dense_dim if self._sparse else self._tl_array.ndim
 
     def _dimI(self) -> int:
         return CALLBACKS.sparse("raw_dim")(self, "_dimI")

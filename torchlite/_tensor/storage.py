@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 def offset_of(tensor: PropertyMethods) -> int:
     """The storage offset of a tensor in elements."""
-    data = tensor._data
+    data = tensor._tl_array
     owner = owner_of(data)
-    return 0 if owner is data else tensor._table.offset_between(data, owner) // tensor.dtype.itemsize
+    return 0 if owner is data else tensor._tl_kernels.offset_between(data, owner) // tensor.dtype.itemsize
 
 
 def memory_of(tensor: PropertyMethods) -> tuple[Any, dtypes.dtype]:
     """A tensor's storage as a flat raw array: of bytes, or of the tensor's elements (copied where they do not lie in
     order) if its backend does not show the memory.
     """
-    table = tensor._table
+    table = tensor._tl_kernels
     if hasattr(table.backend, "memory"):
-        return table.backend.memory(tensor._data), dtypes.uint8
-    return table.reshape(table.contiguous(tensor._data), (-1,)), tensor.dtype
+        return table.backend.memory(tensor._tl_array), dtypes.uint8
+    return table.reshape(table.contiguous(tensor._tl_array), (-1,)), tensor.dtype
 
 
 def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset: int) -> Any:
@@ -69,8 +69,8 @@ def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset
 
 def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
     """A tensor of a storage. RuntimeError when it would leave it."""
-    table = storage._tensor._table
-    return call.wrap(table, strided_array(table, storage._tensor._data, d, size, stride, offset), d)
+    table = storage._tensor._tl_kernels
+    return call.wrap(table, strided_array(table, storage._tensor._tl_array, d, size, stride, offset), d)
 
 
 # -- storages ----------------------------------------------------------------------------------
@@ -81,18 +81,18 @@ _storage_lock = fork_locks.acquire_before_fork(threading.RLock())  # of handles:
 
 def storage_of(tensor: PropertyMethods) -> UntypedStorage:
     """The storage under a tensor: the same object as long as somebody holds it."""
-    owner = owner_of(tensor._data)
+    owner = owner_of(tensor._tl_array)
     with _storage_lock:
         found = _handles.get(id(owner))
-        if found is not None and owner_of(found._tensor._data) is owner:
+        if found is not None and owner_of(found._tensor._tl_array) is owner:
             return found
         out = object.__new__(UntypedStorage)
         shrunk = _shrunk.get(id(owner))
         memory, d = memory_of(tensor)
         if shrunk is not None:
-            memory = tensor._table.slice(memory, 0, 0, shrunk.nbytes, 1)
+            memory = tensor._tl_kernels.slice(memory, 0, 0, shrunk.nbytes, 1)
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
-        out._take(call.wrap(tensor._table, memory, d))
+        out._take(call.wrap(tensor._tl_kernels, memory, d))
         return out
 
 
@@ -120,7 +120,7 @@ def _tensors_on(owner: Any) -> list:
     kind, found = call.Tensor, []
     for x in gc.get_objects():
         if issubclass(type(x), kind):  # not isinstance, which asks objects for their class
-            data = getattr(x, "_data", None)
+            data = getattr(x, "_tl_array", None)
             if data is not None and owner_of(data) is owner:
                 found.append(x)
     return found
@@ -130,9 +130,9 @@ def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
     """Whether no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
     handle = id(owner) in _handles
     own = 3  # the caller's name, this function's, getrefcount's argument
-    if owner is tensor._data:
+    if owner is tensor._tl_array:
         return sys.getrefcount(owner) <= own + 1 + handle
-    return sys.getrefcount(owner) <= own + 1 + handle and sys.getrefcount(tensor._data) <= 2
+    return sys.getrefcount(owner) <= own + 1 + handle and sys.getrefcount(tensor._tl_array) <= 2
 
 
 def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
@@ -149,11 +149,11 @@ def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods |
 def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
     """Give a storage other memory of so many bytes, with what it holds; its tensors go along."""
     old = storage._tensor
-    table, owner = old._table, owner_of(old._data)
+    table, owner = old._tl_kernels, owner_of(old._tl_array)
     memory = table._empty((max(nbytes, _MIN_NBYTES) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
     kept = min(nbytes, storage.nbytes())
     if kept:
-        table.copy_into(table.slice(memory, 0, 0, kept, 1), table.slice(old._data, 0, 0, kept, 1))
+        table.copy_into(table.slice(memory, 0, 0, kept, 1), table.slice(old._tl_array, 0, 0, kept, 1))
     shrunk, state = _shrunk.pop(id(owner), None), _Shrunk(nbytes)
     tensors = [only] if only is not None else _tensors_on(owner)
     _handles.pop(id(owner), None)
@@ -171,7 +171,7 @@ def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, sta
     """Let a tensor lie in other memory where it lay in its owner's; what does not fit there stands on one place until
     it does again.
     """
-    table, d = tensor._table, tensor.dtype
+    table, d = tensor._tl_kernels, tensor.dtype
     known = shrunk.places.get(id(tensor)) if shrunk is not None else None
     if known is not None and known[0]() is tensor:
         size, stride, offset = known[1:]
@@ -179,21 +179,21 @@ def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, sta
         size, stride, offset = geometry_of(tensor)
     try:
         usable = table.slice(memory, 0, 0, state.nbytes, 1)
-        tensor._data = strided_array(table, usable, d, size, stride, offset)
+        tensor._tl_array = strided_array(table, usable, d, size, stride, offset)
     except RuntimeError:
-        tensor._data = strided_array(table, memory, d, size, (0,) * len(size), 0)
+        tensor._tl_array = strided_array(table, memory, d, size, (0,) * len(size), 0)
         state.places[id(tensor)] = weakref.ref(tensor), size, stride, offset
 
 
 def geometry_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """A tensor's sizes, strides and offset in its storage, in elements."""
-    data, size = tensor._data, tensor.dtype.itemsize
+    data, size = tensor._tl_array, tensor.dtype.itemsize
     return tuple(data.shape), tuple([s // size for s in data.strides]), offset_of(tensor)
 
 
 def grow_to(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
     """A tensor's storage, grown to hold so many bytes."""
-    owner = owner_of(tensor._data)
+    owner = owner_of(tensor._tl_array)
     alone = _is_only_tensor(tensor, owner)
     storage = storage_of(tensor)
     if nbytes > storage.nbytes():
@@ -216,7 +216,7 @@ def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, 
     if span > held and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
         first = held // tensor.dtype.itemsize
         call.fill_uninitialized(tensor_in(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first))
-    tensor._data = strided_array(tensor._table, storage._tensor._data, tensor.dtype, size, stride, offset)
+    tensor._tl_array = strided_array(tensor._tl_kernels, storage._tensor._tl_array, tensor.dtype, size, stride, offset)
 
 
 class _StorageBase:
@@ -263,7 +263,7 @@ class UntypedStorage(_StorageBase):
     def _take(self, tensor: Any) -> None:
         """Become the handle on the memory of flat bytes."""
         self._tensor = tensor
-        _handles[id(owner_of(tensor._data))] = self
+        _handles[id(owner_of(tensor._tl_array))] = self
 
     @property
     def device(self):
@@ -282,12 +282,12 @@ class UntypedStorage(_StorageBase):
     @property
     def _cdata(self) -> int:
         """A number that no other storage has."""
-        return id(owner_of(self._tensor._data))
+        return id(owner_of(self._tensor._tl_array))
 
     @property
     def filename(self) -> str | None:
         """The file that a mapping shares its memory with; None for other storages."""
-        return getattr(mapping_of(self._tensor._data), "filename", None)
+        return getattr(mapping_of(self._tensor._tl_array), "filename", None)
 
     def _get_filename(self) -> str | None:
         return self.filename
@@ -330,7 +330,7 @@ class UntypedStorage(_StorageBase):
 
     def numpy(self) -> np.ndarray:
         """The bytes as a uint8 array on the same memory (CPU), or a copy of a device's."""
-        return self._tensor._table.to_numpy(self._tensor._data)
+        return self._tensor._tl_kernels.to_numpy(self._tensor._tl_array)
 
     def tolist(self) -> list:
         """The bytes as integers."""
@@ -434,7 +434,7 @@ class UntypedStorage(_StorageBase):
 
     def is_shared(self) -> bool:
         """Whether the memory is a mapping that other processes see; a device's always is."""
-        return self.is_cuda or getattr(mapping_of(self._tensor._data), "shared", False)
+        return self.is_cuda or getattr(mapping_of(self._tensor._tl_array), "shared", False)
 
     def share_memory_(self) -> UntypedStorage:
         """Move the bytes to shared memory, which forked processes see; the tensors on it go along."""
@@ -451,11 +451,11 @@ class UntypedStorage(_StorageBase):
     def _share_fd_cpu_(self) -> tuple[int, int]:
         """A descriptor of the shared memory, and its length, for another process to map."""
         self._only_on_cpu("_share_fd_")
-        if not isinstance(mapping_of(self._tensor._data), Mapping) or not self.is_shared():
+        if not isinstance(mapping_of(self._tensor._tl_array), Mapping) or not self.is_shared():
             self.share_memory_()
         import os
 
-        mapping = mapping_of(self._tensor._data)
+        mapping = mapping_of(self._tensor._tl_array)
         return os.dup(mapping.descriptor) if mapping.filename is None else os.open(
             mapping.filename, os.O_RDWR
         ), self.nbytes()
@@ -516,8 +516,10 @@ def _wrap_bytes(memory: np.ndarray):
 
 def _storage_over(tensor: Any) -> UntypedStorage:
     """A storage of its own over some bytes of another: it shares them, and cannot grow."""
-    if tensor._table.device.type == "cpu":
-        tensor = call.wrap(tensor._table, tensor._table.backend.from_foreign_array(tensor._data), dtypes.uint8)
+    if tensor._tl_kernels.device.type == "cpu":
+        tensor = call.wrap(
+            tensor._tl_kernels, tensor._tl_kernels.backend.from_foreign_array(tensor._tl_array), dtypes.uint8
+        )
         return storage_of(tensor)
     out = object.__new__(UntypedStorage)
     out._tensor, out._fixed = tensor, True  # no handle on the owner, which is another storage
@@ -562,13 +564,13 @@ def bytes_from_buffer(buffer, byte_order: str, count: int, offset: int, d: dtype
 def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
     """Move a CPU storage's bytes into other memory of the same length; its tensors go along."""
     old, state = storage._tensor, _Shrunk(storage.nbytes())
-    owner = owner_of(old._data)
+    owner = owner_of(old._tl_array)
     moved = _wrap_bytes(memory)
-    np.copyto(moved._data, old._data)
+    np.copyto(moved._tl_array, old._tl_array)
     _handles.pop(id(owner), None)
     for tensor in _tensors_on(owner):
         if tensor is not old:
-            _move_into(tensor, owner, None, moved._data, state)
+            _move_into(tensor, owner, None, moved._tl_array, state)
     storage._take(moved)
     storage._fixed = True
 
@@ -587,7 +589,7 @@ def share_memory(tensor: PropertyMethods) -> PropertyMethods:
 
 def is_shared(tensor: PropertyMethods) -> bool:
     """Whether the memory is shared with other processes."""
-    return tensor.is_cuda or getattr(mapping_of(tensor._data), "shared", False)
+    return tensor.is_cuda or getattr(mapping_of(tensor._tl_array), "shared", False)
 
 
 # -- pickling --------------------------------------------------------------------------------------

@@ -89,16 +89,16 @@ class Tensor(_Parts):
     tensor([2., 4.])
     """
 
-    __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
+    __slots__ = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
-    _is_plain = True
-    _level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
-    _dispatches = False  # whether the class has a `__torch_dispatch__` of its own
+    _tl_is_plain = True
+    _tl_level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
+    _tl_dispatches = False  # whether the class has a `__torch_dispatch__` of its own
     # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in
     # the graph, `_in_graph` and `_of_graph` bring a gradient there and back, `_put` writes at an index.
     _takes_records = False
     _put: Any
-    _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
+    _tl_signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
         from .creation import legacy_tensor
@@ -110,20 +110,16 @@ class Tensor(_Parts):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         own = _class_attribute(cls, "__torch_dispatch__")
-        cls._dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
-        GLOBALS["DISPATCHES"] |= cls._dispatches
-        if cls._dispatches and _class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
+        cls._tl_dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
+        GLOBALS["DISPATCHES"] |= cls._tl_dispatches
+        if cls._tl_dispatches and _class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
             # PyTorch's rule: such a class sees ops below autograd only.
             cls.__torch_function__ = DISABLED_TORCH_FUNCTION  # type: ignore[method-assign]
-        cls._is_plain = _leaves_ops(_class_attribute(cls, "__torch_function__")) or (
+        cls._tl_is_plain = _leaves_ops(_class_attribute(cls, "__torch_function__")) or (
             "__torch_function__" not in cls.__dict__
-            and cls.__bases__[0].__dict__.get("_is_plain", True)
+            and cls.__bases__[0].__dict__.get("_tl_is_plain", True)
             and is_torchlite_object(cls)
         )
-        if not is_torchlite_object(cls):
-            from .slot_conflicts import separate_slots
-
-            separate_slots(cls, Tensor)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -165,7 +161,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     """
 
     __slots__ = ()
-    _is_plain = True
+    _tl_is_plain = True
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -174,7 +170,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             data = legacy_tensor((0,), dtypes.get_default_dtype(), None)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
-        if type(data) is not Tensor and not isinstance(data, Parameter) and not data._signs:
+        if type(data) is not Tensor and not isinstance(data, Parameter) and not data._tl_signs:
             out = data.detach()
             if type(out) is not type(data):  # its own `detach` may say what else an instance has
                 out = out.as_subclass(type(data))
@@ -219,6 +215,6 @@ for _name in (
     "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
     setattr(Tensor, _name, unsupported_function(f"torch.Tensor.{_name}"))
-Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart
+Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # the same slot: only tensors with signs tell the two apart
 call.set_tensor_classes(Tensor, Parameter)
 CALLBACKS.add_tensor_method = _add_method

@@ -15,12 +15,12 @@ class TensorSlots(TensorMethods):
     """A Tensor's slots, and for type checkers the methods that come from op records."""
 
     __slots__ = ()
-    _data: Any  # the raw array
-    _memory: Any  # the raw array whose memory it is: another one only where there are signs
-    _signs: int
-    _dispatches: bool
-    _is_plain: bool
-    _table: Any  # the kernels of its device
+    _tl_array: Any  # the raw array
+    _tl_memory: Any  # the raw array whose memory it is: another one only where there are signs
+    _tl_signs: int
+    _tl_dispatches: bool
+    _tl_is_plain: bool
+    _tl_kernels: Any  # the kernels of its device
     dtype: dtype
-    _node: Any  # None: no gradient; LEAF; else where the history begins
-    _meta: Any  # None; of a fresh view the pair (base, stamp); else a Meta
+    _tl_node: Any  # None: no gradient; LEAF; else where the history begins
+    _tl_meta: Any  # None; of a fresh view the pair (base, stamp); else a Meta

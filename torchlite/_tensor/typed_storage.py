@@ -229,7 +229,9 @@ class TypedStorage:
 
     def _to(self, d: dtypes.dtype) -> TypedStorage:
         moved = self._tensor.to(d)
-        return typed_storage_of(moved.clone() if moved._data is self._tensor._data or d is self.dtype else moved)
+        return typed_storage_of(
+            moved.clone() if moved._tl_array is self._tensor._tl_array or d is self.dtype else moved
+        )
 
     @classmethod
     def _new_shared(cls, size: int, *, dtype=None, device="cpu") -> TypedStorage:

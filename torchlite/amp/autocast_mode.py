@@ -120,7 +120,7 @@ def _device_type(values) -> str | None:
     for tensor in _tensors(values):
         if tensor.__class__ is not Tensor and _call.find_torch_function_override((tensor,)) is not None:
             return None
-        name = tensor._table.device.type
+        name = tensor._tl_kernels.device.type
         if name != found and _state.enabled.get(name) and (found is None or found == "cpu"):
             found = name
     return found
@@ -128,7 +128,7 @@ def _device_type(values) -> str | None:
 
 def _eligible(tensor, where: str) -> bool:
     d = tensor.dtype
-    return d.category == 2 and d is not float64 and tensor._table.device.type == where
+    return d.category == 2 and d is not float64 and tensor._tl_kernels.device.type == where
 
 
 def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
@@ -181,8 +181,8 @@ def _cached_cast(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
     the leaf changes.
     """
-    cast = F.to if saved_tensor_hooks.stack or tensor._level is not None or stack.items else _to
-    if tensor._node is not LEAF or not (
+    cast = F.to if saved_tensor_hooks.stack or tensor._tl_level is not None or stack.items else _to
+    if tensor._tl_node is not LEAF or not (
         _state.cache_enabled
         and _state.nesting
         and to is _state.dtypes[where]

@@ -216,12 +216,12 @@ def call_op(op: Op, values: list) -> Any:
 
 def alias(tensor: Any, tracked: bool) -> Tensor:
     """A tensor on the same memory, with the tangents of the levels in force; `tracked`, with its history."""
-    if tensor._level is not None:
+    if tensor._tl_level is not None:
         return tensor._beside(alias(tensor._value, tracked))
     made = copy_tangents(tensor, tensor.detach())
     if tracked and tensor.requires_grad:
-        made._node = make_node(REGISTRY["_identity"], (gradient_edge(tensor),), (), (), tensor._table)
-        made._node._shape = tensor._data.shape
+        made._tl_node = make_node(REGISTRY["_identity"], (gradient_edge(tensor),), (), (), tensor._tl_kernels)
+        made._tl_node._shape = tensor._tl_array.shape
     return made
 
 
@@ -236,8 +236,8 @@ _LOCAL_LEVEL = _LocalLevel()
 
 def unaliased(tangent: Any, others: list) -> Any:
     """A tangent in memory of its own: backward hands on what it is given, as sums do."""
-    place = owner_of(_innermost(tangent)._data)
-    if any(place is owner_of(_innermost(other)._data) for other in others):
+    place = owner_of(_innermost(tangent)._tl_array)
+    if any(place is owner_of(_innermost(other)._tl_array) for other in others):
         with vmap_levels(tangent):
             return F.clone(tangent)
     return tangent
@@ -272,13 +272,13 @@ class _Jvp:
         finally:
             MODE.inference = inference
             for leaf in self.leaves:
-                leaf._node = None
+                leaf._tl_node = None
         several = isinstance(result, (tuple, list))
         for out, tangent in zip(result if several else (result,), tangents, strict=True):
             if out is None:
                 continue
             if not self.tracked or not self._wanted():
-                out._node = None
+                out._tl_node = None
             if inference:
                 autograd_meta_of(out).inference = True
             if tangent is not None:
@@ -294,15 +294,15 @@ class _Jvp:
             return value
         tangent = tangent_of(value, self.level)
         if tangent is None and not value.is_inference():
-            untracked = not self.tracked and value.requires_grad and value._level is None
+            untracked = not self.tracked and value.requires_grad and value._tl_level is None
             return copy_tangents(value, value.detach()) if untracked else value
         if value.is_inference():
             value = copy_tangents(value, value.clone())
         if tangent is None:
             return value
         made: Any = alias(value, self.tracked)
-        if made._node is None:
-            made._node = LEAF
+        if made._tl_node is None:
+            made._tl_node = LEAF
             made._scope = _LOCAL_LEVEL
             self.leaves.append(made)
         if tangent.dtype is not value.dtype:  # a tangent may be given in another one
@@ -321,7 +321,7 @@ class _Jvp:
     def _of(self, result: Any, shape: Any) -> list:
         several = isinstance(result, (tuple, list))
         outs = list(result) if several else [result]
-        usable = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._node is not None and o.requires_grad]
+        usable = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._tl_node is not None and o.requires_grad]
         found: list = [None] * len(outs)
         create = self.tracked and (self._wanted() or any(_innermost(t).requires_grad for t in self.tangents))
         if not usable:
@@ -346,7 +346,7 @@ class _Jvp:
         chosen = [outs[i] for i in usable]
         given = [F.zeros_like(o.detach()) for o in chosen]
         for zero in given:
-            zero._node = LEAF
+            zero._tl_node = LEAF
         pulled = grad(chosen, self.inputs, given, True, True, allow_unused=True)
         pairs = [(p, t) for p, t in zip(pulled, self.tangents, strict=True) if p is not None and p.requires_grad]
         parts: Any = (None,) * len(given)
@@ -359,7 +359,7 @@ class _Jvp:
 
 
 def _innermost(tensor: Any) -> Any:
-    while tensor._level is not None:
+    while tensor._tl_level is not None:
         tensor = tensor._value
     return tensor
 

@@ -106,7 +106,7 @@ class OpProfiler(Interceptor):
                 result = function(*args, **kwargs)
         finally:
             self.end(event)
-        node = result._node if isinstance(result, Tensor) else None
+        node = result._tl_node if isinstance(result, Tensor) else None
         if isinstance(node, Node):
             event.sequence_nr, event.fwd_thread = node._seq, 0
         if markers is not None:
@@ -147,10 +147,10 @@ class OpProfiler(Interceptor):
                 and any(child.cpu_memory_usage or child.device_memory_usage for child in event.cpu_children)
             ):
                 continue
-            raw = tensor._data
+            raw = tensor._tl_array
             if getattr(raw, "base", None) is not None or event.name.endswith("_"):
                 continue
-            kind = "cpu_memory_usage" if tensor._table.device.type == "cpu" else "device_memory_usage"
+            kind = "cpu_memory_usage" if tensor._tl_kernels.device.type == "cpu" else "device_memory_usage"
             around: FunctionEvent | None = event
             while around is not None:
                 setattr(around, kind, getattr(around, kind) + raw.nbytes)
@@ -206,10 +206,10 @@ class _Timed:
     """A kernel table whose ops are events: formulas of the backward pass call it."""
 
     def __init__(self, table: Any, recorder: OpProfiler) -> None:
-        self._table, self._recorder = table, recorder
+        self._tl_kernels, self._recorder = table, recorder
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._table, name)
+        found = getattr(self._tl_kernels, name)
         if name not in REGISTRY:
             return found
         recorder, shown = self._recorder, f"aten::{name.strip('_')}"
@@ -234,7 +234,7 @@ def _timed_mode(base: Any, recorder: OpProfiler) -> Any:
     class TimedMode(base):
         @staticmethod
         def run(node: Any, g: Any) -> Any:
-            table = node._table
+            table = node._tl_kernels
             timed = tables.get(id(table))
             if timed is None:
                 timed = tables[id(table)] = _Timed(table, recorder)
@@ -242,11 +242,11 @@ def _timed_mode(base: Any, recorder: OpProfiler) -> Any:
             outer = recorder.begin(f"autograd::engine::evaluate_function: {name}", sequence_nr=node._seq)
             inner = recorder.begin(name, sequence_nr=node._seq)
             outer.fwd_thread = inner.fwd_thread = recorder.thread
-            node._table = timed
+            node._tl_kernels = timed
             try:
                 return base.run(node, g)
             finally:
-                node._table = table
+                node._tl_kernels = table
                 recorder.end(inner)
                 recorder.end(outer)
 

@@ -38,11 +38,11 @@ class vmap_levels:
 
 def tangent_of(tensor: Any, level: Any) -> Any:
     """The tangent that a tensor has at a level, or None."""
-    if tensor._level is not None:
+    if tensor._tl_level is not None:
         with level.below_level():
             inner = tangent_of(tensor._value, level)
             return None if inner is None else tensor._beside(inner)
-    found = tensor._meta
+    found = tensor._tl_meta
     if found is None:
         return None
     if found.__class__ is AutogradMeta and found.tangents is not None and level in found.tangents:
@@ -61,10 +61,10 @@ def tangent_of(tensor: Any, level: Any) -> Any:
 
 def stored_tangent(tensor: Any, level: Any) -> Any:
     """The tangent that was given to a tensor at a level, or None."""
-    if tensor._level is not None:
+    if tensor._tl_level is not None:
         inner = stored_tangent(tensor._value, level)
         return None if inner is None else tensor._beside(inner)
-    found = tensor._meta
+    found = tensor._tl_meta
     return None if found.__class__ is not AutogradMeta or found.tangents is None else found.tangents.get(level)
 
 
@@ -90,7 +90,7 @@ def _base_tangent(base: Any, level: Any) -> Any:
 
 def has_internal_overlap(tensor: Any) -> bool:
     """Whether elements share places in memory."""
-    while tensor._level is not None:
+    while tensor._tl_level is not None:
         tensor = tensor._value
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
@@ -117,7 +117,7 @@ def same_layout(tensor: Any, tangent: Any) -> bool:
         return True
     if any(n > 1 and a != b for n, a, b in numbers):
         return False
-    if tangent._level is not None:
+    if tangent._tl_level is not None:
         return True
     return tensor.storage_offset() == tangent.storage_offset() and _empty_like(tensor) == _empty_like(tangent)
 
@@ -129,8 +129,8 @@ def _empty_like(tensor: Any) -> int:
 def levels_of(tangent: Any) -> list:
     """The levels of `vmap` that a tensor stands for examples of."""
     found = []
-    while tangent._level is not None:
-        found.append(tangent._level)
+    while tangent._tl_level is not None:
+        found.append(tangent._tl_level)
         tangent = tangent._value
     return found
 
@@ -145,9 +145,9 @@ def is_writable(target: Any, value: Any) -> bool:
 
 def zeros_like(tensor: Any, tangent: Any) -> Tensor:
     """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
-    if tangent._level is not None:
+    if tangent._tl_level is not None:
         return tangent._alike(F.zeros_like(tensor.detach()))
-    if tensor._table.wraps or tensor._sparse:
+    if tensor._tl_kernels.wraps or tensor._sparse:
         return F.zeros_like(tensor.detach())
     flat = tensor.new_zeros(_empty_like(tensor))
     made = F.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
@@ -156,10 +156,10 @@ def zeros_like(tensor: Any, tangent: Any) -> Tensor:
 
 def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
     """Give a tensor its tangent at a level; a view gives its base one too."""
-    if tensor._level is not None:
+    if tensor._tl_level is not None:
         with level.below_level():
             return set_tangent(tensor._value, level, tensor._within(tangent))
-    base, found = base_of(tensor), tensor._meta
+    base, found = base_of(tensor), tensor._tl_meta
     if has_internal_overlap(tensor):  # nobody writes into it
         return _store_tangent(tensor, level, tangent)
     if base is not None and not (found.__class__ is AutogradMeta and found.apart):
@@ -173,7 +173,7 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
                     whole = zeros_like(base, tangent)
                     _store_tangent(base, level, whole)
                 elif not is_writable(whole, tangent):
-                    before, whole = whole, zeros_like(base, tangent if tangent._level is not None else whole)
+                    before, whole = whole, zeros_like(base, tangent if tangent._tl_level is not None else whole)
                     whole.copy_(before)
                     _store_tangent(base, level, whole)
                 part = _view_tangent(tensor, base, whole)
@@ -204,7 +204,7 @@ def copy_tangents(source: Any, target: Any, change: Any = None) -> Tensor:
 
 def assign_tangent(target: Any, level: Any, tangent: Any) -> None:
     """Give a tensor a tangent that lies as it does, or need not."""
-    if target._level is not None:
+    if target._tl_level is not None:
         with level.below_level():
             assign_tangent(target._value, level, target._within(tangent))
     else:

@@ -84,7 +84,7 @@ def run_checked(run, node, g):
     if _state["nan"]:
         for i, item in enumerate(grads):
             for part in item if item.__class__ in (tuple, list) else (item,):
-                if part is not None and _has_nan(run, node._table, part):
+                if part is not None and _has_nan(run, node._tl_kernels, part):
                     _warn_of_forward(node)
                     raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
     return grads

@@ -89,7 +89,7 @@ def grad(
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     if is_grads_batched:
         return _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
-    if MODE.transforms and any(isinstance(t, Tensor) and t._level is not None for t in (*outputs, *inputs)):
+    if MODE.transforms and any(isinstance(t, Tensor) and t._tl_level is not None for t in (*outputs, *inputs)):
         raise RuntimeError(
             "element 0 of tensors does not require grad and does not have a grad_fn: inside vmap it stands for one "
             "example of a batch. Please use torch.func.grad or torch.func.vjp"

@@ -56,7 +56,7 @@ def raise_modified_error(value, node, have: int, expected: int):
     if isinstance(where, Node):
         name = where.name()
         made = f", which is output {index} of {name.rpartition('Backward')[0] or name},"
-    d = value.dtype if isinstance(value, Tensor) else node._table.dtype_of(value)
+    d = value.dtype if isinstance(value, Tensor) else node._tl_kernels.dtype_of(value)
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{d.scalar_name}Tensor {list(value.shape)}]{made} is at version {have}; expected version {expected} "
@@ -69,17 +69,17 @@ def saved_raw(value, expected, node, index):
     """A saved value as a raw array, checked to be unchanged."""
     cls = value.__class__
     if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
-        found = value._meta
+        found = value._tl_meta
         # `version`, without its call where the tensor keeps its own count.
         if found is not None and (
             (found.n if found.__class__ is AutogradMeta and found.root is None else version(value)) != expected
         ):
             raise_modified_error(value, node, version(value), expected)
-        return value._data
+        return value._tl_array
     if cls is tuple:
         return [saved_raw(v, e, node, index) for v, e in zip(value, expected, strict=True)]
     if cls is PackedTensor:
-        return value.open()._data
+        return value.open()._tl_array
     return value
 
 
@@ -102,15 +102,15 @@ def restore_history(packed, node):
         return tensor
     if target.__class__ is int:
         target = node if target < 0 else OutputEdge(node, target)
-    if not tensor._dispatches:  # of such a class it is an object of its own already
+    if not tensor._tl_dispatches:  # of such a class it is an object of its own already
         tensor = tensor.detach()
     if not isinstance(target, Tensor):
-        tensor._node = target
-    elif tensor._data is target._data:
+        tensor._tl_node = target
+    elif tensor._tl_array is target._tl_array:
         return target
     else:  # what it leads to is a leaf: through a node that does nothing
-        tensor._node = make_node(REGISTRY["_identity"], (target,), (), (), tensor._table)
-        tensor._node._shape = tensor._data.shape
+        tensor._tl_node = make_node(REGISTRY["_identity"], (target,), (), (), tensor._tl_kernels)
+        tensor._tl_node._shape = tensor._tl_array.shape
     return tensor
 
 
@@ -125,7 +125,7 @@ def saved_output_raw(node, index):
                 return _recompute_output(node)
             raise_modified_error(node._out[index], node, have, expected)
     value = node._out[index]
-    return value.open()._data if value.__class__ is PackedTensor else value
+    return value.open()._tl_array if value.__class__ is PackedTensor else value
 
 
 def _recompute_output(node):
@@ -134,24 +134,24 @@ def _recompute_output(node):
     for i, (name, kind, _) in enumerate(node._op.saved_variables.saves):
         value = node._saved[i]
         saved[name] = saved_raw(value, node._versions[i], node, i) if kind == "value" else value
-    return call.call_kernel(node._op, node._table, [saved[p.name] for p in node._op.params], ())
+    return call.call_kernel(node._op, node._tl_kernels, [saved[p.name] for p in node._op.params], ())
 
 
 def saved_output_tensor(node, index):
     kept = None if node._out is None else node._out[index]
-    if kept.__class__ is PackedTensor and getattr(kept.value, "_dispatches", False):
+    if kept.__class__ is PackedTensor and getattr(kept.value, "_tl_dispatches", False):
         return restore_history(kept, node)
-    tensor = call.wrap(node._table, saved_output_raw(node, index))
+    tensor = call.wrap(node._tl_kernels, saved_output_raw(node, index))
     if kept.__class__ is not PackedTensor and node._counter[index] is not None:
         tangents = node._counter[index][0].tangents
         if tangents:
             autograd_meta_of(tensor).tangents = dict(tangents)
     if node._op.aux_outputs:
-        tensor._node = node if index == 0 else None
+        tensor._tl_node = node if index == 0 else None
     elif node._op.outputs is None and not node._op.multi_output:
-        tensor._node = node
+        tensor._tl_node = node
     elif index not in node._op.nondiff:
-        tensor._node = OutputEdge(node, index)
+        tensor._tl_node = OutputEdge(node, index)
     return tensor
 
 
@@ -163,8 +163,8 @@ def work_size(node, g):
     if g.__class__ is list:
         most = max([0 if raw is None else raw.size for raw in g])
     for value in node._saved or ():
-        if (value.__class__ is Tensor or value.__class__ is Parameter) and value._data.size > most:
-            most = value._data.size
+        if (value.__class__ is Tensor or value.__class__ is Parameter) and value._tl_array.size > most:
+            most = value._tl_array.size
     return most
 
 
@@ -176,7 +176,7 @@ class RawMode:
 
     @staticmethod
     def run(node, g):
-        op, table = node._op, node._table
+        op, table = node._op, node._tl_kernels
         backward = op._backward or backward_function(op)
         # The usual gradient is small and no half: everything below asks the same once more.
         if (
@@ -207,7 +207,7 @@ class RawMode:
 
     @staticmethod
     def tensor_to_grad(tensor):
-        return tensor._data
+        return tensor._tl_array
 
 
 class TensorMode:
@@ -264,8 +264,10 @@ def select_mode(create_graph: bool, tensors) -> Any:
     if HAS_WRAPPERS and wanted is None:
         starts = [node_of(gradient_edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
         nodes = reachable([n for n in starts if n is not None])
-        tables = [node._table for node in nodes]
-        tables += [edge._table for node in nodes for edge in flatten_edges(node._edges) if isinstance(edge, Tensor)]
+        tables = [node._tl_kernels for node in nodes]
+        tables += [
+            edge._tl_kernels for node in nodes for edge in flatten_edges(node._edges) if isinstance(edge, Tensor)
+        ]
         if any(table is not None and table.wraps for table in tables):
             wanted = "ops"
     return RawMode if wanted is None else InterceptedMode if wanted == "ops" else wanted
@@ -324,7 +326,7 @@ class BackwardPass:
         buffers = self.buffers
         if index is None:
             if node in buffers:
-                buffers[node] = self.mode.add(node._table, buffers[node], g)
+                buffers[node] = self.mode.add(node._tl_kernels, buffers[node], g)
                 return None
             buffers[node] = g
         else:
@@ -332,7 +334,7 @@ class BackwardPass:
             if held is None:
                 held = buffers[node] = [None] * len(node._shape)
             else:
-                held[index] = g if held[index] is None else self.mode.add(node._table, held[index], g)
+                held[index] = g if held[index] is None else self.mode.add(node._tl_kernels, held[index], g)
                 return None
             held[index] = g
         if self.useful is None or node in self.useful:
@@ -342,12 +344,12 @@ class BackwardPass:
     def leaf(self, tensor, g, table) -> None:
         if self.targets is not None and tensor not in self.targets:
             return
-        if g.shape != tensor._data.shape:
-            g = self.mode.fit(table, g, tensor._data.shape)
+        if g.shape != tensor._tl_array.shape:
+            g = self.mode.fit(table, g, tensor._tl_array.shape)
         if self.mode.differentiable:
             if g.dtype is not tensor.dtype:
                 g = CALLBACKS.F.to(g, tensor.dtype)
-        elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
+        elif g.dtype is not tensor._tl_array.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
         key, leaves = id(tensor), self.leaves
         held = leaves.get(key)
@@ -372,7 +374,7 @@ class BackwardPass:
                 grads = self._with_hooks(node)
                 if grads is None:
                     continue
-            edges, table = node._edges, node._table
+            edges, table = node._edges, node._tl_kernels
             if not retain and (node._saved or node._out is not None) and node._op.saves_tensors:
                 node._saved = node._out = node._counter = None
             # As many as there are: a formula's come from one text, hooks' and a program's own are counted.
@@ -385,7 +387,7 @@ class BackwardPass:
                         grad = self.mode.fit(table, grad, target._shape)
                     held = buffers.get(target)
                     if held is not None:
-                        buffers[target] = add(target._table, held, grad)
+                        buffers[target] = add(target._tl_kernels, held, grad)
                         continue
                     buffers[target] = grad
                     if useful is None or target in useful:
@@ -461,11 +463,11 @@ class BackwardPass:
         several = g.__class__ is list
         grads = list(g) if several else [g]
         for index, functions in list(hooks.tensor.items()):
-            grads[index] = self._hooked(functions, node._table, grads[index])
+            grads[index] = self._hooked(functions, node._tl_kernels, grads[index])
         for index, who in list(hooks.retain.items()):
             tensor = who()
             if grads[index] is not None and tensor is not None:
-                value = self.mode.tensor(node._table, grads[index])
+                value = self.mode.tensor(node._tl_kernels, grads[index])
                 self.given.add(id(grads[index]))
                 found = autograd_meta_of(tensor)
                 found.grad = value.clone() if found.grad is None else CALLBACKS.F.add(found.grad, value)
@@ -489,7 +491,7 @@ class BackwardPass:
         _, g = self.leaves.pop(id(tensor), (tensor, None))
         found = autograd_meta_of(tensor)
         if g is not None and found.hooks:
-            g = self._hooked(found.hooks, tensor._table, g)
+            g = self._hooked(found.hooks, tensor._tl_kernels, g)
         return g
 
     def write_leaf_grads(self) -> None:
@@ -497,7 +499,7 @@ class BackwardPass:
         hooked = []
         with _ACCUMULATE_LOCK:
             for tensor, g in list(self.leaves.values()):
-                found = tensor._meta
+                found = tensor._tl_meta
                 if found.__class__ is not AutogradMeta:
                     found = autograd_meta_of(tensor)
                 if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
@@ -524,15 +526,15 @@ class BackwardPass:
 
     def add_to_grad(self, tensor, found, g) -> None:
         """Add to the gradient of a leaf. The caller has the lock `_ADDING`."""
-        table, add = tensor._table, self.mode.add
+        table, add = tensor._tl_kernels, self.mode.add
         if self.mode is InterceptedMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
             kept = id(g) in self.given
-            g, table, add = g._data, g._table, RawMode.add
+            g, table, add = g._tl_array, g._tl_kernels, RawMode.add
             self.given |= {id(g)} if kept else set()
         elif self.mode.differentiable:
             found.grad = (
                 g.clone()
-                if found.grad is None and (g._node is None or id(g) in self.given)
+                if found.grad is None and (g._tl_node is None or id(g) in self.given)
                 else g
                 if found.grad is None
                 else CALLBACKS.F.add(found.grad, g)
@@ -544,11 +546,11 @@ class BackwardPass:
                 g = table.as_array(g)
             if taken := id(g) in self.given or not table.is_sole_owner(g):
                 g = table.clone(g)
-            if g.strides != tensor._data.strides and (taken or MODE.grad_layout_policy):
-                g = to_leaf_strides(table, g, tensor._data)
+            if g.strides != tensor._tl_array.strides and (taken or MODE.grad_layout_policy):
+                g = to_leaf_strides(table, g, tensor._tl_array)
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
-        elif found.grad._node is None:
+        elif found.grad._tl_node is None:
             # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
             accumulate_in_place(table, found.grad, g, add)
         else:
@@ -627,10 +629,10 @@ class _EdgeRoot:
 
     def __init__(self, where):
         node = node_of(where)
-        self._table = where._table if node is None else node._table
-        self._data = self  # it stands for a Tensor and its array
+        self._tl_kernels = where._tl_kernels if node is None else node._tl_kernels
+        self._tl_array = self  # it stands for a Tensor and its array
         if node is None:
-            self.shape, self.dtype = where._data.shape, where.dtype
+            self.shape, self.dtype = where._tl_array.shape, where.dtype
         else:
             self.shape, self.dtype = node._shape if where is node else node._shape[where.index], get_default_dtype()
 
@@ -644,17 +646,17 @@ def initial_gradient(tensor, where, g, mode, position: int = 0):
         raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
     end = tensor if isinstance(tensor, Tensor) else _EdgeRoot(where)
     if g is None:
-        if (end._data.size if end.__class__ is Tensor else end.numel()) != 1:
+        if (end._tl_array.size if end.__class__ is Tensor else end.numel()) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if end.dtype.category == COMPLEX:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {end.dtype}")
-        if tensor.__class__ is not Tensor and getattr(tensor, "_dispatches", False):
+        if tensor.__class__ is not Tensor and getattr(tensor, "_tl_dispatches", False):
             return CALLBACKS.F.ones_like(tensor)
-        g = end._table._full(end._data.shape, 1, end.dtype)
-        return call.wrap(end._table, g) if mode.differentiable else g
+        g = end._tl_kernels._full(end._tl_array.shape, 1, end.dtype)
+        return call.wrap(end._tl_kernels, g) if mode.differentiable else g
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    if g._data.shape != end._data.shape:
+    if g._tl_array.shape != end._tl_array.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of {Size(g.shape)} and output[{position}] has a "
             f"shape of {Size(end.shape)}."
@@ -668,7 +670,7 @@ def initial_gradient(tensor, where, g, mode, position: int = 0):
             )
         if g.dtype is not end.dtype:
             g = g.to(end.dtype)
-    return g if mode.differentiable else g._data
+    return g if mode.differentiable else g._tl_array
 
 
 def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumulate=True):
@@ -677,7 +679,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     if outer and len(outer) - CURRENT_PASSES.base >= MAX_NESTED_DEPTH:
         return _run_in_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
     # Gradients that stand for one example of a batch have no raw array.
-    batched = GLOBALS["INTERCEPTORS"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
+    batched = GLOBALS["INTERCEPTORS"] and any(isinstance(g, Tensor) and g._tl_level is not None for g in grads)
     mode, runs = select_mode(create_graph or batched, tensors), BackwardPass
     if GLOBALS["SPARSE"]:
         mode, runs = CALLBACKS.sparse("sparse_backward_mode")(mode)
@@ -697,7 +699,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         if LEAF_HOOKS:
             run.find_leaf_completion()
         for where, g in run.roots:
-            run.accumulate(where, g, where._table if where.__class__ is not OutputEdge else where.node._table)
+            run.accumulate(where, g, where._tl_kernels if where.__class__ is not OutputEdge else where.node._tl_kernels)
         run.run()
         found = None
         if inputs is None:
@@ -794,7 +796,7 @@ def _collect_input_grads(run, ends, accumulate):
     made = []
     for end in ends:
         g = found.get(end)
-        made.append(None if g is None else run.mode.tensor(end[0]._table, g))
+        made.append(None if g is None else run.mode.tensor(end[0]._tl_kernels, g))
     return made
 
 
@@ -805,7 +807,7 @@ def run_node(node, grads):
         raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
     if isinstance(node, AccumulateGrad):
         run = BackwardPass(RawMode, True, [])
-        run.accumulate_grad(node.variable, grads[0]._data)
+        run.accumulate_grad(node.variable, grads[0]._tl_array)
         return None
     mode = TensorMode if MODE.grad else RawMode
     run = BackwardPass(mode, True, [])
@@ -813,7 +815,7 @@ def run_node(node, grads):
     g = given if node._is_multi_output else given[0]
     with recording(mode.differentiable):
         found = node._run(run, g) if node._is_custom else mode.run(node, g)
-    out = tuple(None if x is None else mode.tensor(node._table, x) for x in flatten_edges(found))
+    out = tuple(None if x is None else mode.tensor(node._tl_kernels, x) for x in flatten_edges(found))
     return out[0] if len(out) == 1 else out
 
 

@@ -101,7 +101,7 @@ def _view(tensor: Any) -> Tensor:
     its tangent.
     """
     made = _forward_mode.alias(tensor, MODE.grad)
-    if made._level is None:
+    if made._tl_level is None:
         autograd_meta_of(made).dual_primal = tensor if tensor._base is None else tensor._base
     return made
 

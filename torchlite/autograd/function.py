@@ -86,7 +86,7 @@ class _SavedOutput:
     __slots__ = ("data", "dtype", "meta", "index")
 
     def __init__(self, tensor, index):
-        self.data, self.dtype, self.meta, self.index = tensor._data, tensor.dtype, autograd_meta_of(tensor), index
+        self.data, self.dtype, self.meta, self.index = tensor._tl_array, tensor.dtype, autograd_meta_of(tensor), index
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -137,7 +137,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def _run(self, run, g):
         """Call the Function's backward with Tensors, and hand its gradients to the engine in its own form."""
-        mode, table = run.mode, self._table
+        mode, table = run.mode, self._tl_kernels
         grads = []
         for i, item in enumerate(g if self._several else [g]):
             if item is None and self.materialize_grads and self._dtypes[i] is not None:
@@ -176,9 +176,9 @@ class BackwardCFunction(Node, FunctionCtx):
         want = (
             target.node._shape[target.index]
             if target.__class__ is OutputEdge
-            else (target._shape if isinstance(target, Node) else target._data.shape)
+            else (target._shape if isinstance(target, Node) else target._tl_array.shape)
         )
-        if item._data.shape != want and not is_expandable_to(want, item._data.shape):
+        if item._tl_array.shape != want and not is_expandable_to(want, item._tl_array.shape):
             raise RuntimeError(
                 f"Function {self.name()} returned an invalid gradient at index {i} - got {list(item.shape)} but "
                 f"expected shape compatible with {list(want)}"
@@ -200,12 +200,12 @@ def _unpack_saved(node, item, expected):
     if item.__class__ is PackedTensor:
         return restore_history(item, node)
     if item.__class__ is _SavedOutput:
-        tensor = call.wrap(node._table, item.data, item.dtype)
+        tensor = call.wrap(node._tl_kernels, item.data, item.dtype)
         found = item.meta
         have = found.n if found.root is None else found.root.n
         if have != expected:
             raise_modified_error(item.data, node, have, expected)
-        tensor._node = node if item.index is None else OutputEdge(node, item.index)
+        tensor._tl_node = node if item.index is None else OutputEdge(node, item.index)
         return tensor
     saved_raw(item, expected, node, 0)
     return item
@@ -344,7 +344,7 @@ class Function(metaclass=_FunctionType):
         node._edges = tuple([gradient_edge(a) if wants and n else None for a, n in zip(args, needs, strict=True)])
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         node._input_dtypes = tuple([a.dtype if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
-        node._table = tensors[0]._table if tensors else None
+        node._tl_kernels = tensors[0]._tl_kernels if tensors else None
         node._seq = next(SEQUENCE)
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             GLOBALS["NODE_CREATED_HOOK"](node)
@@ -412,7 +412,7 @@ def _finish(node, tensors, result, wants):
     _check_dirty(node, outs, inputs, dirty, wants)
     fixed = {id(t) for t in node.non_differentiable}
     node._several = several
-    node._shape = tuple([o._data.shape if isinstance(o, Tensor) else None for o in outs])
+    node._shape = tuple([o._tl_array.shape if isinstance(o, Tensor) else None for o in outs])
     without = () if node._materialize_non_diff_grads else fixed
     node._dtypes = tuple([o.dtype if isinstance(o, Tensor) and id(o) not in without else None for o in outs])
     if not several:
@@ -430,7 +430,7 @@ def _finish(node, tensors, result, wants):
         if wants and out.dtype.category >= 2 and id(out) not in fixed:
             positions.setdefault(id(fresh), i)
         elif wants and id(out) in fixed and base_of(fresh) is None:
-            fresh._node = None
+            fresh._tl_node = None
         final.append(fresh)
     for d in node.dirty_tensors:
         if not (wants and id(d) in positions):
@@ -460,7 +460,7 @@ def _check_dirty(node, outs, inputs, dirty, wants) -> None:
             )
         if not wants:
             continue
-        if d._node is LEAF:
+        if d._tl_node is LEAF:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         with recording(True):
             check_in_place_autograd(d)
@@ -478,9 +478,9 @@ def _check_dirty(node, outs, inputs, dirty, wants) -> None:
 def _as_view(tensor):
     """An input that was returned as it is: a view of it, which can have a history of its own."""
     fresh = call.new(type(tensor) if type(tensor) is not call.Parameter else Tensor)
-    fresh._data, fresh._table, fresh._node = tensor._data, tensor._table, None
+    fresh._tl_array, fresh._tl_kernels, fresh._tl_node = tensor._tl_array, tensor._tl_kernels, None
     call.set_dtype(fresh, tensor.dtype)
-    fresh._meta = view_meta(tensor, "custom")
+    fresh._tl_meta = view_meta(tensor, "custom")
     return fresh
 
 
@@ -492,15 +492,21 @@ def _link(node, final, outs, positions, dirty) -> None:
         where = OutputEdge(node, i) if node._several else node
         if key in dirty:
             made = call.new(Tensor)
-            made._data, made._table, made.dtype, made._node, made._meta = out._data, out._table, out.dtype, where, None
+            made._tl_array, made._tl_kernels, made.dtype, made._tl_node, made._tl_meta = (
+                out._tl_array,
+                out._tl_kernels,
+                out.dtype,
+                where,
+                None,
+            )
             with recording(True):
                 rebase_history(out, made)
             continue
-        out._node = where
+        out._tl_node = where
         if base_of(out) is not None:
             autograd_meta_of(out).kind = kind
     for out in final:
-        if isinstance(out, Tensor) and out._node is REQUIRES_GRAD_DETACHED and base_of(out) is not None:
+        if isinstance(out, Tensor) and out._tl_node is REQUIRES_GRAD_DETACHED and base_of(out) is not None:
             autograd_meta_of(out).kind = kind
 
 
@@ -518,7 +524,7 @@ def _set_saved_outputs(node, positions, several, wants) -> None:
             versions.append(0)
             continue
         made = id(item) in positions
-        where = gradient_edge(item) if item._node is not None else None
+        where = gradient_edge(item) if item._tl_node is not None else None
         if made:
             where = positions[id(item)] if several else -1
         packed = pack_saved_tensor(item, where)

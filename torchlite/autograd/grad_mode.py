@@ -307,7 +307,7 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
     """
 
     def __init__(self, tensors: Any) -> None:
-        self.tensors = (tensors,) if hasattr(tensors, "_meta") else tuple(tensors)
+        self.tensors = (tensors,) if hasattr(tensors, "_tl_meta") else tuple(tensors)
 
     def __enter__(self):
         self.before = [(root, root.n) for root in map(root_meta_of, self.tensors)]

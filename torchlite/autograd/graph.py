@@ -219,7 +219,7 @@ def _current_graph_task_execution_order() -> list:
     run = CURRENT_PASSES.runs[-1]
     order: list[_Node] = []
     nodes = run.order()
-    whole = {where: node for node in nodes for where in flatten_edges(node._edges) if hasattr(where, "_data")}
+    whole = {where: node for node in nodes for where in flatten_edges(node._edges) if hasattr(where, "_tl_array")}
     for node in nodes:
         order.append(to_python_node(node))
         order += [accumulator(leaf) for leaf, last in whole.items() if last is node and run.executes(leaf)]
@@ -234,7 +234,7 @@ def _current_autograd_node():
 
 def increment_version(tensor) -> None:
     """Count an in-place change that was made behind autograd's back."""
-    for item in (tensor,) if hasattr(tensor, "_data") else tensor:
+    for item in (tensor,) if hasattr(tensor, "_tl_array") else tensor:
         bump_version(item)
 
 

@@ -31,9 +31,9 @@ def check_hook_result(value, answer, hook):
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if answer is value:
         return answer
-    if answer._data.shape != value._data.shape:
+    if answer._tl_array.shape != value._tl_array.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
-    if answer.dtype is not value.dtype or answer._table is not value._table:
+    if answer.dtype is not value.dtype or answer._tl_kernels is not value._tl_kernels:
         raise RuntimeError(
             f"hook '{_name(hook)}' has changed the type of value (was {value.type()} got {answer.type()})"
         )
@@ -67,7 +67,7 @@ def is_expandable_to(shape, of) -> bool:
 def run_prehooks(mode, node, hooks, g):
     """A node's prehooks: the gradients of its outputs after them."""
     several = g.__class__ is list
-    values = tuple(None if x is None else mode.tensor(node._table, x) for x in (g if several else [g]))
+    values = tuple(None if x is None else mode.tensor(node._tl_kernels, x) for x in (g if several else [g]))
     for hook in list(hooks.values()):
         answer = hook(values)
         if answer is not None:
@@ -78,7 +78,7 @@ def run_prehooks(mode, node, hooks, g):
 
 def run_posthooks(mode, node, grads, g):
     """A node's hooks: the gradients of its inputs after them."""
-    table = node._table
+    table = node._tl_kernels
     sizes = [len(x) if x.__class__ in (tuple, list) else None for x in grads]
     parts = [p for x in grads for p in (x if x.__class__ in (tuple, list) else (x,))]
     inputs = tuple(None if x is None else mode.tensor(table, x) for x in parts)

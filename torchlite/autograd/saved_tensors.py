@@ -29,7 +29,7 @@ class SavedTensor:
             raise TypeError(
                 "register_hooks(): incompatible function arguments: expected two functions, pack_hook and unpack_hook"
             )
-        node = self._node
+        node = self._tl_node
         if node._saved is None:
             raise_freed_error(node)
         place = self._place
@@ -67,8 +67,8 @@ class _SavedInput:
 
     def opened(self, value):
         if isinstance(value, Tensor):
-            return value, None if value._node is None else gradient_edge(value)
-        tensor = call.wrap(self.node._table, value.data, value.dtype)  # an output of a custom Function
+            return value, None if value._tl_node is None else gradient_edge(value)
+        tensor = call.wrap(self.node._tl_kernels, value.data, value.dtype)  # an output of a custom Function
         return tensor, -1 if value.index is None else value.index
 
     def value(self):
@@ -101,7 +101,7 @@ class _SavedOutput:
 
         op = self.node._op
         tensor = saved_output_tensor(self.node, self.index)
-        tensor._node = None
+        tensor._tl_node = None
         return tensor, -1 if op.outputs is None and not op.multi_output else self.index
 
     def value(self):
@@ -122,7 +122,7 @@ class _SavedOutput:
 
 def _raw(node, place) -> SavedTensor:
     made = object.__new__(SavedTensor)
-    made._node, made._place = node, place
+    made._tl_node, made._place = node, place
     return made
 
 
@@ -205,4 +205,4 @@ def _sizes(where):
         return None
     if where.__class__ is OutputEdge:
         return Size(where.node._shape[where.index])
-    return Size(where._shape if not isinstance(where, Tensor) else where._data.shape)
+    return Size(where._shape if not isinstance(where, Tensor) else where._tl_array.shape)

@@ -269,7 +269,7 @@ class _GraphedCallable:
                 fixed.copy_(given)
         count = len(self.arguments)
         for parameter, fixed in zip(self.parameters, self.grad_inputs[count:], strict=True):
-            if fixed is not None and parameter.grad is not None and parameter.grad._data is fixed._data:
+            if fixed is not None and parameter.grad is not None and parameter.grad._tl_array is fixed._tl_array:
                 parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
         self.backward.replay()
         # A parameter's `.grad` may take the memory over until the next replay. Others get views, which are copied where

@@ -30,11 +30,11 @@ def has_native_reduce(dtype: torch.dtype) -> bool:
 
 
 def _raw(tensor: Any) -> np.ndarray:
-    return tensor._data
+    return tensor._tl_array
 
 
 def _signs(tensor: Any) -> int:
-    return tensor._signs
+    return tensor._tl_signs
 
 
 def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
@@ -47,7 +47,7 @@ def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
 
 def _host_memory(tensor: Any, write: bool) -> Any:
     """A block in which a contiguous tensor's memory is the host's; None where it is not."""
-    host_view = getattr(tensor._table.backend, "host_view", None)
+    host_view = getattr(tensor._tl_kernels.backend, "host_view", None)
     if host_view is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
         return None
     return host_view(_raw(tensor), write)

@@ -65,12 +65,12 @@ def try_fast_path(group: ProcessGroup, call: str, how: Any, into: Any, given: An
     if into is not None:
         if GLOBALS["WRITE_CHECKS"]:
             materialize(into)
-        target = into._data
-        if target.__class__ is not ndarray or not target.flags.carray or into._signs:
+        target = into._tl_array
+        if target.__class__ is not ndarray or not target.flags.carray or into._tl_signs:
             return False
     if given is not None:
-        source = given._data
-        if source.__class__ is not ndarray or not source.flags.c_contiguous or given._signs:
+        source = given._tl_array
+        if source.__class__ is not ndarray or not source.flags.c_contiguous or given._tl_signs:
             return False
     if fits is not None and (
         into.dtype is not dtype or not fits(target, source, group._size) or _may_overlap(target, source)

@@ -173,7 +173,7 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
                         fake, value = value, recorder.bind(place, _make_sample_tensor(value, sizes))
                         for dim, size in enumerate(fake.shape):
                             if isinstance(size, SymInt):
-                                unbacked.input(place, dim, size.node.expr, value._memory.shape[dim])
+                                unbacked.input(place, dim, size.node.expr, value._tl_memory.shape[dim])
                     env[node] = value
                 elif node.op == "get_attr":
                     env[node] = node

@@ -119,7 +119,7 @@ def serialize_tensor_meta(tensor: Any, requires_grad: bool, device: Any) -> dict
         "requires_grad": bool(requires_grad),
         "device": {"type": device.type, "index": device.index},
         "strides": [serialize_size(n) for n in tensor.stride()],
-        "storage_offset": {"as_int": int(tensor.storage_offset()) if hasattr(tensor, "_data") else 0},
+        "storage_offset": {"as_int": int(tensor.storage_offset()) if hasattr(tensor, "_tl_array") else 0},
         "layout": LAYOUT_CODES[tensor.layout],
     }
 

@@ -66,48 +66,48 @@ def _raise_error(words: str):
 
 
 class BatchedTensor(Tensor):
-    """One example of a batch: `_value` is the batch, `_dim` its dimension there, `_level` the `vmap` that made it.
+    """One example of a batch: `_value` is the batch, `_dim` its dimension there, `_tl_level` the `vmap` that made it.
 
     Shape, strides, dtype and device are those of one example; history and version are the batch's.
     """
 
-    __slots__ = ("_value", "_dim", "_level")
+    __slots__ = ("_value", "_dim", "_tl_level")
     _is_plain = True
     _value: Any
     _dim: int
 
     @property
-    def _data(self) -> Any:
-        return BatchedArray(self._value._data, self._dim)
+    def _tl_array(self) -> Any:
+        return BatchedArray(self._value._tl_array, self._dim)
 
-    _memory = _data
-
-    @property
-    def _node(self) -> Any:
-        return self._value._node
+    _tl_memory = _tl_array
 
     @property
-    def _meta(self) -> Any:
-        return self._value._meta
+    def _tl_node(self) -> Any:
+        return self._value._tl_node
 
-    @_meta.setter
-    def _meta(self, value) -> None:
-        self._value._meta = value
+    @property
+    def _tl_meta(self) -> Any:
+        return self._value._tl_meta
+
+    @_tl_meta.setter
+    def _tl_meta(self, value) -> None:
+        self._value._tl_meta = value
 
     def _beside(self, batch):
         """A batch that lies as this tensor's as one example."""
-        return hide_batch_dim(batch, self._level, self._dim)
+        return hide_batch_dim(batch, self._tl_level, self._dim)
 
     def _within(self, tensor):
         """A tensor as a batch that lies as this tensor's."""
-        with vmap_levels(tensor, apart=self._level):
-            out = expose_batch_dim(tensor, self._level)
+        with vmap_levels(tensor, apart=self._tl_level):
+            out = expose_batch_dim(tensor, self._tl_level)
             return move_dim(out, 0, self._dim)
 
     def _alike(self, tensor):
         """A tensor as one that stands for examples where this one does."""
-        inner = self._value if self._value._level is None else None
-        level = self._level
+        inner = self._value if self._value._tl_level is None else None
+        level = self._tl_level
         found = tensor if inner is not None else self._value._alike(tensor)
         with vmap_levels(found):
             return hide_batch_dim(F.clone(F.expand(F.unsqueeze(found, 0), level.size, *found.shape)), level)
@@ -134,14 +134,14 @@ class BatchedTensor(Tensor):
         return self._value.storage_offset()
 
     def detach(self):
-        return make_batched(self._value.detach(), self._dim, self._level)
+        return make_batched(self._value.detach(), self._dim, self._tl_level)
 
     def detach_(self):
         self._value.detach_()
         return self
 
     def register_hook(self, hook):
-        level, dim = self._level, self._dim
+        level, dim = self._tl_level, self._dim
 
         def of_batch(gradient):
             with level.again():
@@ -172,7 +172,7 @@ class BatchedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents=None) -> str:
         body = repr(self._value).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self._level.number}, bdim={self._dim}, value=\n    {body}\n)"
+        return f"BatchedTensor(lvl={self._tl_level.number}, bdim={self._dim}, value=\n    {body}\n)"
 
     def __deepcopy__(self, memo):
         return self.clone()
@@ -188,14 +188,14 @@ BatchedTensor.__name__ = BatchedTensor.__qualname__ = "Tensor"  # what error mes
 def make_batched(value: Tensor, dim: int, level) -> Tensor:
     """One example of a batch."""
     out: Any = _new(BatchedTensor)
-    out._value, out._dim, out._level = value, dim, level
-    out._table, out.dtype = value._table, value.dtype
+    out._value, out._dim, out._tl_level = value, dim, level
+    out._tl_kernels, out.dtype = value._tl_kernels, value.dtype
     return out
 
 
 def is_batched_at(value: Any, level) -> bool:
     """Whether a value is a tensor of this `vmap`."""
-    return value.__class__ is BatchedTensor and value._level is level
+    return value.__class__ is BatchedTensor and value._tl_level is level
 
 
 def move_dim(value: Tensor, source: int, target: int) -> Tensor:
@@ -217,11 +217,11 @@ def expose_batch_dim(tensor: Any, level) -> Tensor:
     hide theirs; one that has none shows the same example many times.
     """
     if tensor.__class__ is BatchedTensor:
-        if tensor._level is level:
+        if tensor._tl_level is level:
             return batch_dim_first(tensor)
-        if tensor._level.number > level.number:
+        if tensor._tl_level.number > level.number:
             value = expose_batch_dim(tensor._value, level)
-            return make_batched(value, tensor._dim + 1, tensor._level)
+            return make_batched(value, tensor._dim + 1, tensor._tl_level)
     return (
         expand_at_level(tensor, level) if MODE.forwards else F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
     )
@@ -249,7 +249,7 @@ def has_batched_tangent(tensor: Any, level) -> bool:
     for item in stack.items:
         found: Any = tangent_of(tensor, item) if item.is_forward else None
         while found.__class__ is BatchedTensor:
-            if found._level is level:
+            if found._tl_level is level:
                 return True
             found = found._value
     return False
@@ -257,8 +257,8 @@ def has_batched_tangent(tensor: Any, level) -> bool:
 
 def hide_batch_dim(tensor: Any, level, dim: int = 0) -> Tensor:
     """What undoes `stripped`: a dimension becomes the batch of a `vmap`, below the levels that stand above it."""
-    if tensor.__class__ is BatchedTensor and tensor._level.number > level.number:
+    if tensor.__class__ is BatchedTensor and tensor._tl_level.number > level.number:
         own = tensor._dim
         inner = hide_batch_dim(tensor._value, level, dim if dim < own else dim + 1)
-        return make_batched(inner, own - 1 if dim < own else own, tensor._level)
+        return make_batched(inner, own - 1 if dim < own else own, tensor._tl_level)
     return make_batched(tensor, dim, level)

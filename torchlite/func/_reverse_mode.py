@@ -62,13 +62,13 @@ class _GradLevel:
         value = self.to_physical(tensor)
         made = copy_tangents(value, value.detach())
         if value.requires_grad:
-            made._node = make_node(REGISTRY["_identity"], (gradient_edge(value),), (), (), value._table)
-            made._node._shape = value._data.shape
+            made._tl_node = make_node(REGISTRY["_identity"], (gradient_edge(value),), (), (), value._tl_kernels)
+            made._tl_node._shape = value._tl_array.shape
         else:
             if made.dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             autograd_meta_of(made)
-            made._node = LEAF
+            made._tl_node = LEAF
             made._scope = self.scope  # type: ignore[attr-defined]
         self.inputs.append(made)
         return self.example(made)
@@ -77,9 +77,9 @@ class _GradLevel:
         """Whether these have a history beside that by the inputs: of what was there before, or is an input of a
         transform that still runs around this one.
         """
-        ends = {id(i._node) for i in self.inputs if isinstance(i._node, Node)}
+        ends = {id(i._tl_node) for i in self.inputs if isinstance(i._tl_node, Node)}
         seen: set[int] = set()
-        pending = [gradient_edge(t) for t in tensors if t._node is not None]
+        pending = [gradient_edge(t) for t in tensors if t._tl_node is not None]
         while pending:
             item = pending.pop()
             node = item.node if item.__class__ is OutputEdge else item
@@ -104,7 +104,7 @@ class _GradLevel:
         inner = value
         while inner.__class__ is BatchedTensor:
             inner = inner._value
-        if inner._node is None or self.outer and self.has_outer_history((inner,)):
+        if inner._tl_node is None or self.outer and self.has_outer_history((inner,)):
             return value
         return copy_tangents(value, value.detach(), self.released)
 

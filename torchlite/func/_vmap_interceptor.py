@@ -64,7 +64,7 @@ class VmapLevel(Interceptor):
     def has(self, value: Any) -> bool:
         """Whether a value is, or holds, a tensor of this level."""
         if value.__class__ is BatchedTensor:
-            return value._level is self
+            return value._tl_level is self
         if value.__class__ in (tuple, list):
             return any(self.has(item) for item in value)
         return False

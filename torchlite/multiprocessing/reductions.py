@@ -109,7 +109,7 @@ def reduce_storage(storage: Any) -> Any:
     if not storage.nbytes():
         return rebuild_storage_empty, ()
     with _lock:
-        memory = owner_of(storage.share_memory_()._tensor._data)
+        memory = owner_of(storage.share_memory_()._tensor._tl_array)
         mapping = mapping_of(memory)
         if mapping.identity is not None:
             _shared_storages[mapping.identity] = memory

@@ -9,7 +9,6 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch.interceptors import showing, stack
 from torchlite._library.torch_dispatch import DispatchMode
-from torchlite._tensor.slot_conflicts import user_attribute
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
@@ -129,7 +128,7 @@ def transform_subclass(
     size = tuple(t.size() if outer_size is None else outer_size)
     stride = tuple(t.stride() if outer_stride is None else outer_stride)
     names, context = t.__tensor_flatten__()
-    made = type(t).__tensor_unflatten__({n: callback(n, user_attribute(t, n)) for n in names}, context, size, stride)
+    made = type(t).__tensor_unflatten__({n: callback(n, getattr(t, n)) for n in names}, context, size, stride)
     if tuple(made.shape) != size:
         raise RuntimeError(f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size}, "
                            f"but got: {tuple(made.shape)}")  # fmt: skip

@@ -10,7 +10,7 @@ import torchlite as torch
 if TYPE_CHECKING:
     from torchlite import Tensor
 
-_SLOTS = ("_data", "_table", "dtype", "_node", "_meta")
+_SLOTS = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:

@@ -70,7 +70,7 @@ def backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32,
     """A node's backward function, computed in float32 where the gradient and all that it saved have half precision.
     wide, narrowed: what casts; a recorder of kernels puts its own there.
     """
-    half = common_half_dtype([g, *(getattr(value, "_data", None) for value in node._saved or ())])
+    half = common_half_dtype([g, *(getattr(value, "_tl_array", None) for value in node._saved or ())])
     if half is None:
         return backward(table, g, node, get, get_out)
     grads = backward(table, wide(g, half), node, lambda *a: wide(get(*a), half), lambda *a: wide(get_out(*a), half))

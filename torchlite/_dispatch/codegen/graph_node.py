@@ -22,14 +22,14 @@ def write_node(source: Source, case: FastPathCase) -> None:
     source.comment("Record the op where an input wants a gradient and this thread records.")
     for p in case.tensors:
         absent = f"None if {p.name} is None else " if p.name in case.optional else ""
-        source.line(f"{_node(p)} = {absent}{p.name}._node")
+        source.line(f"{_node(p)} = {absent}{p.name}._tl_node")
     with source.condition("if", _wanted(case)):
         _write_edges(source, case)
         _write_saved_inputs(source, case)
         _write_outputs(source, case)
         _write_node_fields(source)
     with source.block("else:"):
-        source.line("result_._node = None")
+        source.line("result_._tl_node = None")
         write_unrecorded(source, case)
 
 
@@ -68,7 +68,7 @@ def _write_edges(source: Source, case: FastPathCase) -> None:
     if case.number:
         names = [p.name for p in case.op.tensor_params]
         edges.insert(names.index(case.number), ["None"])
-    source.line("result_._node = node_ = Node()")
+    source.line("result_._tl_node = node_ = Node()")
     source.line(f"node_._op = {case.op.name}__op")
     source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
     source.write(tuple_literal(edges, "node_._edges = "))
@@ -78,7 +78,7 @@ def _edge(p: Param, several: bool) -> list[str]:
     """An input's edge; `edge` also renews the history of a view."""
     parts = [
         f"{p.name} if {_node(p)} is LEAF",
-        f"else {_node(p)} if {p.name}._meta is None",
+        f"else {_node(p)} if {p.name}._tl_meta is None",
         f"else gradient_edge({p.name})",
     ]
     return [f"None if {_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
@@ -111,7 +111,7 @@ def _saved(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
     if _belongs_to_scalar(case, name, users):
         return "None" if not wanted or kind == "dtype" else "()" if kind == "shape" else name
     if kind in ("shape", "dtype"):
-        value = f"{name}._data.shape" if kind == "shape" else f"{name}.dtype"
+        value = f"{name}._tl_array.shape" if kind == "shape" else f"{name}.dtype"
         return f"None if {name} is None else {value}" if name in case.optional else value
     partly = kind == "value" and wanted and users != {p.name for p in case.tensors}
     return f"{name} if {wanted} else None" if partly else name
@@ -121,7 +121,7 @@ def _version(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
     if kind != "value" or _belongs_to_scalar(case, name, users):
         return "0"
     absent = f"{name} is None or " if name in case.optional else ""
-    return f"0 if {absent}{name}._meta is None else version({name})"
+    return f"0 if {absent}{name}._tl_meta is None else version({name})"
 
 
 def _write_outputs(source: Source, case: FastPathCase) -> None:
@@ -165,15 +165,15 @@ def _write_saved_outputs(source: Source, case: FastPathCase, tests: dict[int, st
     )
     if 0 in tests:
         may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.aux_outputs
-        source.line("autograd_meta_of(result_)" if may_be_view else "result_._meta = AutogradMeta()")
-    counters = ["(result_._meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
+        source.line("autograd_meta_of(result_)" if may_be_view else "result_._tl_meta = AutogradMeta()")
+    counters = ["(result_._tl_meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
     source.write(tuple_literal(counters, "node_._counter = "))
 
 
 def _write_node_fields(source: Source) -> None:
     source.comment("What backward asks of every node, and the number that says which was made later.")
     source.line("node_._shape = data_.shape")
-    source.line("node_._table = table_")
+    source.line("node_._tl_kernels = table_")
     source.line("node_._hooks = node_._trace = None")
     source.line("node_._seq = next(SEQUENCE)")
     source.comment("Anomaly detection keeps the place in the program.")

@@ -17,14 +17,14 @@ def in_place_text(op: Op) -> str:
     others = [p.name for p in op.params[1:]]
     source = Source()
     with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
-        source.line(f"kernel_ = getattr(self._table, {op.name + '_'!r}, None)")
+        source.line(f"kernel_ = getattr(self._tl_kernels, {op.name + '_'!r}, None)")
         if others:
             source.line("dtype_ = self.dtype")
         _write_guard(source, op, bool(others))
         for other in others:
             _write_other(source, op, other)
-        with source.block("if self._data.size >= LARGE:"):
-            source.line(f"kernel_ = self._table.large.{op.name}_")
+        with source.block("if self._tl_array.size >= LARGE:"):
+            source.line(f"kernel_ = self._tl_kernels.large.{op.name}_")
         _write_kernel(source, len(others))
         source.comment("Nodes that saved the tensor notice the change by its version.")
         source.line("bump_version(self)")
@@ -41,12 +41,12 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
         "kernel_ is None",
         "INTERCEPTORS",
         plain,
-        "self._node is not None and MODE.grad",
+        "self._tl_node is not None and MODE.grad",
         "WRITE_CHECKS and check_before_write(self)",
     ]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
-    tests.append("self._data.base is not None and has_internal_overlap(self._data)")
+    tests.append("self._tl_array.base is not None and has_internal_overlap(self._tl_array)")
     source.comment(
         "The general path writes where a kernel is absent, something intercepts, or there is history to keep."
     )
@@ -59,18 +59,18 @@ def _write_other(source: Source, op: Op, other: str) -> None:
     """What the kernel gets for the other operand."""
     source.comment(f"`{other}` is a tensor of the same dtype and device that wants no gradient, or a number that fits.")
     with source.block(f"if {other}.__class__ is Tensor:"):
-        tests = [f"{other}.dtype is not dtype_", f"{other}._table is not self._table"]
-        with source.condition("if", [*tests, f"{other}._node is not None and MODE.grad"], "or"):
+        tests = [f"{other}.dtype is not dtype_", f"{other}._tl_kernels is not self._tl_kernels"]
+        with source.condition("if", [*tests, f"{other}._tl_node is not None and MODE.grad"], "or"):
             source.line("return None")
-        source.line(f"raw_ = {other}._data")
+        source.line(f"raw_ = {other}._tl_array")
         source.comment("Not where it lies on a part of what is written.")
         tests = [
-            "(raw_.base is not None or self._data.base is not None)",
-            "has_partial_overlap(self._table, self._data, raw_)",
+            "(raw_.base is not None or self._tl_array.base is not None)",
+            "has_partial_overlap(self._tl_kernels, self._tl_array, raw_)",
         ]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    held = f"dtype_ in self._table.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
+    held = f"dtype_ in self._tl_kernels.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
     with source.block(f"elif {other}.__class__ is float and {held}:"):
         source.line(f"raw_ = {other}")
     with source.block(f"elif {other}.__class__ is int and {INT64_MIN} <= {other} < {INT64_END}:"):
@@ -87,12 +87,12 @@ def _write_other(source: Source, op: Op, other: str) -> None:
 def _write_kernel(source: Source, others: int) -> None:
     if not others:
         source.comment("The kernel writes.")
-        source.line("kernel_(self._data)")
+        source.line("kernel_(self._tl_array)")
         return
     source.comment(
         "The kernel writes; where it refuses, nothing was written, and the general path has PyTorch's words."
     )
     with source.block("try:"):
-        source.line("kernel_(self._data, raw_)")
+        source.line("kernel_(self._tl_array, raw_)")
     with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")

@@ -13,8 +13,8 @@ def write_call(source: Source, case: FastPathCase) -> None:
     """From the kernel's call to the return of the result."""
     op = case.op
     for name in case.optional:
-        source.line(f"{name}_data_ = None if {name} is None else {name}._data")
-    raw = {p.name: f"{p.name}_data_" if p.name in case.optional else f"{p.name}._data" for p in case.tensors}
+        source.line(f"{name}_data_ = None if {name} is None else {name}._tl_array")
+    raw = {p.name: f"{p.name}_data_" if p.name in case.optional else f"{p.name}._tl_array" for p in case.tensors}
     write_kernel(source, case, raw)
     if op.outputs is not None or op.multi_output:
         write_finish(source, case)
@@ -22,7 +22,7 @@ def write_call(source: Source, case: FastPathCase) -> None:
     _write_result(source, case)
     if op.tags & NONDIFF:
         source.comment("The op has no derivative.")
-        source.line("result_._node = None")
+        source.line("result_._tl_node = None")
         write_unrecorded(source, case)
     else:
         write_node(source, case)
@@ -45,7 +45,7 @@ def _kernel(case: FastPathCase, raw: Mapping[str, str]) -> list[Piece]:
     op = case.op
     if op.tags & (VIEW | MAYBE_VIEW):
         return [f"table_.{op.name}"]
-    first = f"{case.tensors[0].name}._data" if case.tensors else f"{raw[op.params[0].name]}[0]"
+    first = f"{case.tensors[0].name}._tl_array" if case.tensors else f"{raw[op.params[0].name]}[0]"
     return [f"table_.{op.name} if {first}.size < LARGE", f"else table_.large.{op.name}"]
 
 
@@ -78,20 +78,20 @@ def _write_result(source: Source, case: FastPathCase) -> None:
         source.line("data_ = outs_[0]")
     if case.op.tags & MAYBE_VIEW:
         source.comment("The kernel had nothing to do.")
-        with source.block(f"if data_ is {case.tensors[0].name}._data:"):
+        with source.block(f"if data_ is {case.tensors[0].name}._tl_array:"):
             source.line(f"return {case.tensors[0].name}")
     source.comment("A kernel may return a NumPy scalar.")
     with source.block("if data_.__class__ is not table_.array:"):
         source.line("data_ = table_.as_array(data_)")
     source.comment("The result's tensor.")
     source.line("result_ = new(Tensor)")
-    source.line("result_._data = data_")
-    source.line("result_._table = table_")
+    source.line("result_._tl_array = data_")
+    source.line("result_._tl_kernels = table_")
     source.line(f"result_.dtype = {_dtype(case)}")
     if case.op.tags & (VIEW | MAYBE_VIEW):
         _write_view(source, case)
     else:
-        source.line("result_._meta = None")
+        source.line("result_._tl_meta = None")
 
 
 def _dtype(case: FastPathCase) -> str:
@@ -101,24 +101,24 @@ def _dtype(case: FastPathCase) -> str:
         return "bool_"
     if op.tags & KEEPS_DTYPE or op.tags & POINTWISE and op.promote in (DEFAULT, INT_TO_FLOAT):
         return "dtype_"
-    return f"dtype_ if data_.dtype is {case.tensors[0].name}._data.dtype else table_.dtype_of(data_)"
+    return f"dtype_ if data_.dtype is {case.tensors[0].name}._tl_array.dtype else table_.dtype_of(data_)"
 
 
 def _write_view(source: Source, case: FastPathCase) -> None:
     """What a view keeps: its base, which is never a view itself, and when it got its history (see `AutogradMeta`)."""
     viewed = case.tensors[0].name
     kept = [
-        f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._meta) is None or meta_.__class__ is AutogradMeta and meta_.base is None",
+        f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None or meta_.__class__ is AutogradMeta and meta_.base is None",
         "else (meta_[0], HISTORY_COUNTER) if meta_.__class__ is tuple and len(meta_) == 2",
         f"else view_meta({viewed})",
     ]
     if not case.op.tags & MAYBE_VIEW:
         source.comment("It is a view: of the input, or of what the input is a view of.")
-        source.expression("result_._meta = ", kept)
+        source.expression("result_._tl_meta = ", kept)
         return
     source.comment("With the input's memory it is a view: of the input, or of what the input is a view of.")
     shares = [
-        f"if (base_ := data_.base) is not None and (base_ is (owner_ := {viewed}._data) or base_ is owner_.base)",
+        f"if (base_ := data_.base) is not None and (base_ is (owner_ := {viewed}._tl_array) or base_ is owner_.base)",
         "else None",
     ]
-    source.expression("result_._meta = ", [f"({kept[0]}", kept[1], f"{kept[2]})", *shares])
+    source.expression("result_._tl_meta = ", [f"({kept[0]}", kept[1], f"{kept[2]})", *shares])

@@ -283,7 +283,7 @@ def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence
         source.comment("The raw arrays, if all are plain tensors of one device and dtype.")
         source.line(f"raw_ = homogeneous_arrays({items})")
         with source.block("if raw_ is not None:"):
-            source.line(f"table_, {items} = {items}[0]._table, tuple({items})")
+            source.line(f"table_, {items} = {items}[0]._tl_kernels, tuple({items})")
             case = FastPathCase(op, [])
             write_kernel(source, case, {items: "raw_"})
             write_finish(source, case)
@@ -300,7 +300,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     held = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
     if held:
         subject += " that holds all numbers"
-        tests.append(f"{first.name}.dtype in {first.name}._table.exact_scalar_dtypes")
+        tests.append(f"{first.name}.dtype in {first.name}._tl_kernels.exact_scalar_dtypes")
         tests += [_small_number_test(name) for name in held]
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
@@ -329,7 +329,7 @@ def _small_number_test(name: str) -> Piece:
 
 
 def _write_device_and_dtype(source: Source, p: Param) -> None:
-    source.line(f"table_ = {p.name}._table")
+    source.line(f"table_ = {p.name}._tl_kernels")
     source.line(f"dtype_ = {p.name}.dtype")
 
 
@@ -353,7 +353,7 @@ def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> st
 def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
     tests = [
         plain_tensor_test(p.name),
-        f"and {p.name}._table is table_",
+        f"and {p.name}._tl_kernels is table_",
         *[f"and {p.name}.dtype is dtype_"] * same_dtype,
     ]
     return [f"({p.name} is None or {tests[0]}", *tests[1:-1], f"{tests[-1]})"] if _is_optional(p) else tests
@@ -384,7 +384,7 @@ def write_scalar_branch(
         f"or {name}.__class__ is int and {INT64_MIN} <= {name} < {INT64_END}",
         f"and ({integers}))",
     ]
-    pieces += [f"and {plain_tensor_test(p.name)} and {p.name}._table is table_" for p in others]
+    pieces += [f"and {plain_tensor_test(p.name)} and {p.name}._tl_kernels is table_" for p in others]
     source.comment(f"`{name}` is a Python number that leaves the dtype as it is.")
     source.expression(f"{keyword} ", pieces, ":")
     with source:

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 _new = object.__new__
-_DATA, _TABLE = torch.Tensor.__dict__["_data"], torch.Tensor.__dict__["_table"]
+_DATA, _TABLE = torch.Tensor.__dict__["_tl_array"], torch.Tensor.__dict__["_tl_kernels"]
 
 
 class DTensor(torch.Tensor):
@@ -54,8 +54,8 @@ class DTensor(torch.Tensor):
     _wraps = True
     _is_copy = False  # whether it would be a view of another DTensor, but its elements had to be gathered
     _local_tensor: Any
-    _data: Any
-    _table: Any
+    _tl_array: Any
+    _tl_kernels: Any
     _spec: DTensorSpec
 
     def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> Any:
@@ -76,20 +76,20 @@ class DTensor(torch.Tensor):
     # Its history is that of its part.
 
     @property
-    def _node(self) -> Any:
-        return self._local_tensor._node
+    def _tl_node(self) -> Any:
+        return self._local_tensor._tl_node
 
-    @_node.setter
-    def _node(self, value: Any) -> None:
-        self._local_tensor._node = value
+    @_tl_node.setter
+    def _tl_node(self, value: Any) -> None:
+        self._local_tensor._tl_node = value
 
     @property
-    def _meta(self) -> Any:
-        return self._local_tensor._meta
+    def _tl_meta(self) -> Any:
+        return self._local_tensor._tl_meta
 
-    @_meta.setter
-    def _meta(self, value: Any) -> None:
-        self._local_tensor._meta = value
+    @_tl_meta.setter
+    def _tl_meta(self, value: Any) -> None:
+        self._local_tensor._tl_meta = value
 
     @property
     def _history(self) -> torch.Tensor:
@@ -199,8 +199,8 @@ class DTensor(torch.Tensor):
         if not isinstance(value, DTensor):
             raise TypeError(f"Variable data has to be a DTensor, but got {type(value).__name__}")
         self._local_tensor.data = value._local_tensor
-        _DATA.__set__(self, value._data)
-        _TABLE.__set__(self, value._table)
+        _DATA.__set__(self, value._tl_array)
+        _TABLE.__set__(self, value._tl_kernels)
         call.set_dtype(self, value.dtype)
         self._spec = value._spec
 
@@ -213,8 +213,8 @@ class DTensor(torch.Tensor):
 
     def _become(self, other: Any) -> Any:
         """This object with another's part and spec."""
-        _DATA.__set__(self, other._data)
-        _TABLE.__set__(self, other._table)
+        _DATA.__set__(self, other._tl_array)
+        _TABLE.__set__(self, other._tl_kernels)
         call.set_dtype(self, other.dtype)
         self._local_tensor, self._spec = other._local_tensor, other._spec
         return self._marked(other)

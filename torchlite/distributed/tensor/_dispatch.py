@@ -259,7 +259,7 @@ def _to_args_kwargs(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any
     by_name = False
     for p, value in zip(op.params, values, strict=True):
         if p.name == "index" and not p.is_tensor and value.__class__ is tuple:  # of arrays
-            value = tuple(getattr(v, "_data") if isinstance(v, torch.Tensor) else v for v in value)  # noqa: B009
+            value = tuple(getattr(v, "_tl_array") if isinstance(v, torch.Tensor) else v for v in value)  # noqa: B009
         if p.kind == "varargs":
             args.extend(value)
             by_name = True
@@ -326,7 +326,7 @@ def _to_meta(value: Any) -> Any:
     if not is_dtensor(value):
         return value
     meta: Any = torch.device("meta")
-    return call.wrap(table_of(meta), value._data, value.dtype)
+    return call.wrap(table_of(meta), value._tl_array, value.dtype)
 
 
 def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:

@@ -150,7 +150,7 @@ def _index_put(level, op, values):
         write_item(level, level.wrap(made), index, value)
         return level.wrap(made)
     items = tuple(slice(None) if i is None else i for i in index) if index.__class__ in (tuple, list) else (index,)
-    places = BatchedIndex(level, x.shape, items, x._table, True)
+    places = BatchedIndex(level, x.shape, items, x._tl_kernels, True)
     base = places.arranged(to_batch(level, x))
     value = align_ndim(level, value, places.ndim + len(places.rest))
     shape = F._index(base.detach(), places.arrays).shape

@@ -62,7 +62,7 @@ class BatchedIndex:
             if is_mask(item):
                 if isinstance(item, BatchedTensor):
                     raise RuntimeError(_MASK_INDEX_ERROR)
-                raw = item._data if isinstance(item, Tensor) else item
+                raw = item._tl_array if isinstance(item, Tensor) else item
                 for part in _nonzero(table, raw):
                     items.append((dim, part))
                     dim += 1
@@ -91,8 +91,8 @@ class BatchedIndex:
             out = batch_dim_first(item)
             for _ in range(self.ndim - (out.ndim - 1)):
                 out = F.unsqueeze(out, 1)
-            return out._data if out.__class__ is not BatchedTensor else out
-        return item._data if isinstance(item, Tensor) and item.__class__ is not BatchedTensor else item
+            return out._tl_array if out.__class__ is not BatchedTensor else out
+        return item._tl_array if isinstance(item, Tensor) and item.__class__ is not BatchedTensor else item
 
     def arranged(self, tensor, ahead: int = 1):
         """The tensor with the indexed dimensions first (after `ahead` others)."""
@@ -142,7 +142,7 @@ def _index(level, op, values):
     x, index = values
     if _is_basic(index):
         return level.wrap(F._index(batch_dim_first(x), (slice(None), *index)))
-    places = BatchedIndex(level, x.shape, index, x._table, is_batched_at(x, level))
+    places = BatchedIndex(level, x.shape, index, x._tl_kernels, is_batched_at(x, level))
     if is_batched_at(x, level):
         return level.wrap(places.placed(F._index(places.arranged(batch_dim_first(x)), places.arrays)))
     return level.wrap(places.placed(F._index(places.arranged(x, 0), places.arrays)))
@@ -153,7 +153,7 @@ def _index_backward(level, op, values):
     g, shape, index = values
     if _is_basic(index):
         return level.wrap(F._index_backward(batch_dim_first(g), (level.size, *shape), (slice(None), *index)))
-    places = BatchedIndex(level, shape, index, g._table, True)
+    places = BatchedIndex(level, shape, index, g._tl_kernels, True)
     g = places.unplaced(to_batch(level, g))
     arranged = [level.size, *(shape[d] for d in (*places.dims, *places.rest))]
     return level.wrap(places.back(F._index_backward(g, tuple(arranged), places.arrays)))
@@ -183,7 +183,7 @@ def write_item(level, target, index, value) -> None:
     if len(index) and any(is_mask(i) and is_batched_at(i, level) for i in index if not isinstance(i, slice)):
         _write_mask(level, target, index, value)
         return
-    places = BatchedIndex(level, target.shape, index, target._table, True)
+    places = BatchedIndex(level, target.shape, index, target._tl_kernels, True)
     part = places.arranged(view)
     if isinstance(value, Tensor):
         shape = F._index(part.detach(), places.arrays)

@@ -125,7 +125,7 @@ def promote_operands(op, values: list) -> list:
         if value.__class__ in (tuple, list):
             return tuple(cast(v) for v in value)
         if value.__class__ is BatchedTensor:
-            return value if value.dtype is to else make_batched(_cast(value._value, to), value._dim, value._level)
+            return value if value.dtype is to else make_batched(_cast(value._value, to), value._dim, value._tl_level)
         return _cast(value, to) if isinstance(value, Tensor) and value.dtype is not to else value
 
     return [cast(v) if i in taken else v for i, v in enumerate(values)]

@@ -232,7 +232,7 @@ def _cast(tensor, to):
     from .._batched_tensor import BatchedTensor, make_batched
 
     if tensor.__class__ is BatchedTensor:
-        return make_batched(F.to(tensor._value, to), tensor._dim, tensor._level)
+        return make_batched(F.to(tensor._value, to), tensor._dim, tensor._tl_level)
     return F.to(tensor, to)
 
 

@@ -112,9 +112,9 @@ def _item(found: OpRecorder, tensor: Any) -> Any:
 
 
 def _tolist(found: OpRecorder, tensor: Any) -> Any:
-    if not tensor._memory.ndim:
+    if not tensor._tl_memory.ndim:
         return _item(found, tensor)
-    return [_tolist(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._memory.shape[0])]
+    return [_tolist(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._tl_memory.shape[0])]
 
 
 def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callable:
@@ -143,7 +143,7 @@ def _shape(found: OpRecorder, tensor: Any) -> Any:
     if unbacked is None or not unbacked.follows or not found.knows(tensor):
         return NotImplemented
     node = found.nodes[tensor]
-    return Size([unbacked.size_of(node, dim, size) for dim, size in enumerate(tensor._memory.shape)])
+    return Size([unbacked.size_of(node, dim, size) for dim, size in enumerate(tensor._tl_memory.shape)])
 
 
 def _size(found: OpRecorder, tensor: Any, dim: Any) -> Any:
@@ -255,7 +255,7 @@ class OpRecorder(DispatchMode):
         """Say which node a tensor is the value of."""
         self.nodes[tensor] = node
         if tensor.__class__ in _CLASSES:
-            self._know(tensor._data, tensor._node, node)
+            self._know(tensor._tl_array, tensor._tl_node, node)
 
     def _know(self, array: Any, made: Any, node: Node) -> None:
         """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
@@ -270,7 +270,7 @@ class OpRecorder(DispatchMode):
         """The node of a tensor; a constant's where nothing is known of it."""
         found = self.nodes.get(tensor)
         if found is None:  # what a backward pass kept is another tensor of the array
-            found = self.arrays.get(getattr(tensor, "_data", tensor))
+            found = self.arrays.get(getattr(tensor, "_tl_array", tensor))
         if found is None:
             self.track(tensor, self.constant(tensor))
             found = self.nodes[tensor]
@@ -482,7 +482,7 @@ class OpRecorder(DispatchMode):
         results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
         own = {self.node_of(value) for value in results}
         kept = [leaf for one in nodes_created_since(start, results) for leaf in saved_values_of(one)]
-        found = [self.arrays.get(leaf._data if isinstance(leaf, Tensor) else leaf) for leaf in kept]
+        found = [self.arrays.get(leaf._tl_array if isinstance(leaf, Tensor) else leaf) for leaf in kept]
         if any(one in made and one not in own for one in found):
             self.graph.erase_node(node)
             return result
@@ -500,7 +500,7 @@ class OpRecorder(DispatchMode):
         node = self.note(*found)
         result = function(*to_concrete(args), **to_concrete(kwargs))
         for leaf in (leaf for one in nodes_created_since(start, [target]) for leaf in saved_values_of(one)):
-            array, written = getattr(leaf, "_data", leaf), target._data
+            array, written = getattr(leaf, "_tl_array", leaf), target._tl_array
             if array.__class__ is written.__class__ and (array.shape, array.dtype) == (written.shape, written.dtype):
                 self.arrays.setdefault(array, before)
         if not any(known is before for known in self.arrays.values()):

@@ -32,7 +32,7 @@ class TensorMetadata(NamedTuple):
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
     """What a tensor is."""
-    sparse = bool(getattr(result, "is_sparse", False)) or getattr(result, "_sparse", False)
+    sparse = bool(getattr(result, "is_sparse", False)) or getattr(result, "_tl_is_sparse", False)
     memory_format = None
     if include_contiguity and not sparse:
         formats = [contiguous_format]

@@ -84,7 +84,7 @@ class RunLimits:
         """Count a value that was made. OnnxFileError where too much is alive."""
         kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
-            array = value._data
+            array = value._tl_array
             size = array.nbytes >> 2 if array.itemsize > 2 else _narrow_elements(array)
             made = self.made = self.made + (size or _array_elements(array)) + _OBJECT
         elif kind is np.ndarray or kind is TrackedSequence:
@@ -104,7 +104,7 @@ class RunLimits:
 
     def replace(self, value: Any) -> None:
         """Count a value that is as large as one that was freed: its time alone."""
-        self.look -= _OBJECT + (value._data.nbytes >> 2)
+        self.look -= _OBJECT + (value._tl_array.nbytes >> 2)
         if self.made > self.look:
             self.check_time("the model")
 
@@ -268,7 +268,7 @@ def _narrow_elements(array: Any) -> int:
 
 def _to_array(value: Any) -> Any:
     """The array of a tensor, or an array itself."""
-    return value._data if hasattr(value, "_data") else value
+    return value._tl_array if hasattr(value, "_tl_array") else value
 
 
 def _base_array(array: Any) -> Any:
