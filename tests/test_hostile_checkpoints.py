@@ -207,7 +207,7 @@ def test_attributes_that_would_hide_methods_are_refused():
     assert _loaded(held)._metadata == {"": {"version": 1}}
 
 
-@pytest.mark.parametrize("name", ["_tl_signs", "_sparse", "_tl_is_plain", "_tl_array", "_tl_meta", "grad"])
+@pytest.mark.parametrize("name", ["_tl_signs", "_tl_is_sparse", "_tl_is_plain", "_tl_array", "_tl_meta", "grad"])
 def test_attributes_of_every_tensor_are_none_of_a_file(name):
     """`_tl_signs` would make a tensor negative for some readers, and not for others."""
     state = b"}" + corpus.text(name) + b"K\x02s"

@@ -87,7 +87,7 @@ def test_gradients_of_a_deprecated_form(device):
 
 
 def test_a_deprecated_form_warns_once_unless_told_to_always(monkeypatch):
-    monkeypatch.setattr("torchlite._dispatch.arg_parser._warned", False)
+    monkeypatch.setattr("torchlite._dispatch.arg_parser._has_warned", False)
     x = torch.ones(2)
     with pytest.warns(UserWarning, match=r"This overload of add is deprecated:\n\tadd\(Tensor input, Number alpha, T"):
         torch.add(x, 2, x)

@@ -316,7 +316,7 @@ def is_plain_mode():
 
 def any_sparse(params) -> bool:
     """Whether one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
-    return GLOBALS["SPARSE"] and any(p._sparse or p.grad is not None and p.grad._sparse for p in params)
+    return GLOBALS["SPARSE"] and any(p._tl_is_sparse or p.grad is not None and p.grad._tl_is_sparse for p in params)
 
 
 def can_plan(params):

@@ -112,7 +112,7 @@ def _tensor_args(tensor: Any, storages: StorageCollector):
     """Rebuild function and arguments of a tensor as plain Tensor."""
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
-    if tensor._sparse:
+    if tensor._tl_is_sparse:
         return _utils._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
     if tensor._tl_kernels.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
@@ -132,13 +132,13 @@ def _tensor_args(tensor: Any, storages: StorageCollector):
 def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
     warn_hooks_not_pickled(tensor)
     state = state_of(tensor)
-    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._sparse):
+    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._tl_is_sparse):
         plain = tensor.detach()
         if state:
             return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_args(tensor, storages)
-    if (type(tensor) is Tensor or tensor._tl_signs or tensor._sparse) and not state:
+    if (type(tensor) is Tensor or tensor._tl_signs or tensor._tl_is_sparse) and not state:
         return function, args
     return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
 

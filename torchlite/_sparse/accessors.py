@@ -48,7 +48,7 @@ def indices(tensor):
 
 def values(tensor):
     """`Tensor.values`."""
-    if not tensor._sparse:
+    if not tensor._tl_is_sparse:
         raise RuntimeError(f"values expected sparse tensor layout but got {LAYOUT_NAMES[tensor.layout]}")
     if tensor.layout is torch.sparse_coo:
         _check_coalesced(tensor._tl_array, "values")
@@ -71,7 +71,7 @@ def raw_values(tensor):
 
 def nnz(tensor) -> int:
     """How many elements are specified, or blocks of them."""
-    if not tensor._sparse:
+    if not tensor._tl_is_sparse:
         raise no_kernel_error("_nnz", tensor)
     return tensor._tl_array.nnz
 

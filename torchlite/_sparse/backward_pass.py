@@ -57,16 +57,16 @@ class _TensorGradientMode(TensorMode):
 
     @staticmethod
     def add(table, a, b):
-        return add_scaled(a, b) if a._sparse or b._sparse else TensorMode.add(table, a, b)
+        return add_scaled(a, b) if a._tl_is_sparse or b._tl_is_sparse else TensorMode.add(table, a, b)
 
 
 class _SparseBackwardPass(BackwardPass):
     """A pass that may add sparse gradients to the leaves'."""
 
     def add_to_grad(self, tensor, found, g) -> None:
-        sparse = g._sparse if self.mode.differentiable else g.__class__ is SparseData
+        sparse = g._tl_is_sparse if self.mode.differentiable else g.__class__ is SparseData
         held = found.grad
-        if not sparse and (held is None or not held._sparse):
+        if not sparse and (held is None or not held._tl_is_sparse):
             super().add_to_grad(tensor, found, g)
             return
         new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._tl_kernels, g)
@@ -74,11 +74,11 @@ class _SparseBackwardPass(BackwardPass):
             held = new._tl_array
             alone = id(g) not in self.given and held.values.is_contiguous() and held.parts[0].is_contiguous()
             found.grad = new if alone else new.clone()
-        elif self.mode.differentiable or held._sparse and not new._sparse:
+        elif self.mode.differentiable or held._tl_is_sparse and not new._tl_is_sparse:
             found.grad = add_scaled(held, new)
         else:  # in place, as in PyTorch
             total = add_scaled(held, new)
-            if held._sparse:
+            if held._tl_is_sparse:
                 held._tl_array = total._tl_array
                 bump_version(held)
             else:

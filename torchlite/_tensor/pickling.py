@@ -140,7 +140,7 @@ def reduce_tensor(tensor: Any):
     stored; of a tensor with the conjugate or negative bit one without, and the bits.
     """
     warn_hooks_not_pickled(tensor)
-    if tensor._sparse:
+    if tensor._tl_is_sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor._tl_signs:
         return rebuild_conj_neg, (tensor._on_memory(), tensor._tl_signs, tensor.requires_grad, state_of(tensor))

@@ -16,7 +16,7 @@ class SparseMethods(ConversionMethods):
         """The tensor as a dense one, in another dtype where one is given; itself if it is dense. With `masked_grad`
         False a sparse tensor's gradient has elements also where the tensor has none.
         """
-        if not self._sparse:
+        if not self._tl_is_sparse:
             return self if dtype is None else self.to(dtype)
         return CALLBACKS.sparse("to_dense")(self, dtype, masked_grad=masked_grad)
 
@@ -103,11 +103,11 @@ class SparseMethods(ConversionMethods):
 
     def sparse_dim(self) -> int:
         """How many dimensions are sparse; 0 of a dense tensor."""
-        return self._tl_array.sparse_dim if self._sparse else 0
+        return self._tl_array.sparse_dim if self._tl_is_sparse else 0
 
     def dense_dim(self) -> int:
         """How many dimensions are dense: those of one value."""
-        return self._tl_array.dense_dim if self._sparse else self._tl_array.ndim
+        return self._tl_array.dense_dim if self._tl_is_sparse else self._tl_array.ndim
 
     def _dimI(self) -> int:
         return CALLBACKS.sparse("raw_dim")(self, "_dimI")

@@ -147,7 +147,7 @@ def zeros_like(tensor: Any, tangent: Any) -> Tensor:
     """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
     if tangent._tl_level is not None:
         return tangent._alike(F.zeros_like(tensor.detach()))
-    if tensor._tl_kernels.wraps or tensor._sparse:
+    if tensor._tl_kernels.wraps or tensor._tl_is_sparse:
         return F.zeros_like(tensor.detach())
     flat = tensor.new_zeros(_empty_like(tensor))
     made = F.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())

@@ -186,7 +186,7 @@ class BackwardCFunction(Node, FunctionCtx):
         d = self._input_dtypes[i]
         if item.dtype is not d and item.dtype.is_complex == d.is_complex:
             item = item.to(d)
-        if item._sparse and not mode.takes_sparse:  # the first sparse tensor of the program
+        if item._tl_is_sparse and not mode.takes_sparse:  # the first sparse tensor of the program
             item = item.to_dense()
         return mode.tensor_to_grad(item)
 

@@ -78,12 +78,12 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
 
 
 def _dense(tensor):
-    return tensor.to_dense() if tensor._sparse else tensor
+    return tensor.to_dense() if tensor._tl_is_sparse else tensor
 
 
 def _of_dense(function, inputs, masked: bool):
     """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
-    if any(isinstance(x, Tensor) and x._sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
+    if any(isinstance(x, Tensor) and x._tl_is_sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
         return CALLBACKS.sparse("as_dense_function")(function, inputs, masked)
     return function, inputs
 
