@@ -74,6 +74,11 @@ def pytest_configure(config):
 
         register_backend("cc", CompiledBackend())
 
+    if "toy" in config.getoption("--device"):  # the backend of docs/backend.md
+        from tests.toy_backend import register_for_tests
+
+        register_for_tests()
+
 
 def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._dispatch.op_record import RANDOM, REGISTRY
@@ -14,6 +14,9 @@ from .fusion_groups import FusionGroup, form_fusion_groups
 from .program_ir import Layouts, Program, Slot, Step
 from .python_codegen import last_uses_by_step, lower_to_python
 from .side_effects import is_pure
+
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
 
 
 class LaunchSequence:
@@ -50,7 +53,7 @@ class LaunchSequence:
         """Find what is started."""
         steps = _StepRunner(self.program)
         try:
-            self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given, self.mode)
+            self._launches = self.table.backend.record_launches(self.table.device.index or 0, steps, given, self.mode)
         except UnrecordableError:
             self._launches = None
             self._parts = lower_to_python("parts", self._apart(steps.place), self.table, set())
@@ -120,7 +123,7 @@ def _substitute_arrays(value: Any, arrays: dict) -> Any:
     return value
 
 
-def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
+def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
     """The program with steps next to each other that can be computed together, pointwise ones and a reduction at the
     end: devices join them. What only that reads is not written where they do.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlite._dispatch.dispatch_state import GLOBALS
 
@@ -12,13 +12,12 @@ from .compile_source import define_function
 from .fusion_groups import FusionGroup, form_fusion_groups
 from .program_ir import Layouts, Program, Slot, Step, substitute_arrays
 
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
 
-def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Put one step in the place of each group of large pointwise steps.
 
-    backend: it has `engine()`, `blockwise(body, outs, arrays, rows, size)` and `joined(compute, given, outs,
-    otherwise)`, see the CPU's.
-    """
+def fuse_pointwise(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
+    """Put one step in the place of each group of large pointwise steps."""
     steps: list[Step] = []
     for one in form_fusion_groups(program, layouts, GLOBALS["LARGE"] * 2):
         if one.__class__ is Step:
@@ -29,7 +28,7 @@ def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
     return replace(program, steps=steps)
 
 
-def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
+def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> list[Step]:
     """The steps in the place of a group where an engine serves: what it joins, the reduction for itself. NumPy goes by
     blocks over a group that the engine cannot join.
     """
@@ -44,14 +43,14 @@ def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[
     if not others:
         given, made = ([layouts[n][:2] for n in slots] for slots in (group.given, group.outs))
         blocks = step.kernel
-        step = replace(step, kernel=backend.joined(_compose_group(group), given, made, blocks))
+        step = replace(step, kernel=backend.fuse_pointwise(_compose_group(group), given, made, blocks))
         step.kernel.text = blocks.text
         if ending is not None and step.kernel is blocks:
             return [*group.steps, ending]
     return [*others, step] if ending is None else [*others, step, ending]
 
 
-def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
+def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> list[Step]:
     """The step in the place of a group, or its steps where they cannot be cut alike."""
     cut = _count_splittable_dims(group, layouts)
     if not cut:

@@ -12,8 +12,6 @@ from .program_ir import Layouts, Program, Slot, Step
 def save_derivatives(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> tuple[Program, Layouts]:
     """Have an activation give its slope where the program has its backward step as well and nothing but that needs the
     input so late: as much memory is held, and the backward step is a product. The layouts have those of slopes as well.
-
-    backend: `with_derivative(name, *options)` is a kernel that gives both of a contiguous array, or None.
     """
     layouts = dict(layouts)
     slots = (n for step in program.steps for n in (*step.uses(), *step.makes()))

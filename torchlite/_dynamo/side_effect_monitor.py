@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchlite._settings.compiler_state import PROCESS_STATE
+from torchlite._types.devices import is_backend_module
 
 from .guards import KNOWN_LIBRARIES, canonical_module_name
 from .profile_hook import ProfileHook
@@ -122,11 +123,13 @@ class SideEffectMonitor:
             )
         if code in self.codes:
             return None
-        if module.startswith("torchlite_backends") and code.co_name in _GENERATOR_METHODS:
+        of_backend = is_backend_module(module)
+        if of_backend and code.co_name in _GENERATOR_METHODS:
             return f"it calls {code.co_name} of random numbers"
         if (
-            module.partition(".")[0] in KNOWN_LIBRARIES
-            or module.startswith(("torchlite_backends", "namedtuple_"))
+            of_backend
+            or module.partition(".")[0] in KNOWN_LIBRARIES
+            or module.startswith("namedtuple_")
             or code.co_filename[:7] == "<frozen"
         ):
             return None
@@ -148,8 +151,10 @@ class SideEffectMonitor:
         """Whether a backend called what runs (a compiler, files of built programs): that is its own affair."""
         while frame is not None and frame.f_code not in self.codes:
             module = canonical_module_name(frame.f_globals.get("__name__") or "")
+            if is_backend_module(module):
+                return True
             if module.startswith("torchlite"):
-                return module.startswith("torchlite_backends")
+                return False
             frame = frame.f_back
         return False
 

@@ -28,6 +28,21 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="torchlite.backends")}
 
 
+def is_backend_module(name: str) -> bool:
+    """Whether a module, by its name, implements a backend: one of `torchlite_backends`, or the module of a registered
+    or installed backend, or a module below that. A program's main module never counts.
+    """
+    if name.partition(".")[0] == "torchlite_backends":
+        return True
+    roots = {point.module for point in installed_backends().values()}
+    roots |= {type(backend).__module__ for backend in REGISTERED.values()}
+    return any(
+        name == root or name.startswith(f"{root}.")
+        for root in roots
+        if root != "__main__" and root.partition(".")[0] not in ("torchlite", "builtins")
+    )
+
+
 def known_types() -> list[str]:
     """Device types that something could compute on."""
     return [*PIP_EXTRAS, *(name for name in {**REGISTERED, **installed_backends()} if name not in PIP_EXTRAS)]

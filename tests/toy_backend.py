@@ -1,0 +1,54 @@
+"""The backend of docs/backend.md as a module, for tests that register it or derive others from it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "backend.md"
+LACKS = Path(__file__).with_name("toy_lacks.txt")
+MODULE = "toy_backend"
+
+
+def source() -> str:
+    """The page's Python blocks as one file, without examples and without the line that registers the backend."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    return "\n\n".join(block for block in blocks if ">>>" not in block and "register_backend" not in block)
+
+
+def load_page() -> types.ModuleType:
+    """A new module with the page's names. It is `toy_backend` to those who ask where a function comes from."""
+    module = types.ModuleType(MODULE)
+    exec(compile(source(), str(PAGE), "exec"), vars(module))
+    sys.modules.setdefault(MODULE, module)
+    return module
+
+
+def register() -> None:
+    """Register the page's backend as the device type "toy"."""
+    from torchlite.backends.protocol import register_backend
+
+    register_backend("toy", load_page().backend)
+
+
+def register_for_tests() -> None:
+    """Register the page's backend as the device type "toy". A test that calls an op that it may lack is skipped."""
+    import pytest
+
+    from torchlite.backends.protocol import register_backend
+
+    def lacked(name: str):
+        return lambda *args, **options: pytest.skip(f"a minimal backend may lack '{name}'")
+
+    class ToyBackend(load_page().ToyBackend):
+        def kernels(self, index):
+            return {**{name: lacked(name) for name in lacked_ops()}, **super().kernels(index)}
+
+    register_backend("toy", ToyBackend())
+
+
+def lacked_ops() -> list[str]:
+    """The ops that a minimal backend may lack."""
+    return [line for line in LACKS.read_text().split("\n") if line and not line.startswith("#")]
