@@ -13,9 +13,12 @@ MODULE = "toy_backend"
 
 
 def source() -> str:
-    """The page's Python blocks as one file, without examples and without the line that registers the backend."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    return "\n\n".join(block for block in blocks if ">>>" not in block and "register_backend" not in block)
+    """The page's Python blocks at their lines, without examples and without the line that registers the backend."""
+    page, text = PAGE.read_text(), ""
+    for block in re.finditer(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        if ">>>" not in block.group(1) and "register_backend" not in block.group(1):
+            text += "\n" * (page.count("\n", 0, block.start(1)) - text.count("\n")) + block.group(1)
+    return text
 
 
 def load_page() -> types.ModuleType:

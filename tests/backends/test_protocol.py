@@ -65,7 +65,7 @@ class Uses(ast.NodeVisitor):
         self.variables = outside
 
     def assigned(self, target: ast.AST, value: ast.AST) -> None:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             for one, other in zip(target.elts, value.elts, strict=True):
                 self.assigned(one, other)
         elif isinstance(target, ast.Name):
@@ -90,8 +90,8 @@ class Uses(ast.NodeVisitor):
         named = isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr")
         if named and self.is_one(node.args[0]) and isinstance(node.args[1], ast.Constant):
             self.found.add(node.args[1].value)
-        # `runtime_of(device, what, "method")` tests for a method of a runtime
-        if isinstance(node.func, ast.Name) and node.func.id == "runtime_of":
+        # `runtime_of(device, what, "method")` tests for a method of a runtime.
+        if isinstance(node.func, ast.Name) and node.func.id == "runtime_of" and "runtime_of" in self.calls:
             self.found.add(node.args[2].value)
         self.generic_visit(node)
 
@@ -101,9 +101,10 @@ def uses(skip=(), **objects) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in SOURCES:
         name = path.relative_to(Path(torch.__file__).parent).as_posix()
-        if not name.startswith(skip):
+        text = path.read_text()
+        if not name.startswith(skip) and any(word in text for words in objects.values() for word in words):
             visitor = Uses(**objects)
-            visitor.visit(ast.parse(path.read_text()))
+            visitor.visit(ast.parse(text))
             for attribute in visitor.found:
                 found.setdefault(attribute, set()).add(name)
     return found
@@ -112,7 +113,7 @@ def uses(skip=(), **objects) -> dict[str, set[str]]:
 # `torch.distributed`'s and `torch.compile`'s backends are other things of the same name.
 BACKEND = {"attributes": ("backend",), "calls": ("backend_of",), "types": ("AnyBackend", "Backend")}
 OTHER_BACKENDS = ("distributed/_process", "distributed/_backend_config", "distributed/_sync", "distributed/_world",
-                  "_dynamo/backends/")  # fmt: skip
+                  "distributed/_device_comm", "_dynamo/backends/")  # fmt: skip
 RUNTIME = {"attributes": ("_runtime",), "calls": ("runtime", "_runtime", "runtime_of")}
 TABLE = {"attributes": ("_tl_kernels",), "calls": ("table_of",), "types": ("KernelTable",)}
 
@@ -132,7 +133,7 @@ def test_runtimes():
 
 
 def test_random_engines():
-    found = set(uses(attributes=("_engine",)))
+    found = set(uses(OTHER_BACKENDS, attributes=("_engine",), calls=("_counted",)))
     assert found - {"lock"} == members(protocol.CounterBasedEngine)
     assert "lock" in found and "`lock`" in protocol.RandomEngine.__doc__
 
@@ -177,7 +178,11 @@ def test_parameters_of_implementations(backend):
         for name in set(vars(one)) & set(dir(backend)) & members(protocol.AnyBackend):
             wanted, found = vars(one)[name], getattr(backend, name)
             if inspect.isfunction(wanted) and inspect.isfunction(found):
-                want, have = (list(inspect.signature(f).parameters) for f in (wanted, found))
+                want = list(inspect.signature(wanted).parameters)
+                # Beyond those of the Protocol only parameters with defaults.
+                more = [p for p in inspect.signature(found).parameters.values() if p.name not in want]
+                assert all(p.default is not p.empty for p in more), f"{backend.__name__}.{name}"
+                have = [p for p in inspect.signature(found).parameters if p in want]
                 if isinstance(inspect.getattr_static(backend, name), staticmethod):
                     want = want[1:]
                 assert have == want, f"{backend.__name__}.{name}"
