@@ -52,6 +52,15 @@ def register_for_tests() -> None:
     register_backend("toy", ToyBackend())
 
 
+def _lacks() -> list[str]:
+    return [line for line in LACKS.read_text().split("\n") if line and not line.startswith("#")]
+
+
 def lacked_ops() -> list[str]:
     """The ops that a minimal backend may lack."""
-    return [line for line in LACKS.read_text().split("\n") if line and not line.startswith("#")]
+    return [line for line in _lacks() if "::" not in line]
+
+
+def lacked_tests() -> dict[str, str]:
+    """Tests that may fail on a minimal backend, by node id, and why."""
+    return {test: why for test, _, why in (line.partition("  # ") for line in _lacks() if "::" in line)}
