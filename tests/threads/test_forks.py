@@ -164,7 +164,7 @@ import os, sys, threading, time
 sys.path.insert(0, {str(tmp_path)!r})
 import torchlite as torch
 from torchlite._settings import fork_locks
-fork_locks.LIMIT = 0.3
+fork_locks.TIMEOUT = 0.3
 threading.Thread(target=__import__, args=("torchlite_stuck",), daemon=True).start()
 time.sleep(0.1)
 begun = time.monotonic()

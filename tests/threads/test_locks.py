@@ -81,7 +81,7 @@ def test_locks_in_children():
     program = """
     import os, threading, torchlite
     from torchlite._settings import fork_locks
-    fork_locks.LIMIT = 0.2
+    fork_locks.TIMEOUT = 0.2
     mine, others = fork_locks.acquire_before_fork(threading.RLock()), fork_locks.acquire_before_fork(threading.RLock())
     renewed, own = fork_locks.reinit_after_fork(threading.RLock()), fork_locks.reinit_after_fork(threading.RLock())
     ready = threading.Event()
