@@ -221,6 +221,7 @@ class Engine:
     """A counter-based stream of random numbers."""
 
     def __init__(self):
+        self.lock = threading.RLock()
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> None:

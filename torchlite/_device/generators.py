@@ -188,7 +188,7 @@ def exclusive_default_generators(copies: dict):
     """Inside, other threads do not draw from the default generators in use, whose copies `copies` gets at first."""
     with contextlib.ExitStack() as held:
         for table in list(_defaults):
-            held.enter_context(getattr(default_of(table)._engine, "lock", contextlib.nullcontext()))
+            held.enter_context(default_of(table)._engine.lock)
         copies.update(copy_default_generators())
         yield
 

@@ -49,7 +49,9 @@ def _step_layouts(step: Step, layouts: Layouts) -> list:
 def _fuse_group(group: list[Step], layouts: Layouts, backend: AnyBackend) -> list[Step]:
     """The steps in the place of a group and the views in it."""
     members = [step for step in group if step.name not in _VIEW_OPS]
-    kernel = backend.grouped_gemm([(step.name, _step_layouts(step, layouts)) for step in members]) if members[1:] else None
+    kernel = (
+        backend.grouped_gemm([(step.name, _step_layouts(step, layouts)) for step in members]) if members[1:] else None
+    )
     if kernel is None:
         return group
     name = "_".join(step.name.strip("_") for step in members)[:60]

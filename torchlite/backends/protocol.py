@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._dispatch.argument_checks import check_in_bounds_for_storage
 from .._dispatch.backend import OutOfMemoryError
 from .._dispatch.backend_registry import missing_kernels, register_backend
 from .._dispatch.kernel_recorder import UnrecordableError
-from .._dispatch.shapes import broadcast_shapes, contiguous_strides, reduced_shape, wrap_dim, wrap_dims
+from .._dispatch.shapes import broadcast_shapes, contiguous_strides, infer_size, reduced_shape, wrap_dim, wrap_dims
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.dtypes import from_np as from_numpy_dtype
@@ -25,7 +26,7 @@ __all__ = [
     "EventMarker", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines", "LargeArrays",
     "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError", "Random", "RandomEngine",
     "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime", "UnrecordableError",
-    "broadcast_shapes", "contiguous_strides", "device", "dtype", "from_numpy_dtype", "missing_kernels",
+    "broadcast_shapes", "check_in_bounds_for_storage", "contiguous_strides", "device", "dtype", "from_numpy_dtype", "infer_size", "missing_kernels",
     "reduced_shape", "register_backend", "wrap_dim", "wrap_dims",
 ]  # fmt: skip
 
@@ -35,7 +36,9 @@ Layout = tuple[tuple[int, ...], np.dtype, bool]
 
 
 class DeviceArray(Protocol):
-    """A raw array: the memory of a tensor on a device. The front end reads these attributes and no others."""
+    """A raw array: the memory of a tensor on a device. The front end reads these attributes and no others, and makes
+    weak references to raw arrays.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -46,6 +49,16 @@ class DeviceArray(Protocol):
     @property
     def size(self) -> int:
         """The number of elements."""
+        ...
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements: `size * itemsize`."""
         ...
 
     @property
@@ -60,8 +73,8 @@ class DeviceArray(Protocol):
 
     @property
     def base(self) -> Any:
-        """The object that owns the memory. All views of one memory have the same `base`. An array that owns its
-        memory has None, or an object that is not a raw array.
+        """The raw array that owns the memory, which all views of it have in common. An array that owns its memory has
+        None, or an object that is not a raw array.
         """
         ...
 
@@ -192,9 +205,16 @@ class HalfPrecision(Protocol):
 
 
 class RandomEngine(Protocol):
-    """The state of a random stream behind a `torch.Generator`. Random kernels get it as their last argument. `lock`, a
-    context manager, is optional: a capture of `torch.compile` holds it against other threads.
+    """The state of a random stream behind a `torch.Generator`. Random kernels get it as their last argument, from
+    several threads.
     """
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """A reentrant lock. The front end holds it while other threads must not draw; the engine, while its state
+        changes.
+        """
+        ...
 
     @property
     def initial_seed(self) -> int:
