@@ -8,7 +8,7 @@ import warnings
 import torchlite as torch
 from torchlite._dynamo.compiled_function import CompiledFunction
 
-from .test_random_programs import outcome, program
+from tests.compile.test_random_programs import outcome, program
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import pytest
 
 import torchlite as torch
 
-from . import torchscript_archives
+from tests.jit import torchscript_archives
 
 
 def test_a_sample_of_damaged_and_hostile_programs():

@@ -5,7 +5,7 @@ import pytest
 import torchlite as torch
 import torchlite.nn.functional as F
 
-from .networks import NETWORKS, digest, trained
+from tests.networks import NETWORKS, digest, trained
 
 
 @pytest.fixture

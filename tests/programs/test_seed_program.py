@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 
-from . import seed_program, seeded_runs
+from tests import seed_program, seeded_runs
 
 DATA = Path(__file__).parent
 RECORDED = json.loads((DATA / "losses.json").read_text())

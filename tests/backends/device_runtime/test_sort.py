@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 
-from .test_reduce import draw
+from tests.backends.test_reduce import draw
 
 DTYPES = [
     torch.float32,

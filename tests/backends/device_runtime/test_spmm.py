@@ -9,7 +9,7 @@ import torchlite as torch
 from torchlite._dispatch import table_of
 from torchlite_backends.device_runtime.core.host_transfer import from_numpy, to_numpy
 
-from . import test_row_kernels as test_rows
+from tests.kernels import test_row_kernels as test_rows
 
 check = test_rows.check
 
