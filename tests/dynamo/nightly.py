@@ -6,9 +6,8 @@ import argparse
 import warnings
 
 import torchlite as torch
-from torchlite._dynamo.compiled_function import CompiledFunction
-
 from tests.compile.test_random_programs import outcome, program
+from torchlite._dynamo.compiled_function import CompiledFunction
 
 
 def main() -> int:

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 import torchlite as torch
-
 from tests.jit import torchscript_archives
 
 

@@ -4,7 +4,6 @@ import pytest
 
 import torchlite as torch
 import torchlite.nn.functional as F
-
 from tests.networks import NETWORKS, digest, trained
 
 

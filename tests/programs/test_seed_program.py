@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import torchlite as torch
-
 from tests import seed_program, seeded_runs
 
 DATA = Path(__file__).parent

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-
 from tests.backends.test_reduce import draw
 
 DTYPES = [
