@@ -36,7 +36,7 @@ SUBJECTS = {
     "autograd": "compositions in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
-    "cuda": "devices interop on_simulator unavailable",
+    "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
     "distributed/ddp": "ddp",

@@ -6,8 +6,9 @@ import argparse
 import warnings
 
 import torchlite as torch
-from tests.compile.test_random_programs import outcome, program
 from torchlite._dynamo.compiled_function import CompiledFunction
+
+from .test_random_programs import outcome, program
 
 
 def main() -> int:

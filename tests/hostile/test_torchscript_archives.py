@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import torchlite as torch
-from tests.jit import torchscript_archives
+
+from . import torchscript_archives
 
 
 def test_a_sample_of_damaged_and_hostile_programs():

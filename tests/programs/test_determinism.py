@@ -4,7 +4,8 @@ import pytest
 
 import torchlite as torch
 import torchlite.nn.functional as F
-from tests.networks import NETWORKS, digest, trained
+
+from .networks import NETWORKS, digest, trained
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import torchlite as torch
-from tests import seed_program, seeded_runs
+
+from . import seed_program, seeded_runs
 
 DATA = Path(__file__).parent
 RECORDED = json.loads((DATA / "losses.json").read_text())

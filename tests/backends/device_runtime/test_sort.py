@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.backends.test_reduce import draw
+
+from .test_reduce import draw
 
 DTYPES = [
     torch.float32,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.kernels import test_row_kernels as test_rows
 from torchlite._dispatch import table_of
 from torchlite_backends.device_runtime.core.host_transfer import from_numpy, to_numpy
+
+from . import test_row_kernels as test_rows
 
 check = test_rows.check
 
