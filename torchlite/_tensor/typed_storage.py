@@ -13,6 +13,7 @@ from .._dispatch import call
 from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.devices import device as device_type
+from .._types.layouts import strided
 from .._types.package_name import package_name
 from .storage import UntypedStorage, storage_of, tensor_in
 
@@ -594,6 +595,10 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     """A flat tensor on a file's first `size` elements: with `shared` changes go to the file, which is made and made
     long enough. RuntimeError where the file is not there or too short.
     """
+    if layout not in (None, strided):
+        raise NotImplementedError(f"from_file(): a tensor over a file is strided, not {layout}")
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
     d = dtype or dtypes.get_default_dtype()
     out = flat_tensor_of(UntypedStorage.from_file(filename, bool(shared), size * d.itemsize), d)
     return out if device is None else out.to(device)
