@@ -61,6 +61,8 @@ def _definition(function: Any) -> ast.FunctionDef | None:
 
 def _is_declaration(node: ast.FunctionDef) -> bool:
     """True if the body only raises or is empty: an abstract method, or a function that refuses every call."""
+    if isinstance(node.returns, ast.Name) and node.returns.id == "NoReturn":
+        return True
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return not body or (len(body) == 1 and isinstance(body[0], (ast.Raise, ast.Pass)))
 
@@ -109,10 +111,27 @@ def _set_by_other_classes(cls: type, name: str, parameter: str) -> bool:
 def _is_documented(parameter: str, *texts: str | None) -> bool:
     """True if a docstring says "`x` has no effect", alone or in a list: "`x` and `y` have no effect"."""
     for text in texts:
-        for names in re.findall(r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect", " ".join((text or "").split())):
+        for names in re.findall(
+            r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect", " ".join((text or "").split())
+        ):
             if f"`{parameter}`" in names.replace("*", ""):
                 return True
     return False
+
+
+_CONSTRUCTORS = ("__new__", "__init__")
+
+
+def _reads_in_constructor(cls: type, parameter: str) -> bool:
+    """True if one of a class's two constructors, which get the same arguments, reads the parameter.
+
+    `*args` and `**kwargs` of `__new__` stand for the parameters of `__init__`.
+    """
+    new, init = (_definition(_function(inspect.getattr_static(cls, name))) for name in _CONSTRUCTORS)
+    if new is not None and init is not None and parameter in {p.arg for p in (new.args.vararg, new.args.kwarg) if p}:
+        return True
+    nodes = [node for node in (new, init) if node is not None]
+    return any(parameter in _parameters(n) and parameter not in _unread(n) for n in nodes)
 
 
 def _methods(cls: type):
@@ -129,7 +148,7 @@ def _of_class(path: str, cls: type):
         if node is None or Protocol in cls.__mro__:
             continue
         for parameter in _unread(node):
-            if name == "__new__" and cls.__init__ is not object.__init__:
+            if name in _CONSTRUCTORS and _reads_in_constructor(cls, parameter):
                 continue
             if parameter in ("self", "cls") or _set_by_other_classes(owner, name, parameter):
                 continue
@@ -151,7 +170,8 @@ def _of_module(path: str, module: Any):
             yield from _of_class(f"{path}.{name}", value)
         elif callable(value):
             node = _definition(value)
-            for parameter in _unread(node) if node is not None else []:
+            bound = getattr(value, "__self__", None) is not None
+            for parameter in _unread(node)[bound and node.args.args[0].arg in _unread(node) :] if node else []:
                 yield f"{path}.{name}", parameter, value, _is_documented(parameter, inspect.unwrap(value).__doc__)
 
 
@@ -161,8 +181,11 @@ def _of_ops():
         for name, record in records.items():
             function = getattr(record.composite, "__wrapped__", record.composite)
             node = _definition(function) if function is not None and not name.startswith("_") else None
+            saved = {need for formula in record.formulas for need in formula.needs}
             for parameter in _unread(node)[node.args.args[0].arg in _unread(node) :] if node is not None else []:
-                yield f"{space}.{name}", parameter, function, _is_documented(parameter, function.__doc__)
+                if parameter in saved or parameter == record.sparse_grad_param:
+                    continue
+                yield f"{space}.{name}", parameter, function, _is_documented(parameter, record.doc)
 
 
 def unused_parameters() -> list[Unused]:

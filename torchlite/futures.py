@@ -14,6 +14,8 @@ _T = TypeVar("_T")
 class Future(Generic[_T]):
     """A value that some thread sets once and others wait for.
 
+    `devices` has no effect: work on a device stays ordered by its stream.
+
     >>> future = Future()
     >>> later = future.then(lambda done: done.value() + 1)
     >>> future.set_result(2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib.util
+import itertools
+import json
 import os
 import re
 import shutil
@@ -103,7 +105,29 @@ def _trusted(owner: str, name: str, trust: Any) -> None:
         file.write(key + "\n")
 
 
-def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
+def _check_ref(owner: str, name: str, ref: str) -> None:
+    """ValueError for a ref that is no branch, tag or commit of the repository itself: a fork's commits have the same
+    addresses.
+    """
+    headers = {"Accept": "application/vnd.github.v3+json", "User-Agent": "torch.hub"}
+    if token := os.environ.get("GITHUB_TOKEN"):
+        headers["Authorization"] = f"token {token}"
+    for kind in ("branches", "tags"):
+        for page in itertools.count(1):
+            url = f"https://api.github.com/repos/{owner}/{name}/{kind}?per_page=100&page={page}"
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+                found = json.load(answer)
+            if not found:
+                break
+            if any(one["name"] == ref or one["commit"]["sha"].startswith(ref) for one in found):
+                return
+    raise ValueError(
+        f"Cannot find {ref} in https://github.com/{owner}/{name}. If it's a commit from a forked repo, please call "
+        "hub.load() with forked repo directly."
+    )
+
+
+def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     """The folder of a repository of GitHub, downloaded unless it is there."""
     owner, name, branch = _parts(github)
     os.makedirs(get_dir(), exist_ok=True)
@@ -113,6 +137,8 @@ def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
         if verbose:
             sys.stderr.write(f"Using cache found in {folder}\n")
         return folder
+    if not skip_validation:
+        _check_ref(owner, name, branch)
     archive = os.path.join(get_dir(), branch.replace("/", "_") + ".zip")
     url = f"https://github.com/{owner}/{name}/zipball/{branch}"
     sys.stderr.write(f'Downloading: "{url}" to {archive}\n')
@@ -131,7 +157,7 @@ def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
 
 def _folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     if source == "github":
-        return _downloaded(repo, reload, trust, verbose)
+        return _downloaded(repo, reload, trust, verbose, skip_validation)
     if source == "local":
         return os.fspath(repo)
     raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -145,7 +171,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """The names of what a repository's hubconf.py offers."""
-    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose))
+    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
@@ -153,7 +179,7 @@ def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
     """What a repository's hubconf.py says of an entry: its docstring."""
-    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True)), model).__doc__
+    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True, skip_validation)), model).__doc__
 
 
 def load(

@@ -77,7 +77,7 @@ def _filled(input, value):
 @composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
 def copy_(F, input, src, non_blocking):
     """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when
-    the shapes do not fit.
+    the shapes do not fit. `non_blocking` has no effect: a copy is complete, or ordered by the stream, on return.
     """
     if not hasattr(src, "_tl_array"):
         return call.in_place(_fill, (input, src), {})

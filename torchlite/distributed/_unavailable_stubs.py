@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlite._types.unsupported import unsupported_function
 
@@ -10,7 +10,7 @@ from torchlite._types.unsupported import unsupported_function
 def unavailable_class(name: str, module: str = "torch.distributed", base: type = object) -> Any:
     """A class that nothing is an instance of: making one raises NotImplementedError."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function(f"{module}.{name}")()
 
     doc = "For annotations, and for programs that ask whether something is one: nothing is."

@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value: its type is for TorchScript."""
+    """The value: its type is for TorchScript. `the_type` has no effect in Python."""
     return the_value
 
 
@@ -207,7 +207,7 @@ def last_executed_optimized_graph() -> None:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Within this TorchScript would (not) optimise."""
+    """Within this TorchScript would (not) optimise. `should_optimize` has no effect: Python runs the program."""
     yield
 
 

@@ -146,7 +146,7 @@ class PassManager:
         setattr(self, "check", check)  # noqa: B010
 
     def check(self, module: Any) -> None:
-        """What must hold of the module."""
+        """What must hold of the module. `module` has no effect; subclasses check it."""
         return
 
     def __call__(self, module: Any) -> PassResult:
