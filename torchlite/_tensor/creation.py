@@ -88,7 +88,7 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
             data = _unwrap_tensors(data)
     try:
         array = np.array(data)
-    except Exception:  # lengths that differ, or items that cannot be had
+    except Exception:  # lengths differ, or an item's own methods raise anything
         array = to_array(given, d)
         return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:

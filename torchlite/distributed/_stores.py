@@ -217,7 +217,7 @@ def _as_if_before(call: Callable[..., list[bytes]], *arguments: Any) -> list[byt
         process = os.getpid()
         try:
             return call(*arguments)
-        except Exception:
+        except Exception:  # raised again in the process that called
             if os.getpid() == process:
                 raise
 

@@ -64,7 +64,7 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
     future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(error)
     return future
 

@@ -123,7 +123,7 @@ def tensorboard_trace_handler(
         name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         try:
             os.makedirs(dir_name, exist_ok=True)
-        except Exception as error:
+        except OSError as error:
             raise RuntimeError("Can't create directory: " + dir_name) from error
         file = f"{name}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip
         prof.export_chrome_trace(os.path.join(dir_name, file))

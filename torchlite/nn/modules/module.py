@@ -751,7 +751,7 @@ def _convert(module, name, param, fn):
         param.grad = None
         try:
             torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-        except Exception as error:
+        except Exception as error:  # the gradient is put back
             param.grad = grad
             raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
         if grad is not None and new_grad is not None:
