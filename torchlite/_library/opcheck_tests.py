@@ -87,8 +87,8 @@ def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: A
 
 
 def _check_aot_dispatch(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """There is a rule for the meta device, which compilers ask first, and two calls give the same results and gradients
-    (there is no compiler whose answer could differ).
+    """The op has a rule for the meta device, and two calls give the same results and gradients. `torch.compile` calls
+    the op itself, so its results are the same.
     """
     from ..testing import assert_close
 

@@ -279,7 +279,7 @@ class Module(_Parts):
     __call__ = _wrapped_call_impl
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
-        """`forward` as tracing calls it; nothing is traced here, so it is the same."""
+        """`forward`, by the name under which PyTorch's tracer calls it. `torch.jit.trace` records `forward` itself."""
         return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
