@@ -397,17 +397,17 @@ def register_torch_dispatch(
 
 
 class FakeImplCtx:
-    """What a rule for the meta device may ask."""
+    """The context of a function of `register_fake`."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """Refuses: shapes are numbers here."""
-        raise NotImplementedError("torchlite has no symbolic sizes: a shape that depends on data is known when it runs")
+        """NotImplementedError: a size that depends on data has no symbol."""
+        raise NotImplementedError("torchlite has no symbols for sizes that depend on data: they are known at run time")
 
     create_unbacked_symint = new_dynamic_size
 
 
 def get_ctx() -> FakeImplCtx:
-    """What a function of `register_fake` may ask while it runs."""
+    """The context of the function of `register_fake` that runs."""
     return FakeImplCtx()
 
 
