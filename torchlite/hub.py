@@ -215,33 +215,18 @@ def _load_local(hubconf_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
     return _entry(_configuration(hubconf_dir), model)(*args, **kwargs)
 
 
-class _Progress:
-    """How far a download is, on stderr."""
+def _bar(length: str | None, progress: bool) -> Any:
+    from .utils._progress_bar import progress_bar
 
-    def __init__(self, total: int | None = None, disable: bool = False, *args: Any, **kwargs: Any) -> None:
-        self.total, self.disable, self.n, self.shown = total, disable, 0, -1
-
-    def update(self, count: int) -> None:
-        self.n += count
-        if self.disable:
-            return
-        share = int(100 * self.n / self.total) if self.total else self.n >> 20
-        if share != self.shown:
-            self.shown = share
-            text = f"{share:3d}%" if self.total else f"{share} MB"
-            sys.stderr.write(f"\r{text} of {self.total / 1e6:.1f} MB" if self.total else f"\r{text}")
-            sys.stderr.flush()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        if not self.disable:
-            sys.stderr.write("\n")
+    total = int(length) if length else None
+    return progress_bar(total, unit="B", unit_scale=True, disable=not progress)
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`."""
+    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`.
+
+    progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
+    """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:
         length = answer.headers.get("Content-Length")
@@ -250,7 +235,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         # Beside its place, and moved there when it is whole.
         handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
         try:
-            with os.fdopen(handle, "wb") as file, _Progress(int(length) if length else None, not progress) as bar:
+            with os.fdopen(handle, "wb") as file, _bar(length, progress) as bar:
                 while chunk := answer.read(READ_DATA_CHUNK):
                     file.write(chunk)
                     digest.update(chunk)
@@ -296,9 +281,11 @@ def load_state_dict_from_url(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # packages show their own downloads by it: that package's where it is installed
+    if name == "tqdm":  # packages show their own downloads by it
+        from .utils._progress_bar import PlainProgress
+
         try:
             return importlib.import_module("tqdm.auto").tqdm
         except ImportError:
-            return _Progress
+            return PlainProgress
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
