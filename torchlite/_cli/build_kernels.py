@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
         Path(options.list).write_text(json.dumps(programs()))
         return 0
     from torchlite._dispatch.backend_registry import backend_of
+    from torchlite.utils._progress_bar import progress_bar
 
     backend: Any = backend_of("cpu")
     why = backend.why_not_buildable()
@@ -58,18 +59,12 @@ def run(options: argparse.Namespace) -> int:
             [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)], env=environment, check=True
         )
         texts = json.loads(place.read_text())
-    failed = backend.build_kernels(texts, _show_progress)
+    with progress_bar(len(texts), desc="programs") as bar:
+        failed = backend.build_kernels(texts, lambda done, _: bar.update(done - bar.n))
     for message in failed:
         print(message)
-    print(f"\n{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
+    print(f"{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
     return 1 if failed else 0
-
-
-def _show_progress(done: int, of: int) -> None:
-    """Progress, in one line where somebody looks."""
-    if sys.stderr.isatty() or done == of:
-        full = 40 * done // max(of, 1)
-        print(f"\r[{'#' * full}{'.' * (40 - full)}] {done} of {of} programs", end="", file=sys.stderr, flush=True)
 
 
 def programs() -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import torchlite as torch
 from torchlite import nn
+from torchlite.utils._progress_bar import progress_bar
 from torchlite.utils.data import DataLoader, TensorDataset
 
 TARGET = 0.97
@@ -63,42 +64,6 @@ def network() -> nn.Module:
     )
 
 
-class Bar:
-    """A progress bar on a terminal; elsewhere a line per epoch."""
-
-    def __init__(self, title: str, steps: int, stream=None):
-        self._title, self._steps, self._stream = title, steps, stream or sys.stdout
-        self._live = self._stream.isatty()
-        self._start = time.perf_counter()
-        self._drawn = 0.0
-
-    def step(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if self._live and now - self._drawn > 0.05:
-            self._draw(done, text, now)
-
-    def _draw(self, done: int, text: str, now: float) -> None:
-        self._drawn = now
-        filled = 30 * done // self._steps
-        left = (now - self._start) / done * (self._steps - done)
-        self._stream.write(
-            f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  "
-            f"{left:4.1f} s left "
-        )
-        self._stream.flush()
-
-    def epoch(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if self._live:
-            self._draw(done, text, now)
-        else:
-            print(f"{self._title:<10} {text}  {now - self._start:.1f} s", file=self._stream, flush=True)
-
-    def end(self) -> None:
-        if self._live:
-            self._stream.write("\n")
-
-
 def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     """Train on one device; the loss of every step and the test accuracy of every epoch are kept."""
     torch.manual_seed(seed)
@@ -109,7 +74,7 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
-    bar, start = Bar(device, epochs * len(loader)), time.perf_counter()
+    bar, start = progress_bar(epochs * len(loader), desc=device, file=sys.stdout), time.perf_counter()
     for epoch in range(epochs):
         model.train()
         tested = f"{100 * result.accuracy:5.2f}%" if epoch else "  ... "
@@ -120,18 +85,19 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
             optimizer.step()
             schedule.step()
             result.losses.append(loss.item())
-            bar.step(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {tested}")
+            text = f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {tested}"
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
         model.eval()
         with torch.no_grad():
             predictions = model(test_images).argmax(1)
         result.accuracy = (predictions == test_labels).float().mean().item()
         result.accuracies.append(result.accuracy)
-        bar.epoch(
-            len(result.losses),
+        bar.set_postfix_str(
             f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader) :]) / len(loader):.3f}  test "
-            f"{100 * result.accuracy:5.2f}%",
+            f"{100 * result.accuracy:5.2f}%"
         )
-    bar.end()
+    bar.close()
     result.seconds = time.perf_counter() - start
     result.images, result.labels, result.predictions = test_images.cpu(), test_labels.cpu(), predictions.cpu()
     return result

@@ -314,7 +314,7 @@ class Capture(KernelRecorder):
                     captured = self._finished(result, before, versions, start)
                 except (UnrecordableError, Unsupported) as error:
                     self.fail(str(error))
-                except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
+                except Exception as error:  # a derivative that does not exist, say: no backward pass runs yet
                     self.fail(f"its backward pass cannot be recorded: {error}")
         return self._replace_lazy_scalars(result), captured if self.failure is None else None
 

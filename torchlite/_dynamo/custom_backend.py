@@ -63,7 +63,7 @@ class GraphCompiledFunction(CompiledFunction):
             return result
         try:
             run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
-        except Exception as error:
+        except Exception as error:  # the user's compiler may raise anything
             del self.variants[key]
             raise BackendCompilerFailed(self.compiler, error) from error
 
@@ -92,7 +92,7 @@ class GraphCompiledFunction(CompiledFunction):
             try:
                 with use_copied_generators():
                     graph = make_fx(flat, pre_dispatch=True)(*tensors)
-            except Exception:  # the program ran before, so that it is the recording that failed
+            except Exception:  # the program ran before, so the recording failed
                 return None
             finally:
                 for tensor, content in zip(written, contents, strict=True):

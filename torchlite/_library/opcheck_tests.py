@@ -87,8 +87,8 @@ def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: A
 
 
 def _check_aot_dispatch(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """There is a rule for the meta device, which compilers ask first, and two calls give the same results and gradients
-    (there is no compiler whose answer could differ).
+    """The op has a rule for the meta device, and two calls give the same results and gradients. `torch.compile` calls
+    the op itself, so its results are the same.
     """
     from ..testing import assert_close
 
@@ -152,7 +152,7 @@ def opcheck(
         try:
             TESTS[name](found, args, kwargs or {}, rtol, atol)
             answers[name] = "SUCCESS"
-        except Exception as error:
+        except Exception as error:  # the op may raise anything, which the report says
             if raise_exception:
                 raise OpCheckError(
                     f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"

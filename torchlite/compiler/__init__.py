@@ -164,7 +164,8 @@ def substitute_in_graph(
 ) -> Callable[[Any], Any]:
     """A decorator of what a compiler reads in place of `original_fn`. Calls are captured while they run, so the
     original is called; that it has such a form says that it computes and does nothing else. TypeError for what is no
-    function, and where the parameters are others.
+    function, and where the parameters are others. `can_constant_fold_through` and `is_embedded_type` have no effect: no
+    bytecode is read.
     """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
@@ -188,7 +189,8 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 
 class set_stance:
     """How compiled functions act in this thread from here on, or within a `with` or a function that this decorates:
-    with "force_eager" as they are written; with the others they are captured and replayed.
+    with "force_eager" as they are written; with the others they are captured and replayed. `skip_guard_eval_unsafe` has
+    no effect: guards are always evaluated.
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",

@@ -136,7 +136,9 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Every member's list becomes that of the rank `src` (0 if nothing is said); the lists are equally long."""
+    """Every member's list becomes that of the rank `src` (0 if nothing is said); the lists are equally long. `device`
+    has no effect: pickles travel through host memory.
+    """
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("broadcast_object_list")
@@ -194,7 +196,9 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects to a rank."""
+    """Send a list of objects to a rank. `device` and `use_batch` have no effect: pickles travel through host memory, in
+    two messages.
+    """
     found = _group_or_default(group)
     to = resolve_rank(found, dst, group_dst)
     if get_rank(found) == to:
@@ -214,7 +218,9 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive a list of objects, as long as this one, from a rank, without one from any: who sent it."""
+    """Receive a list of objects, as long as this one, from a rank, without one from any: who sent it. `device` and
+    `use_batch` have no effect: pickles travel through host memory, in two messages.
+    """
     found = _group_or_default(group)
     sizes = torch.empty(len(object_list), dtype=torch.int64)
     sender = recv(sizes, src, found, group_src=group_src)

@@ -217,7 +217,7 @@ def _as_if_before(call: Callable[..., list[bytes]], *arguments: Any) -> list[byt
         process = os.getpid()
         try:
             return call(*arguments)
-        except Exception:
+        except Exception:  # raised again in the process that called
             if os.getpid() == process:
                 raise
 
@@ -405,6 +405,8 @@ class TCPStore(Store):
     The master listens on the addresses of `host_name` and no other; "0.0.0.0" and "::" stand for all. Where the
     variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that they
     know it. Every call ends within `timeout`.
+
+    `use_libuv` has no effect: the server is written in Python.
     """
 
     _most_keys = MAX_NAMED

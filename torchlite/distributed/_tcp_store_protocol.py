@@ -73,7 +73,7 @@ class StoreConnection:
                 channel._socket.connect(address)
                 channel._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 channel._greet(secret, end)
-            except BaseException as error:
+            except BaseException as error:  # close the socket; all but the last OSError are raised again
                 if channel is not None:
                     channel.close()
                 if left == 1 or not isinstance(error, OSError):
@@ -171,7 +171,7 @@ def _addresses(host: str, port: int, end: float) -> list[Any]:
     def run() -> None:
         try:
             found.put(look_up())
-        except BaseException as error:
+        except BaseException as error:  # raised again in the thread that waits
             found.put(error)
 
     threading.Thread(target=run, name="torchlite getaddrinfo", daemon=True).start()

@@ -210,7 +210,7 @@ class TCPStoreServer:
                 self._receive(peer)
             if peer.known:
                 self._settle(peer)
-        except Exception:  # whatever a connection does, the thread goes on for the others
+        except Exception:  # one connection's error must not end the server
             self._drop(peer)
 
     def _receive(self, peer: _Peer) -> None:
@@ -286,7 +286,7 @@ class TCPStoreServer:
             try:
                 self._answer(peer)
                 self._settle(peer)
-            except Exception:
+            except Exception:  # one connection's error must not end the server
                 self._drop(peer)
 
     def _answer(self, peer: _Peer) -> None:

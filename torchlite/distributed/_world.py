@@ -228,6 +228,8 @@ def init_process_group(
     A world of one process needs no launcher. Rank and size come from the arguments, from `init_method`, from the
     variables RANK and WORLD_SIZE, or from what started the processes; where several say them they must agree.
 
+    `group_name` has no effect: PyTorch ignores it too.
+
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
     >>> dist.init_process_group("gloo", rank=0, world_size=1)
@@ -503,8 +505,8 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of `group_size` neighbours each: this process's, and all."""
-    size = get_world_size()
+    """Groups of `group_size` neighbours each in a group, by default the world: this process's, and all."""
+    size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbours()
     if group_size <= 0:
@@ -513,7 +515,8 @@ def new_subgroups(
         raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
     if size % group_size:
         raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
-    lists = [list(range(start, start + group_size)) for start in range(0, size, group_size)]
+    ranks = get_process_group_ranks(group)
+    lists = [ranks[start : start + group_size] for start in range(0, size, group_size)]
     return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, NewType
+from typing import Any, NewType, NoReturn
 
 from ._backend_config import (
     Backend,
@@ -128,7 +128,7 @@ GroupName = NewType("GroupName", str)  # by which a group is registered
 
 def shrink_group(
     ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
-) -> ProcessGroup:
+) -> NoReturn:
     """A group without some ranks, which the backends have to be able to make without those: none here is. `new_group`
     with `use_local_synchronization` makes one of processes that live. TypeError, and ValueError for wrong ranks.
     """

@@ -49,6 +49,9 @@ def export(
     GuardOnDataDependentSymNode that names the program's line; UserError for sizes for which the program is another one,
     ValueError for what is no module.
 
+    `strict` has no effect: the module runs in both modes. `prefer_deferred_runtime_asserts_over_guards` has no effect:
+    decisions on sizes become guards.
+
     >>> import torchlite as torch
     >>> class Scaled(torch.nn.Module):
     ...     def forward(self, x):
@@ -79,6 +82,13 @@ def export_for_training(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     return export(mod, args, kwargs, **options)
 
 
+def _check_opset_version(versions: dict[str, int]) -> None:
+    from ._serialize import OPSET_VERSION
+
+    if versions.get("aten", OPSET_VERSION) != OPSET_VERSION:
+        raise NotImplementedError(f"torch.export: torchlite reads and writes opset {OPSET_VERSION} of aten alone")
+
+
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
     """The program of a `.pt2` file: a path or a binary stream, as `torch.export.save` of PyTorch or torchlite wrote it.
 
@@ -86,6 +96,8 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     """
     from ._deserialize import open_program
 
+    if expected_opset_version is not None:
+        _check_opset_version(expected_opset_version)
     return open_program(f, extra_files)
 
 
@@ -100,11 +112,15 @@ def save(
     """Write a program to a `.pt2` file, a path or a binary stream, which PyTorch's `torch.export.load` reads too.
 
     extra_files: names and text of files that lie beside. TypeError for what is no program.
+
+    `pickle_protocol` has no effect: the file has no pickles.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'.")
     from ._serialize import write_program
 
+    if opset_version is not None:
+        _check_opset_version(opset_version)
     write_program(ep, f, extra_files)
 
 

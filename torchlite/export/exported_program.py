@@ -25,6 +25,8 @@ def default_decompositions() -> dict[Any, Callable]:
 class ExportedProgram:
     """A program as a graph of ops, with what the graph's inputs and outputs are, and the tensors that it works on.
 
+    `verifiers` has no effect: programs are checked when they are read and written.
+
     >>> import torchlite as torch
     >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
     >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
@@ -171,7 +173,8 @@ class ExportedProgram:
 
     def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> Any:
         """The program in the ops of core ATen, without writes: what buffers become is an output. `decomp_table` has
-        functions by overload, and replaces the default ones.
+        functions by overload, and replaces the default ones. `decompose_custom_triton_ops` has no effect: there are no
+        Triton kernels.
         """
         from ._run_decompositions import decompose_program
 

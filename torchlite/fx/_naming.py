@@ -143,7 +143,7 @@ def qualified_name(func: Callable[..., Any]) -> str:
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()
-        except Exception as error:
+        except (OSError, TypeError, SyntaxError, IndexError) as error:
             raise RuntimeError("Unable to represent lambda") from error
     if getattr(func, "__module__", None) is None:
         raise RuntimeError(f"cannot find module for {func}")

@@ -314,7 +314,9 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
-        """Whether a module is one call of the graph: those of torch.nn are, but for containers in a row."""
+        """Whether a module is one call of the graph: those of torch.nn are, but for containers in a row.
+        `module_qualified_name` has no effect; subclasses may decide by it.
+        """
         parts = type(m).__module__.split(".")
         ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
         return ours and not isinstance(m, Sequential)
@@ -349,7 +351,7 @@ class Tracer(TracerBase):
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
         """What a module's attribute reads as: parameters become nodes, each once; buffers, too, where
-        `proxy_buffer_attributes` says so.
+        `proxy_buffer_attributes` says so. `attr` has no effect; subclasses may decide by it.
         """
         if isinstance(attr_val, Parameter):
             among: Iterable[tuple[str, Any]] = self.root.named_parameters()

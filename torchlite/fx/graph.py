@@ -136,7 +136,9 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, in their order; with a target, those of that target."""
+        """The nodes of a kind, in their order; with a target, those of that target. `sort` has no effect: nodes are
+        always in order.
+        """
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     # -- making nodes -------------------------------------------------------------------------------------------
@@ -352,6 +354,8 @@ class Graph:
 
         ``verbose`` adds what passes found out about values, and where nodes come from.
         """
+        if record_func:
+            raise NotImplementedError("Graph.python_code(): record_func=True")
         return self._written(
             root_module,
             verbose=verbose,

@@ -435,7 +435,8 @@ class GraphModule(Module):
         additional_meta: list[str] | None = None,
     ) -> str:
         """The code as a class, with shapes where passes found them and places in the program where they are known;
-        modules within that have graphs follow. It is printed, unless told not to, and returned.
+        modules within that have graphs follow. It is printed, unless told not to, and returned. `fast_sympy_print` has
+        no effect: sizes are not SymPy expressions.
         """
         return _print_readable(
             self,

@@ -118,7 +118,7 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """The next of the inputs; all that are left for `*args`."""
+        """The next of the inputs; all that are left for `*args`. `kwargs` has no effect."""
         if str(target).startswith("*"):
             return list(self.args_iter)
         for value in self.args_iter:
@@ -152,7 +152,7 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What the graph returns."""
+        """What the graph returns. `target` and `kwargs` have no effect."""
         return args[0]
 
     @compatibility(is_backward_compatible=True)

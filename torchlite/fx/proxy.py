@@ -267,7 +267,7 @@ class Proxy:
         for name, value in self.__dict__.items():
             try:
                 made.__dict__[name] = copy.deepcopy(value, memo)
-            except Exception:  # what holds the program's own things may not be copied
+            except Exception:  # the user's objects may refuse to be copied in any way
                 made.__dict__[name] = copy.copy(value)
         return made
 

@@ -133,7 +133,7 @@ def format_stack() -> list[str]:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """Within it, a node is the one that runs."""
+    """Within it, a node is the one that runs. `pass_name` has no effect: `from_node` has names and targets alone."""
     if not (_STATE.should_preserve_node_meta and node.meta):
         yield
         return

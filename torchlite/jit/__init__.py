@@ -1,6 +1,6 @@
-"""TorchScript's names, as PyTorch answers under PYTORCH_JIT=0: functions and modules are returned as they are.
+"""TorchScript: `script` and `trace` compile functions and modules, `save` and `load` write and read its files.
 
-What cannot be had without TorchScript (its files, its graphs) says so when it is asked for.
+Python runs the compiled programs. Submodules are imported when a function needs them.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value: its type is for TorchScript."""
+    """The value: its type is for TorchScript. `the_type` has no effect in Python."""
     return the_value
 
 
@@ -60,11 +60,11 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
-    """Call the function; outside TorchScript it runs at once. Returns a Future of its result."""
+    """Call the function at once. Returns a Future of its result."""
     future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(error)
     return future
 
@@ -80,11 +80,11 @@ _fork, _wait = fork, wait
 def _raise_unsupported(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"torch.jit.{name} needs TorchScript, which torchlite does not have yet: save state_dict() with torch.save"
+            f"torch.jit.{name}: torchlite does not read or write flatbuffers; use torch.jit.save and torch.jit.load"
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "NotImplementedError: there is no TorchScript yet."
+    refuse.__doc__ = "NotImplementedError: torchlite does not read or write flatbuffers."
     return refuse
 
 
@@ -207,7 +207,7 @@ def last_executed_optimized_graph() -> None:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Within this TorchScript would (not) optimise."""
+    """Within this TorchScript would (not) optimise. `should_optimize` has no effect: Python runs the program."""
     yield
 
 

@@ -38,6 +38,8 @@ class ScriptModule(Module, metaclass=ScriptMeta):
     for TorchScript: methods marked by `torch.jit.script_method`, and those that `define` adds, are its methods.
 
     Python runs what is marked, and the program that is compiled of it runs what `define` adds.
+
+    `arg` has no effect: PyTorch ignores it too.
     """
 
     def __init__(self, arg: Any = None) -> None:
@@ -485,7 +487,7 @@ class ScriptFunction:
     inlined_graph = graph
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Any:
-        """The function as a graph."""
+        """The function as a graph. `args` and `kwargs` have no effect: there is one graph for all inputs."""
         return self.graph
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

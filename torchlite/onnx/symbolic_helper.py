@@ -23,7 +23,9 @@ def parse_args(*arg_descriptors: str) -> Any:
 def quantized_args(
     *arg_q_descriptors: bool, scale: Any = None, zero_point: Any = None, quantize_output: bool = True
 ) -> Any:
-    """A decorator that says which arguments may be quantised."""
+    """A decorator that says which arguments may be quantised. `arg_q_descriptors`, `scale`, `zero_point` and
+    `quantize_output` have no effect: there are no quantised tensors.
+    """
 
     def decorator(fn: Any) -> Any:
         @functools.wraps(fn)

@@ -1,4 +1,4 @@
-"""Kernels written once over an Array-API namespace; NumPy and CuPy share them.
+"""Kernels written over an Array-API namespace, for the NumPy backend.
 
 The modules here use a global `xp`. `bind(xp)` makes one set of kernels for one namespace by giving every function
 globals that hold that `xp`: nothing is looked up in a call.

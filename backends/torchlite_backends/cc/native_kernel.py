@@ -189,7 +189,7 @@ def _with_fallback(engine: Any, own: Callable, plain: Callable) -> Callable:
         if device is not None:
             try:
                 out = own(device, *arguments, **options)
-            except Exception:  # the program is not built, or an argument is of no kind that NumPy's kernel takes
+            except Exception:  # the compiler failed, or the arguments are such that NumPy's kernel has the error
                 out = None
             if out is not None:
                 return out

@@ -28,7 +28,7 @@ def frontend() -> Any:
         import cudnn
 
         return cudnn if cudnn.backend_version() >= _MIN_VERSION else None
-    except Exception:  # however a library fails to load, there is another way
+    except Exception:  # a package or driver that does not fit raises anything: CuPy computes instead
         return None
 
 
@@ -124,7 +124,7 @@ class Library:
                 self._execute(plan, pointers)
             except OutOfMemoryError:
                 return False
-            except Exception as error:
+            except Exception as error:  # cuDNN's exceptions have no common base
                 self._refuse(key, error)
                 return False
             self.runs += 1
@@ -159,7 +159,7 @@ class Library:
             graph = Graph(self.cudnn, self._in_stream(), self.capability, kind)
             describe(graph)
             plan = self._planned(graph.made, kind, pointers)
-        except Exception as error:
+        except Exception as error:  # cuDNN's exceptions have no common base
             self._refuse(key, error)
             return None
         self.plans[key] = plan
@@ -188,7 +188,7 @@ class Library:
             try:
                 graph.build_plan_at_index(index)
                 found.append((self._milliseconds(graph, index, pointers), index))
-            except Exception:  # a way that does not work here
+            except Exception:  # cuDNN's exceptions have no common base: this plan does not work here
                 continue
             if len(found) == FLAGS.cudnn_benchmark_limit:
                 break

@@ -27,7 +27,7 @@ class MPIInit:
     def _run(self) -> None:
         try:
             self._why = self._call()
-        except Exception as error:
+        except Exception as error:  # reported by the thread that waits
             self._why = str(error)
         self._ended.set()
 

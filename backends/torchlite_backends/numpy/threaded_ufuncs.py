@@ -86,7 +86,7 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_shared(kernel: Any) -> bool:
-    """Whether a kernel is a function of NumPy's or one that NumPy and CuPy share, so that none is better."""
+    """Whether a kernel is a function of NumPy's or one of `torchlite_backends.array`, so that none is better."""
     return isinstance(kernel, np.ufunc) or getattr(kernel, "__module__", "").startswith("torchlite_backends.array.")
 
 

@@ -95,7 +95,7 @@ def get_kernel(program: Any, name: str) -> Any:
         return cl.Kernel(program, name)
     except cl.Error:
         raise
-    except Exception:
+    except Exception:  # PyOpenCL's cache of invokers fails in any way: once more without it
         if cl._PYOPENCL_NO_CACHE:
             raise
     finally:
@@ -131,14 +131,14 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore")  # a compiler that says something has not failed
     try:
         import pyopencl  # noqa: F401
-    except Exception as problem:
+    except Exception as problem:  # a broken installation raises anything: the probe reports it
         print(f"no PyOpenCL: {type(problem).__name__}: {problem}")
         return
     for record, device in devices(platforms(arguments[0] if arguments else None, arguments[1:])):
         try:
             run_probe(device)
             error = ""
-        except Exception as problem:
+        except Exception as problem:  # a broken driver raises anything: the probe reports it
             error = str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
         print("device " + json.dumps({**record, "error": error}), flush=True)
     print("done", flush=True)

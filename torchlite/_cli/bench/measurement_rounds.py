@@ -8,9 +8,10 @@ import datetime
 import math
 import statistics
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from torchlite.utils._progress_bar import progress_bar
 
 from .contestants import Contestant, ContestantError, Worker
 from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
@@ -22,29 +23,23 @@ IMPORT, MEMORY = "import", "peak_memory"
 
 
 class Progress:
-    """A line that tells how far long work is: written over itself on a terminal, else one line for each stage."""
+    """A bar of the work that has begun, on stderr; without a terminal a line for each stage."""
 
     def __init__(self, total: int):
-        self.total, self.done, self.begun, self.stage = total, 0, time.monotonic(), ""
-        self.shown = sys.stderr.isatty()
+        self._bar = progress_bar(total, file=sys.stderr, leave=False)
 
     def step(self, stage: str, what: str) -> None:
         """A piece of work begins."""
-        if self.shown:
-            passed = time.monotonic() - self.begun
-            left = f", {passed / self.done * (self.total - self.done):.0f} s left" if self.done > 5 else ""
-            line = f"[{self.done}/{self.total}] {stage}: {what}{left}"
-            print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
-        elif stage != self.stage:
-            print(f"{stage} …", file=sys.stderr, flush=True)
-        self.stage, self.done = stage, self.done + 1
+        self._bar.set_description(stage)
+        self._bar.set_postfix_str(what, refresh=False)
+        self._bar.update()
 
     def say(self, line: str) -> None:
-        print(("\r\033[K" if self.shown else "") + line, file=sys.stderr, flush=True)
+        """Write a line above the bar."""
+        self._bar.write(line, file=sys.stderr)
 
     def end(self) -> None:
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        self._bar.close()
 
 
 @dataclasses.dataclass

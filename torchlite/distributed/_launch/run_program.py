@@ -50,7 +50,7 @@ def main() -> None:
         code = 0 if end.code is None else end.code if isinstance(end.code, int) else 1
         if code:
             _exit(code)
-    except BaseException as error:
+    except BaseException as error:  # the program may raise anything: report it and end
         error.__traceback__ = _program_traceback(error.__traceback__) or error.__traceback__
         _report(error)
         sys.excepthook(type(error), error, error.__traceback__)

@@ -240,7 +240,9 @@ def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """All that this rank has. What others have as well the global plan leaves to one of them."""
+    """All that this rank has. What others have as well the global plan leaves to one of them. `is_coordinator` has no
+    effect: every rank plans alike.
+    """
     return SavePlan(
         [
             item

@@ -28,7 +28,7 @@ def _catch_errors(function: Callable[..., Any], *args: Any) -> Any:
     """What a function returns, or its error with its traceback: no rank leaves the others waiting."""
     try:
         return function(*args)
-    except BaseException as error:
+    except BaseException as error:  # sent to the other ranks, which raise it
         return _wrap_exception(error)
 
 

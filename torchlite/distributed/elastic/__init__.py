@@ -1,1 +1,1 @@
-"""What `torchrun` stands on: not yet."""
+"""`torch.distributed.elastic`: `record`, which reports the errors of processes to `torchlite-run`."""

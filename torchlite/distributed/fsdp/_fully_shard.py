@@ -205,6 +205,14 @@ def _unimplemented_deepcopy(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
+def _run_in_stream(hook: Callable[[torch.Tensor], None], stream: Any) -> Callable[[torch.Tensor], None]:
+    def run(gradient: torch.Tensor) -> None:
+        with stream:
+            hook(gradient)
+
+    return run
+
+
 class FSDPModule:
     """What a module is as well after `fully_shard`."""
 
@@ -287,7 +295,12 @@ class FSDPModule:
         self._get_fsdp_state().backward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
-        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change."""
+        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change.
+
+        stream: the stream in which the hook runs.
+        """
+        if stream is not None:
+            hook = _run_in_stream(hook, stream)
         for group in self._groups(False):
             group.hook = hook
 

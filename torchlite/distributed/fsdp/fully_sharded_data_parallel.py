@@ -198,8 +198,11 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         with_grads: bool = False,
     ) -> Iterator[None]:
         """A context in which parameters are whole; what is written to them stays with `writeback`. With `with_grads`
-        their gradients are whole as well. rank0_only: on other ranks they stay in parts.
+        their gradients are whole as well. rank0_only: on other ranks they stay in parts. NotImplementedError for
+        `offload_to_cpu` of parameters on a device.
         """
+        if offload_to_cpu and any(not p.is_cpu for p in module.parameters()):
+            raise NotImplementedError("summon_full_params(): offload_to_cpu of parameters on a device")
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         if not recurse:
             wrappers = wrappers[:1]

@@ -17,7 +17,7 @@ __all__ = [
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """Every module."""
+    """Every module. `args` and `kwargs` have no effect."""
     return True
 
 
@@ -81,7 +81,7 @@ class CustomPolicy(_Policy):
 def lambda_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]
 ) -> bool:
-    """Modules for which a function returns True."""
+    """Modules for which a function returns True. `nonwrapped_numel` has no effect."""
     return recurse or lambda_fn(module)
 
 

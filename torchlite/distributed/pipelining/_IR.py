@@ -172,7 +172,7 @@ class Pipe(Module):
         """Cut a model at the marks that its run meets, or that `split_policy` puts into its graph."""
         try:
             program = torch.export.export(mod, example_args, example_kwargs).module(check_guards=False)
-        except Exception as error:
+        except Exception as error:  # the user's model may raise anything
             raise RuntimeError(
                 "It seems that we cannot capture your model as a full graph. Typical reasons include graph breaks, "
                 "data/shape-dependent control flow, or missing meta kernels for custom operators. You can use our "

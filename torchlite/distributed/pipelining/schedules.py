@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torchlite as torch
 from torchlite._types.unsupported import unsupported_function
@@ -236,6 +237,11 @@ class PipelineScheduleMulti(_PipelineSchedule):
         backward_requires_autograd: bool = True,
     ) -> None:
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        if use_full_backward is not None:
+            warnings.warn(
+                "Deprecation warning: 'use_full_backward' is no longer supported. Simply stop passing it, and everything "
+                "should still work fine.", FutureWarning, stacklevel=2,
+            )  # fmt: skip
         if not backward_requires_autograd:
             raise NotImplementedError("backward_requires_autograd=False: a stage's backward is autograd's here")
         self._stages, self._num_stages = stages, stages[0].num_stages
@@ -262,7 +268,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class _WithSpecs(PipelineScheduleMulti):
-    """The arguments that these schedules have in common."""
+    """The arguments that these schedules have in common. `defer_pp_recv` has no effect: receives wait at their use."""
 
     def __init__(
         self,
@@ -285,7 +291,7 @@ class _WithSpecs(PipelineScheduleMulti):
 class ScheduleInterleaved1F1B(_WithSpecs):
     """1F1B over several stages a rank, which wait less at the start and the end of a step (Narayanan and others, 2021).
     Rank r of n has the stages r, r + n, r + 2n ... ValueError where the microbatches are no multiple of the rounds,
-    `max(1, microbatches // ranks)`.
+    `max(1, microbatches // ranks)`. `defer_pp_recv` has no effect: a receive waits where its value is used.
     """
 
     def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -293,7 +299,9 @@ class ScheduleInterleaved1F1B(_WithSpecs):
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
-    """All microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022)."""
+    """All microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022). `defer_pp_recv` has no
+    effect: a receive waits where its value is used.
+    """
 
     def __init__(
         self,
@@ -343,7 +351,7 @@ class ScheduleZBVZeroBubble(_WithSpecs):
 class ScheduleDualPipeV(_WithSpecs):
     """Refused: its work overlaps a forward with a backward in one rank, which needs two streams of a GPU."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function("torch.distributed.pipelining.ScheduleDualPipeV")()
 
 

@@ -86,7 +86,9 @@ class _PipelineStageBase:
     # -- one microbatch
 
     def forward_one_chunk(self, fwd_chunk_id: int, args: Tensors, kwargs: dict[str, Any] | None = None) -> Any:
-        """The module's result for one microbatch, whose inputs of an earlier stage are leaves of a graph of its own."""
+        """The module's result for one microbatch, whose inputs of an earlier stage are leaves of a graph of its own.
+        `fwd_chunk_id` has no effect on the result; subclasses may use it.
+        """
         if self.is_first:
             _check_tensors(args, f"Stage {self.stage_index}: arg")
         with self._gradients_wait():
@@ -179,6 +181,8 @@ class PipelineStage(_PipelineStageBase):
 
     ValueError where there is no such stage, RuntimeError where there are more ranks than stages.
 
+    `output_grads` and `input_grads` have no effect: a gradient has its tensor's shape.
+
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleGPipe
     >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
@@ -205,6 +209,8 @@ class PipelineStage(_PipelineStageBase):
         get_mesh: Any = None,
     ) -> None:
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
+        if get_mesh is not None:
+            raise NotImplementedError("PipelineStage(): get_mesh: stages pass plain tensors on, not DTensors")
         self._said = {
             "input": None if input_args is None else as_tuple(input_args),
             "output": None if output_args is None else as_tuple(output_args),

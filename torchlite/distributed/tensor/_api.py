@@ -448,7 +448,7 @@ class DTensor(torch.Tensor):
         backward_dtype: torch.dtype | None = None,
     ) -> DTensor:
         """The same tensor with other placements, through which gradients go. RuntimeError for placements that are sums
-        where it is none.
+        where it is none. `async_op` has no effect: the result is complete on return.
         """
         mesh = device_mesh or self._spec.mesh
         if placements is None:

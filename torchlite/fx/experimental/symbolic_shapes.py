@@ -56,7 +56,7 @@ def free_symbols(val: Any) -> set[Any]:
 
 
 def free_unbacked_symbols(x: Any) -> set[Any]:
-    """The symbols without a value in a value: none."""
+    """The symbols without a value in a value: none. `x` has no effect: every size has a value."""
     return set()
 
 

@@ -51,15 +51,17 @@ class DotGraph:
 
     def write(self, path: Any, prog: Any = None, format: str = "raw") -> bool:
         """Write the text, or what `dot` makes of it, to a file."""
-        made = self.to_string().encode() if format in ("raw", "dot") else self.create(format=format)
+        made = self.to_string().encode() if format in ("raw", "dot") else self.create(prog, format)
         Path(path).write_bytes(made)
         return True
 
     def create(self, prog: Any = None, format: str = "svg") -> bytes:
-        """What `dot` makes of the text. RuntimeError where it is not installed, or fails."""
+        """What `dot` makes of the text. RuntimeError where it is not installed, or fails. prog: another program of
+        Graphviz.
+        """
         try:
             done = subprocess.run(
-                ["dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
+                [prog or "dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
             )
         except FileNotFoundError:
             raise RuntimeError(

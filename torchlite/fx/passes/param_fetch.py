@@ -20,7 +20,7 @@ __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attr
 
 @compatibility(is_backward_compatible=False)
 def default_matching(name: str, target_version: int) -> str:
-    """What an attribute is called in a version of a class: the same in all."""
+    """What an attribute is called in a version of a class: the same in all. `target_version` has no effect."""
     return name
 
 

@@ -193,6 +193,8 @@ def split_module(
     keep_original_input_name: names in the parts are those of the graph. partition_affix: `submod_<affix>_0`.
     tuple_return: parts with one result return a tuple, too. RuntimeError where parts need each other.
 
+    `root_m` has no effect: PyTorch ignores it too.
+
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.split_module import split_module
     >>> module = torch.fx.symbolic_trace(lambda x: torch.relu(x + 1) * 2)

@@ -108,13 +108,13 @@ def serve(options: argparse.Namespace) -> int:
     try:
         session = Session(options.module, options.device, options.scale, options.threads, options.onednn)
         say(session.about())
-    except Exception as error:
+    except Exception as error:  # the library that is measured may raise anything
         say({"failed": f"{type(error).__name__}: {error}"})
         return 1
     for line in sys.stdin:
         try:
             say(_answer(session, json.loads(line)))
-        except Exception as error:
+        except Exception as error:  # the library that is measured may raise anything
             session.rows = iter(())
             say({"failed": f"{type(error).__name__}: {error}"})
     return 0

@@ -20,10 +20,15 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if error_handler is not None:
+            error_handler.initialize()
         try:
             return fn(*args, **kwargs)
-        except Exception as error:
-            report(error)
+        except Exception as error:  # reported and raised on
+            if error_handler is None:
+                report(error)
+            else:
+                error_handler.record_exception(error)
             raise
 
     return wrapper

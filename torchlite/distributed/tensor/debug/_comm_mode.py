@@ -117,7 +117,7 @@ class CommDebugMode:
             handle.remove()
 
     def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
-        """The counts of each module as text."""
+        """The counts of each module as text. `noise_level` has no effect: the table has counts of collectives alone."""
         lines = []
         for module, phases in sorted(self.comm_module_counts.items(), key=lambda item: (item[0] != "Global", item[0])):
             lines.append(f"{'  ' * module.count('.')}{module}")

@@ -29,6 +29,8 @@ def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -
     Row 0-3  cpu:0
     >>> dist.destroy_process_group()
     """
+    if use_rich:
+        raise NotImplementedError("visualize_sharding(): use_rich=True; the table is plain text")
     if dtensor.numel() == 0:
         return
     if not 1 <= dtensor.ndim <= 2:

@@ -42,9 +42,9 @@ class PassBase(ABC):
         """The pass itself."""
 
     def requires(self, graph_module: Any) -> None:
-        """Raise where the module is not fit for the pass."""
+        """Raise where the module is not fit for the pass. `graph_module` has no effect; subclasses check it."""
         return
 
     def ensures(self, graph_module: Any) -> None:
-        """Raise where the module is not as the pass should leave it."""
+        """Raise where the module is not as the pass should leave it. `graph_module` has no effect; subclasses check it."""
         return

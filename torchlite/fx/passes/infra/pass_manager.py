@@ -146,7 +146,7 @@ class PassManager:
         setattr(self, "check", check)  # noqa: B010
 
     def check(self, module: Any) -> None:
-        """What must hold of the module."""
+        """What must hold of the module. `module` has no effect; subclasses check it."""
         return
 
     def __call__(self, module: Any) -> PassResult:
@@ -159,7 +159,7 @@ class PassManager:
             for place, function in enumerate(self.passes):
                 try:
                     result = self._run(function, module)
-                except Exception as error:
+                except Exception as error:  # the user's pass may raise anything
                     before = [_name(other) for other in self.passes[:place]]
                     raise Exception(
                         f"An error occurred when running the '{_name(function)}' pass after the following passes: "
