@@ -1,4 +1,4 @@
-"""What a captured call becomes: a test of its arguments, and a function that does what the call did."""
+"""Compiles a captured call to a guard of its arguments and a function that replays it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .side_effects import is_pure
 
 
 class TensorSource:
-    """Where a tensor outside comes from: argument number `argument`, else it is `held`."""
+    """Source of an outside tensor: argument number `argument`, else the object `held`."""
 
     __slots__ = ("argument", "held")
 
@@ -45,7 +45,7 @@ class TensorSource:
         self.argument, self.held = argument, held
 
     def text(self, place: int) -> str:
-        """The tensor in a text whose globals have the held ones."""
+        """Return the expression of the tensor in generated source."""
         return f"t{self.argument}" if self.argument >= 0 else f"held{place}"
 
 
@@ -56,8 +56,8 @@ def compile_tensor_guard(
     captured: CapturedCall,
     varying: dict[int, dict] | None = None,
 ) -> Any:
-    """A function of the argument tensors: whether they, and the held ones, are as they were. With `varying` (by places
-    in `outside`, the least and largest sizes by dimensions) sizes of arguments may be others.
+    """Return a function that checks that argument tensors and held tensors are as captured. `varying` gives, by
+    position in `outside`, size ranges of dynamic dimensions.
     """
     space: dict[str, Any] = {"LEAF": LEAF}
     tests = []
@@ -114,7 +114,7 @@ def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]
 
 
 def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
-    """Tests of a tensor some of whose sizes may be others, between these bounds."""
+    """Return the size checks of a tensor with dynamic dimensions."""
     tests = [f"len({name}._tl_array.shape) == {tensor.dim()}"]
     for dim, size in enumerate(tensor._tl_array.shape):
         least, largest = varying.get(dim, (size, size))
@@ -126,7 +126,7 @@ def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
 
 
 def _version_group_tests(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
-    """Tests that tensors whose changes were counted together still are, and others not."""
+    """Return checks that tensors with a shared version counter still share it, and others do not."""
     space["root_of"], name = root_meta_of, sources[k].text(k)
     first = firsts[k]
     if first < k:
@@ -154,21 +154,21 @@ def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
 
 
 def _assign_grads(owners: tuple, grads: tuple) -> None:
-    """Give tensors outside their gradients."""
+    """Assign gradients to outside tensors."""
     for i, raw in grads:
         tensor = owners[i]
         autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._tl_kernels, raw, tensor.dtype)
 
 
 def _release_grads(owners: tuple, places: tuple) -> None:
-    """Let go of gradients that will be replaced: the new ones can have their memory."""
+    """Release gradients that will be replaced, so new ones can reuse their memory."""
     for i in places:
         autograd_meta_of(owners[i]).grad = None
 
 
 def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
-    """The tensors outside whose gradients nothing looks at before they have others. None where the program reads
-    elements: it may do something else then.
+    """Return the outside tensors whose gradients are replaced before any read. Return None if the program reads
+    elements, as it may branch.
     """
     if any(step.kind == "read" for step in program.steps):
         return ()
@@ -178,7 +178,7 @@ def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[
 
 
 def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) -> Program:
-    """The program after the passes."""
+    """Return the optimized program."""
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     program = fold_constants(program, memory, table)
@@ -200,8 +200,8 @@ def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) 
 def compile_replay(
     name: str, captured: CapturedCall, sources: list[TensorSource], arguments: int, table: Any, mode: str = "default"
 ) -> Any:
-    """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
-    and returns what it returned.
+    """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
+    its result.
     """
     program, backward = run_passes(captured.program, captured, table, mode), captured.backward
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
@@ -237,13 +237,13 @@ def compile_replay(
 
 
 def _compile_lazily(write: Callable[[], Any]) -> Any:
-    """A function that is written when it is called for the first time: of many results few have gradients alone."""
+    """Return a function that is compiled at its first call: most results never need gradients."""
     written = functools.cache(write)
     return lambda given: written()(given)
 
 
 def _is_fresh_result(result: ResultSpec) -> bool:
-    """Whether a result is a new tensor and nothing more."""
+    """True if a result is a new tensor without aliases."""
     return not (
         result.outside >= 0
         or result.shares >= 0
@@ -257,13 +257,13 @@ def _is_fresh_result(result: ResultSpec) -> bool:
 
 
 class _ReplayEpilogue:
-    """What is left to do when the kernels ran: tensors over the arrays, versions, gradients, the node."""
+    """Work after the kernels of a replay: tensors over the arrays, version counters, gradients, autograd node."""
 
     def __init__(self, captured: CapturedCall, table: Any) -> None:
         self.captured, self.table = captured, table
         self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
-        # A call that draws or writes cannot be made once more for derivatives of derivatives.
+        # A call that writes or draws random numbers cannot be repeated for second derivatives.
         self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
         self.saved = 0 if captured.backward is None else len(captured.backward.saved)
 
@@ -298,7 +298,7 @@ class _ReplayEpilogue:
         return captured.rebuild(made)
 
     def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
-        """A tensor that shares memory with another, or that is a leaf."""
+        """Return a tensor that aliases another one, or a leaf."""
         tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._tl_node = LEAF

@@ -14,7 +14,7 @@ from .side_effects import is_pure
 
 
 def eliminate_dead_code(program: Program) -> Program:
-    """Leave out steps whose results nobody uses: those of ops that neither write nor draw."""
+    """Remove pure steps with unused results."""
     wanted, kept = set(program.outputs), []
     for step in reversed(program.steps):
         if not is_pure(step) or any(number in wanted for number in step.makes()):
@@ -26,8 +26,8 @@ def eliminate_dead_code(program: Program) -> Program:
 
 
 def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> Program:
-    """Leave out steps that compute what an earlier one did, if nobody can tell the two results apart: neither is
-    written, and the later one does not leave the program. What writes or draws ends the search.
+    """Remove steps that repeat an earlier computation, if the results are not written and the later one does not
+    escape. A write or a random draw ends the search.
     """
     memory, shown = AliasAnalysis(program, place), program.shown()
     known: dict[Any, Step] = {}
@@ -48,7 +48,7 @@ def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> 
 
 
 def _is_replaceable_by(first: Step, step: Step, memory: AliasAnalysis, shown: set[int]) -> bool:
-    """Whether the results of an earlier step can take the place of a step's."""
+    """True if an earlier step's results can replace those of a step."""
     if memory.is_view(step):
         return memory.is_view(first) and not any(n in shown for n in step.makes())
     fresh = all(memory.of(n) not in memory.written for n in first.makes())
@@ -56,7 +56,7 @@ def _is_replaceable_by(first: Step, step: Step, memory: AliasAnalysis, shown: se
 
 
 def rename_slots(step: Step, names: dict[int, Slot]) -> Step:
-    """A step that reads other slots in the places of some."""
+    """Return the step with renamed input slots."""
     if not names or not any(n in names for n in step.uses()):
         return step
     args, kwargs, grads = (
@@ -76,14 +76,12 @@ def _rename_in_value(value: Any, names: dict[int, Slot]) -> Any:
     return value
 
 
-# Views that other views of the same elements can be made of at once.
+# Views that can be composed with other reshapes.
 _RESHAPES = frozenset(("reshape", "_view", "view", "flatten", "unflatten", "squeeze", "unsqueeze"))
 
 
 def simplify_views(program: Program, layouts: Layouts, place: dict[int, int], reshape: Any) -> Program:
-    """Reshape what was reshaped from where it came from, and permute at once what is permuted twice. Views of whole
-    contiguous arrays as they were are left out.
-    """
+    """Collapse chains of reshapes and of permutations into one view. Remove views that change nothing."""
     memory, shown = AliasAnalysis(program, place), program.shown()
     names: dict[int, Slot] = {}
     makers: dict[int, Step] = {}
@@ -98,7 +96,7 @@ def simplify_views(program: Program, layouts: Layouts, place: dict[int, int], re
                     step = replace(step, name="reshape", kernel=reshape, args=(before.args[0], layouts[number][0]))
                     step.kwargs = {}
                 given = step.args[0].number
-                # Of a dimension with one element the step may be another one, and be seen in what is made of it.
+                # A dimension of size one may have another stride, visible in results.
                 if layouts[given] == layouts[number] and number not in shown and 1 not in layouts[given][0]:
                     names[number] = Slot(given)
                     continue
@@ -111,18 +109,18 @@ def simplify_views(program: Program, layouts: Layouts, place: dict[int, int], re
 
 
 def _is_contiguous_view(step: Step, layouts: Layouts) -> bool:
-    """Whether a view has all elements of a contiguous array in their order."""
+    """True if a view has all elements of a contiguous array in order."""
     given, made = layouts.get(step.args[0].number), layouts.get(step.out.number)
     if given is None or made is None or not given[2] or not made[2]:
         return False
     return given[1] == made[1] and math.prod(given[0]) == math.prod(made[0])
 
 
-_MAX_FOLDED_BYTES = 1 << 16  # elements that a constant may have
+_MAX_FOLDED_BYTES = 1 << 16  # maximum size of a constant
 
 
 def fold_constants(program: Program, place: dict[int, int], table: Any) -> Program:
-    """Compute once what follows from no array but constants, if nobody can write into it: it is held from then on."""
+    """Evaluate steps that depend on constants only, if no step writes the result. The value is stored."""
     memory = AliasAnalysis(program, place)
     held = dict(program.held)
     constants = dict(program.constants)
@@ -145,7 +143,7 @@ def fold_constants(program: Program, place: dict[int, int], table: Any) -> Progr
 
 
 def _fold_step(step: Step, memory: AliasAnalysis, held: dict[int, Any], table: Any) -> Any:
-    """What a step makes of constants alone; None where it reads other arrays, and where others get its memory."""
+    """Return a step's value from constants, None if it reads other arrays or its memory escapes."""
     if not memory.is_plain(step.out.number) or any(n not in held for n in step.uses()):
         return None
     values = {n: Slot(n) for n in step.uses()}
@@ -161,12 +159,12 @@ _MATMUL_OPS = ("linear", "addmm", "mm", "matmul", "convolution")
 
 
 def fuse_matmul_epilogues(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
-    """Have products of float32 matrices add a vector that is added to them, where nothing else reads them, and do the
-    elementwise op that follows, as convolutions do, where the device has a kernel of the two.
+    """Fuse a float32 matrix product with a following bias add and elementwise op, where nothing else reads the product
+    and the device has such a kernel.
     """
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
-    products: dict[int, Step] = {}  # by their results, as far back as something was written
+    products: dict[int, Step] = {}  # by result slot, since the last write
     steps: list[Step] = []
     done: set[int] = set()
     for step in program.steps:
@@ -187,7 +185,7 @@ def fuse_matmul_epilogues(program: Program, layouts: Layouts, place: dict[int, i
 
 
 def _fuse_addmm(product: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
-    """A product of two matrices, and the sum of it and a vector, as one step."""
+    """Return a matrix product and the addition of a vector as one step."""
     if step.name != "add" or len(step.args) != 2 or step.kwargs or product.name not in ("mm", "matmul"):
         return None
     others = [value for value in step.args if value != product.out]
@@ -206,7 +204,7 @@ _LIMITING: dict[Any, str] = {(0.0, math.inf): "relu", (0.0, 6.0): "relu6"}
 
 
 def _fuse_activation(product: Step, step: Step, table: Any) -> Step | None:
-    """A product and an elementwise op of its result as one step."""
+    """Return a matrix product and an elementwise op of its result as one step."""
     if step.args[:1] != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
         return None
     name = _LIMITING.get(clamp_range_of(step)) or (step.name if len(step.args) == 1 else "")

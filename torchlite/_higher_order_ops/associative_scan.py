@@ -1,4 +1,4 @@
-"""Running results of an associative function, in as many steps as the length has binary digits."""
+"""`associative_scan`: inclusive prefix results of an associative function in logarithmically many steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def associative_scan(
 
 
 def _scan_tree(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]:
-    """Neighbours are combined and scanned, which gives every second result; each other one is an element more."""
+    """Combine neighbours and scan them recursively for every second result; combine once more for the others."""
     count = rows[0].shape[0]
     if count < 2:
         return rows
@@ -62,7 +62,7 @@ def _scan_tree(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]
 
 
 def _interleave(pair: tuple[Any, Any]) -> Any:
-    """An element of the one, an element of the other."""
+    """Interleave two tensors along the first dimension."""
     even, odd = pair
     count = odd.shape[0]
     both = torch.stack([even[:count], odd], 1).flatten(0, 1)
