@@ -1,4 +1,4 @@
-"""Passes over programs. Each takes a program and gives one that does the same."""
+"""Simplification passes over programs: dead code, common subexpressions, views, constants, matmul epilogues."""
 
 from __future__ import annotations
 

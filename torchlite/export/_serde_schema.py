@@ -1,4 +1,4 @@
-"""The numbers and names by which `.pt2` files say dtypes, layouts and what functions a graph may call."""
+"""Serialization tables of `.pt2` files: dtype and layout codes, callable functions, FormatError."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEMORY_FORMATS: dict[int, Any] = {
     1: torch.contiguous_format, 2: torch.channels_last, 3: torch.channels_last_3d, 4: torch.preserve_format,
 }  # fmt: skip
 MEMORY_FORMAT_CODES = {found: code for code, found in MEMORY_FORMATS.items()}
-# Functions on sizes that a graph may call, beside ops.
+# Functions on sizes, besides ops, that a graph may call.
 FUNCTIONS: dict[str, Any] = {
     **{
         f"_operator.{name}": getattr(operator, name)
@@ -56,13 +56,13 @@ FUNCTIONS: dict[str, Any] = {
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
 }  # fmt: skip
-_NAMES = ("number", "ndigits")  # of round's parameters: the others take no keywords
-_MAX_BITS = 4096  # of a whole number that a graph computes: sizes have 63
+_NAMES = ("number", "ndigits")  # parameters of round; the other functions take no keywords
+_MAX_BITS = 4096  # of computed integers; sizes have 63 bits
 
 
 class CheckedFunction(CheckedCallable):
-    """A function on numbers and tensors as the graph of a file calls it. OverflowError where a whole number would be
-    too long, TypeError for text and lists, which some of them repeat.
+    """Function on numbers and tensors in a graph from a file. Raise OverflowError for too large an integer, TypeError
+    for strings and lists, which some functions would repeat.
     """
 
     def __init__(self, plain: Any, bits: Any) -> None:
@@ -96,7 +96,7 @@ def _bit_length(number: Any) -> int:
     return number.bit_length() if isinstance(number, int) else 0
 
 
-# What a graph's nodes call in the place of functions that make long numbers or texts of short ones.
+# Checked replacements of functions that can make large integers or strings.
 CHECKED: dict[Any, CheckedFunction] = {
     run: CheckedFunction(run, bits)
     for run, bits in {
@@ -109,7 +109,7 @@ CHECKED: dict[Any, CheckedFunction] = {
 
 
 def checked_target(target: Any) -> Any:
-    """What a node of a file's graph calls in the place of a function or an op."""
+    """Return the checked form of a function or op in a file's graph."""
     return bounded_overload(target) if isinstance(target, OpOverload) else CHECKED.get(target, target)
 
 
@@ -117,9 +117,9 @@ FUNCTION_NAMES = {found: name for name, found in reversed(FUNCTIONS.items())}
 
 
 class FormatError(RuntimeError):
-    """What cannot be read as an exported program."""
+    """The file is no valid exported program."""
 
 
 def format_error(part: str, why: str) -> FormatError:
-    """The one error of files: which part of them it is."""
+    """Return a FormatError that names the invalid part."""
     return FormatError(f"torch.export.load: {part}: {why}")

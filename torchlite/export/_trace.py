@@ -1,4 +1,4 @@
-"""`torch.export.export`: a module is traced once, and with other sizes where some vary."""
+"""`torch.export.export`'s driver: traces a module, and retraces it with other sizes to validate dynamic shapes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgum
 
 
 class DynamicSizes:
-    """The sizes that vary: by a symbol's name where it is read, its range, and which dimensions depend on it."""
+    """Dynamic sizes by symbol name: source, range, and dependent dimensions."""
 
     def __init__(self, leaves: list[Any], said: list[dict[int, Any]]) -> None:
         self.leaves = leaves
@@ -33,9 +33,9 @@ class DynamicSizes:
         self.ranges: dict[str, ds.ValueRanges] = {}
         self.hints: dict[str, int] = {}
         self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset
-        self.named: dict[str, str] = {}  # by a Dim's name the symbol
-        self.elements: dict[str, list[int]] = {}  # by symbols of elements, the numbers that they may have in a trace
-        self.guards: list[Guard] = []  # decisions on sizes that the program takes
+        self.named: dict[str, str] = {}  # symbols by Dim name
+        self.elements: dict[str, list[int]] = {}  # example values of unbacked symbols
+        self.guards: list[Guard] = []  # the program's decisions on sizes
         self.free: set[str] = set()  # symbols that may turn out to be constant
         numbers = itertools.count()
         for leaf, dims in enumerate(said):
@@ -74,7 +74,7 @@ class DynamicSizes:
         self.places[leaf, dim] = (name, 1, 0)
 
     def inputs(self, sizes: dict[str, int]) -> list[Any]:
-        """The arguments with other sizes: parts of them, repeated."""
+        """Return the arguments with other sizes: truncated or repeated."""
         found = []
         for number, leaf in enumerate(self.leaves):
             for (place, dim), (name, factor, offset) in self.places.items():
@@ -86,22 +86,22 @@ class DynamicSizes:
         return found
 
     def expressions(self) -> dict[tuple[int, int], Expr]:
-        """The sizes that vary, by leaf and dimension."""
+        """Return the dynamic sizes as expressions, by leaf and dimension."""
         return {at: Expr.symbol(name) * factor + offset for at, (name, factor, offset) in self.places.items()}
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """The ranges, as traces take them."""
+        """Return the ranges in the form that traces take."""
         return {name: (low, high) for name, (low, high) in self.ranges.items()}
 
     def found(self, trace: ExportTrace) -> None:
-        """Numbers that depend on elements vary too."""
+        """Add the unbacked numbers of a trace."""
         for name, hint in trace.unbacked.hints.items():
             low, high = trace.unbacked.ranges[name]
             self.hints[name], self.ranges[name] = hint, ds.ValueRanges(low, high)
             self.elements[name] = []
 
     def others(self, name: str) -> list[int]:
-        """Other sizes for a symbol, within its range and as decisions of the program are taken."""
+        """Return alternative sizes of a symbol, within its range and consistent with the guards."""
         low, high = self.ranges[name]
         hint = self.hints[name]
         if name in self.elements:
@@ -112,12 +112,12 @@ class DynamicSizes:
         return [n for n in found if self.fits({**self.hints, name: n})]
 
     def fits(self, sizes: dict[str, int]) -> bool:
-        """Whether the program's decisions on sizes are the same ones for these."""
+        """True if the guards hold for these sizes."""
         known = [g for g in self.guards if g.difference.free_symbols <= set(sizes)]
         return all(compare(g.name, g.difference.value(sizes), 0) for g in known)
 
     def together(self, smaller: bool) -> Iterator[dict[str, int]]:
-        """Rows in which all sizes are others, larger ones or smaller ones."""
+        """Return rows in which all sizes differ, larger or smaller."""
         few = {n: [v for v in self.others(n) if (v < self.hints[n]) == smaller] or self.others(n) for n in self.hints}
         if not all(few.values()):
             return
@@ -127,15 +127,15 @@ class DynamicSizes:
                 yield row
 
     def shown(self, name: str) -> str:
-        """What a program calls a symbol."""
+        """Return a symbol's user-visible name."""
         return next((own for own, symbol in self.named.items() if symbol == name), name)
 
     def places_of(self) -> set[str]:
-        """The symbols of sizes of inputs."""
+        """Return the symbols of input sizes."""
         return {name for name, _, _ in self.places.values()}
 
     def narrowed(self, guard: Guard) -> tuple[str, ds.ValueRanges] | None:
-        """The range that a decision leaves of a symbol, where it is a matter of one range; None elsewhere."""
+        """Return the symbol's range under a guard, None if the guard is no simple bound."""
         terms = [(atoms, count) for atoms, count in guard.difference.terms if atoms]
         if len(terms) != 1 or len(terms[0][0]) != 1 or len(terms[0][0][0]) != 1 or guard.name == "ne":
             return None
@@ -151,13 +151,13 @@ class DynamicSizes:
         return name, ds.ValueRanges(low, high)
 
     def drop(self, name: str) -> None:
-        """Have a size be constant."""
+        """Make a size constant."""
         for table in (self.ranges, self.hints):
             table.pop(name, None)
         self.places = {where: what for where, what in self.places.items() if what[0] != name}
 
     def unite(self, name: str, other: str) -> None:
-        """Have two sizes be one."""
+        """Make two sizes equal."""
         self.places = {where: ((other, *what[1:]) if what[0] == name else what) for where, what in self.places.items()}
         a, b = self.ranges[name], self.ranges[other]
         self.ranges[other] = ds.ValueRanges(max(a.lower, b.lower), min(a.upper, b.upper))
@@ -168,7 +168,7 @@ class DynamicSizes:
 def export_program(
     mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[str, ...] = ()
 ) -> ExportedProgram:
-    """The program of a module for these arguments."""
+    """Return the exported program of a module for these arguments."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = DynamicSizes(leaves, ds.dims_per_leaf(mod, args, kwargs, shapes))
     varying.preserved = preserved
@@ -191,7 +191,7 @@ def _trace_once(mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int
 
 
 def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any) -> None:
-    """Find the sizes that have to be equal, and those that have to be constant."""
+    """Find sizes that must be equal and sizes that must be constant."""
     for name in list(varying.hints):
         if name not in varying.hints:
             continue
@@ -235,7 +235,7 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
 def _equal_sizes(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str, sizes: dict[str, int]
 ) -> list[str]:
-    """The sizes that have to be what a size is; none where it has to be constant."""
+    """Return the sizes that must equal a size, none if it must be constant."""
 
     def works(names: list[str]) -> bool:
         return _why_not_same_program(mod, trace, varying, spec, {**sizes, **dict.fromkeys(names, sizes[name])}) is None
@@ -261,7 +261,7 @@ def _specialize_error(varying: DynamicSizes, name: str) -> str:
 
 
 def _resolve_unbacked_symbol(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str) -> None:
-    """Find numbers that a number of elements can have in a trace; where there is none it stays what the nodes say."""
+    """Find example values of an unbacked symbol; without any, the traced value stays."""
     hint = varying.hints[name]
     low, high = varying.ranges[name]
     others = [hint + d for d in (-1, 1, -2, 2, 3, 5) if max(low, min(hint, 1)) <= hint + d <= high]
@@ -282,7 +282,7 @@ def _resolve_unbacked_symbol(mod: Any, trace: ExportTrace, varying: DynamicSizes
 def _why_not_same_program(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, sizes: dict[str, int]
 ) -> str | None:
-    """What is wrong with the program at other sizes; None where it is the same."""
+    """Return why the program differs at other sizes, None if it is equal."""
     try:
         other = _trace_once(mod, varying, spec, sizes)
     except (RuntimeError, ValueError, IndexError, AssertionError, TypeError) as error:
@@ -330,9 +330,7 @@ def _merge_traces(traces: list[ExportTrace], varying: DynamicSizes, rows: list[d
 
 
 def _apply_guards(merged: GraphMerger, trace: ExportTrace, varying: DynamicSizes) -> None:
-    """What the program's decisions on sizes ask of them: a smaller range, or a guard. UserError where a named Dim has
-    sizes for which it decides otherwise.
-    """
+    """Apply the program's guards: narrow ranges or add guards. Raise UserError if a named Dim's range violates one."""
     found: dict[tuple[str, Expr], Guard] = {}
     for guard in trace.unbacked.guards:
         difference = guard.difference.replaced(merged.own)
@@ -369,7 +367,7 @@ def _constraint_violation(varying: DynamicSizes, guard: Guard, name: str, narrow
 def _try_trace(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, row: dict[str, int]
 ) -> ExportTrace | None:
-    """A trace that need not be the same program."""
+    """Trace with other sizes; the trace may differ."""
     return (
         _trace_once(mod, varying, spec, row) if _why_not_same_program(mod, trace, varying, spec, row) is None else None
     )

@@ -1,4 +1,6 @@
-"""Exported programs as modules: parameters, buffers and constants are attributes, and what they become is written."""
+"""Unlifts exported programs to modules: parameters, buffers and constants become attributes, and mutations are written
+back.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from torchlite.utils import _pytree as pytree
 from . import _graph_codegen
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
-GUARDS_NAME = "_guards_fn"  # the module that checks inputs
+GUARDS_NAME = "_guards_fn"  # submodule that checks inputs
 _MUTATION_KINDS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
 class ProgramModule(GraphModule):
-    """An exported program's module. Its class has the way to run it that `_running` writes; `code` shows the graph."""
+    """Module of an exported program. `_graph_codegen` installs its forward; `code` shows the graph."""
 
     def recompile(self) -> Any:
         code = super().recompile()
@@ -31,16 +33,16 @@ class ProgramModule(GraphModule):
         return code
 
     def train(self, mode: bool = True) -> Any:
-        """NotImplementedError: a program is exported for one mode."""
+        """Raise NotImplementedError: a program is exported for one mode."""
         raise NotImplementedError("Calling train() is not supported yet.")
 
     def eval(self) -> Any:
-        """NotImplementedError: a program is exported for one mode."""
+        """Raise NotImplementedError: a program is exported for one mode."""
         raise NotImplementedError("Calling eval() is not supported yet.")
 
 
 class SubgraphModule(GraphModule):
-    """A graph within an exported program's graph. It runs as the program does: with the same checks of ops."""
+    """Subgraph of an exported program. It uses the program's codegen and op checks."""
 
     def recompile(self) -> Any:
         code = super().recompile()
@@ -49,11 +51,11 @@ class SubgraphModule(GraphModule):
 
 
 class GuardsFn(Module):
-    """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text. Those of inputs
-    whose sizes are numbers are asked at once, and one by one where they do not hold.
+    """Checks a program's inputs. `guards` has conditions as functions and text. Conditions on constant sizes are
+    checked together first, and individually on failure.
     """
 
-    _is_impure = True  # a call without a result that matters
+    _is_impure = True  # the call matters though it returns nothing
 
     def __init__(self, guards: list[tuple[Any, str]]) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class GuardsFn(Module):
 
 
 def lifted_names(program: Any) -> dict[str, tuple[InputKind, str]]:
-    """By the placeholders' names, which parameter, buffer or constant they are."""
+    """Return, by placeholder name, the parameter, buffer or constant it stands for."""
     kinds = InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR
     return {
         spec.arg.name: (spec.kind, str(spec.target))
@@ -93,7 +95,7 @@ def lifted_names(program: Any) -> dict[str, tuple[InputKind, str]]:
 
 
 def unlift(program: Any, check_guards: bool) -> GraphModule:
-    """A program's module."""
+    """Return a program's module."""
     root = _make_root_module(program)
     lifted = lifted_names(program)
     graph, values = Graph(), {}
@@ -125,7 +127,7 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
 
 
 def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
-    """The writes of what inputs become, and what the user gets."""
+    """Add writes of mutated inputs; return the user outputs."""
     output = program.graph.output_node()
     results = []
     by_name = {node.name: value for node, value in values.items()}
@@ -141,7 +143,7 @@ def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[st
 
 
 def _make_root_module(program: Any) -> Module:
-    """A module with the program's tensors under their names."""
+    """Return a module with the program's tensors under their names."""
     root = Module()
     off = set(program.graph_signature.non_persistent_buffers)
     for kind, name in lifted_names(program).values():
@@ -156,7 +158,7 @@ def _make_root_module(program: Any) -> Module:
 
 
 def resolve_owner(root: Any, name: str) -> tuple[Any, str]:
-    """The module that a dotted name's last part belongs to, and that part; modules on the way are made."""
+    """Return the owner module and attribute of a dotted name; create missing modules."""
     *path, last = name.split(".")
     for part in path:
         inner = root._modules.get(part)
@@ -172,11 +174,11 @@ def _argument_names(in_spec: Any) -> list[str]:
     return [*(f"arg_{i}" for i in range(count)), *map(str, in_spec.child(1).context or ())]
 
 
-# -- what inputs have to be --------------------------------------------------------------------
+# -- input guards ---------------------------------------------------------------------------------
 
 
 def input_paths(program: Any) -> list[str]:
-    """How a program names its inputs: `x`, `d['y']`."""
+    """Return the names of a program's inputs: `x`, `d['y']`."""
     signature = program._root()
     names = signature.forward_arg_names or _argument_names(signature.in_spec)
     leaves = pytree.tree_unflatten(list(range(signature.in_spec.num_leaves)), signature.in_spec)
@@ -192,7 +194,7 @@ def _size(place: int, dim: int) -> Any:
 
 
 class _SizeCheck:
-    """The condition that a size of an input is a number."""
+    """Guard that an input size is a constant."""
 
     def __init__(self, place: int, dim: int, value: int) -> None:
         self.place, self.dim, self.value = place, dim, value
@@ -202,7 +204,7 @@ class _SizeCheck:
 
 
 class _RankCheck:
-    """The condition that an input has as many dimensions as these sizes, numbers or not."""
+    """Guard of an input's number of dimensions."""
 
     def __init__(self, place: int, value: tuple) -> None:
         self.place, self.value = place, value
@@ -212,7 +214,7 @@ class _RankCheck:
 
 
 def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
-    """The conditions on a program's inputs."""
+    """Return the guards of a program's inputs."""
     found: list[tuple[Any, str]] = []
     known: dict[str, tuple[Any, str]] = {}
     later: list[tuple[Any, str, Expr]] = []
@@ -244,7 +246,7 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
     for read, text, expr in later:
         names = expr.free_symbols
         if names <= set(known):
-            # All at once: what stands for one symbol may contain the name of another.
+            # Replace simultaneously: a replacement may contain another symbol's name.
             shown = re.sub(r"\w+", lambda m: known[m[0]][1] if m[0] in names else m[0], repr(expr))
             found.append((_format_equality(read, expr, known), f"{text} == {shown}"))
     for name, difference in program._guards:
@@ -255,14 +257,14 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
 
 
 def format_guard(guard: Any, names: Mapping[str, str]) -> str:
-    """How a program shows a decision on sizes."""
+    """Return a size guard as the program displays it."""
     shown = {Expr.symbol(name): text for name, text in names.items()}
     left, right = _split_difference(guard.difference)
     return f"{_format_expression(left, shown) or 0} {_SIGNS[guard.name]} {_format_expression(right, shown) or 0}"
 
 
 def guards_code(program: Any) -> list[str]:
-    """The program's decisions on sizes as files have them: `L['x'].size()[0] > 2`."""
+    """Return the size guards as stored in files: `L['x'].size()[0] > 2`."""
     users = [n for n in program.graph.nodes if n.op == "placeholder" and n.name not in lifted_names(program)]
     names: dict[str, str] = {}
     for node, path in zip(users, input_paths(program), strict=False):
@@ -279,7 +281,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 def _split_difference(difference: Expr) -> tuple[Expr, Expr]:
-    """A difference as what is added, and what is taken away."""
+    """Return the positive and negative terms of a difference."""
     added = Expr({atoms: count for atoms, count in difference.terms if count > 0})
     return added, added - difference
 

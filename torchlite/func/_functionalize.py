@@ -1,4 +1,4 @@
-"""What is left of the module: `functionalize` and `debug_unwrap`."""
+"""`functionalize` and `debug_unwrap` of `torch.func`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,9 @@ from ._batched_tensor import BatchedTensor
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """`func` as a function that computes the same. Whether an op writes in place is not seen from outside: what `func`
-    does to its arguments is done to them.
+    """Return `func`, which behaves as its functionalized form would. Mutations of arguments stay visible.
 
     remove: "mutations" or "mutations_and_views" (RuntimeError for others).
-
-    >>> import torchlite as torch
-    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
-    tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -41,15 +36,8 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The batch behind a tensor inside `vmap`, for looking at while a program is being written; `recurse` goes through
-    all levels. Other tensors as they are.
-
-    >>> import torchlite as torch
-    >>> def show(x):
-    ...     print(torch.func.debug_unwrap(x))
-    ...     return x
-    >>> _ = torch.vmap(show)(torch.tensor([1.0, 2.0]))
-    tensor([1., 2.])
+    """Return the batch of a tensor inside `vmap`, for debugging; `recurse` unwraps all levels. Other tensors are
+    returned unchanged.
     """
     if not isinstance(tensor, Tensor):
         raise (
