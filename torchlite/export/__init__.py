@@ -44,11 +44,20 @@ def export(
 
     preserve_module_call_signature: names of modules whose call signature `unflatten` restores.
 
-    dynamic_shapes: dimensions that vary, as a pytree like the arguments: `{"x": {0: Dim("batch")}}` or `({0:
-    Dim.AUTO},)`.
+    dynamic_shapes: dimensions that vary, as a pytree like the arguments: `{"x": {0: Dim("batch")}}` or
+    `({0: Dim.AUTO},)`.
     The module runs once, and several times with dynamic sizes; its state is restored. Raise GuardOnDataDependentSymNode
     with the source line for a data-dependent branch, UserError for sizes that change the program, ValueError for a
     non-module.
+
+    >>> import torchlite as torch
+    >>> class Scaled(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.sum(0) / x.shape[0]
+    >>> batch = torch.export.Dim("batch")
+    >>> program = torch.export.export(Scaled(), (torch.ones(3, 2),), dynamic_shapes={"x": {0: batch}})
+    >>> program.module()(torch.ones(5, 2))
+    tensor([1., 1.])
     """
     from torchlite.nn import Module
 

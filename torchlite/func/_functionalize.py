@@ -15,6 +15,10 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """Return `func`, which behaves as its functionalized form would. Mutations of arguments stay visible.
 
     remove: "mutations" or "mutations_and_views" (RuntimeError for others).
+
+    >>> import torchlite as torch
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+    tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -38,6 +42,13 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """Return the batch of a tensor inside `vmap`, for debugging; `recurse` unwraps all levels. Other tensors are
     returned unchanged.
+
+    >>> import torchlite as torch
+    >>> def show(x):
+    ...     print(torch.func.debug_unwrap(x))
+    ...     return x
+    >>> _ = torch.vmap(show)(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
     """
     if not isinstance(tensor, Tensor):
         raise (
