@@ -1,8 +1,8 @@
-"""The sentence of what is not there yet."""
+"""Error message for unsupported features of torch.fx."""
 
 from __future__ import annotations
 
 
 def unsupported_error(name: str) -> NotImplementedError:
-    """The error of a class or function of torch.fx that would need a trace."""
+    """Return the error of a torch.fx class or function that is not supported."""
     return NotImplementedError(f"torch.fx.{name}: torchlite does not trace programs yet")
