@@ -1,4 +1,4 @@
-"""Batch norms with constant weights, as part of the convolution before them; and which constants a method writes to."""
+"""Folds batch norms into preceding convolutions in frozen programs; finds mutated constants."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ._inlining import walk_statements
 from ._python_translator import ANNOTATED, dotted_name
 
 _CONVOLUTIONS = {f"torch.conv{n}d": False for n in (1, 2, 3)} | {f"torch.conv_transpose{n}d": True for n in (1, 2, 3)}
-_MAX_NESTING_DEPTH = 30  # forms in each other, of those that are put together
+_MAX_NESTING_DEPTH = 30  # maximum nesting depth of combined expressions
 _BUILT_IN = frozenset("int float bool str len min max abs sum range isinstance print".split())
 
 
 def fold_batch_norms(node: ast.FunctionDef, constants: ProgramConstants) -> bool:
-    """Fold each `torch.batch_norm` that alone uses a convolution. Returns whether there was one."""
+    """Fold each `torch.batch_norm` that is the only user of a convolution. Return True if there was one."""
     once, read = count_stores(node), count_loads(node)
     made: dict[str, Any] = {}
     for part in walk_statements(node.body):
@@ -34,7 +34,7 @@ class _BatchNormFolder(ast.NodeTransformer):
         self._made, self._constants, self.folded = made, constants, False
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A batch norm becomes what it normalises."""
+        """Replace a batch norm by its folded convolution."""
         self.generic_visit(node)
         if dotted_name(node.func) != "torch.batch_norm" or len(node.args) != 9:
             return node
@@ -71,29 +71,29 @@ def _fold_into_conv(norm: ast.Call, made: dict[str, Any], constants: ProgramCons
 
 
 def _tensor(node: ast.AST, constants: ProgramConstants) -> Any:
-    """A constant tensor, or None; the expression itself where it is neither."""
+    """Return a constant tensor, None, or the expression itself if neither."""
     if isinstance(node, ast.Constant) and node.value is None:
         return None
     found = constants.value(node)
     return node if found is None else found
 
 
-# -- what is written to ------------------------------------------------------------------------------
+# -- mutated constants --------------------------------------------------------------------------------
 
 
 @functools.cache
 def _may_alias(operator: str) -> bool:
-    """Whether an operator may give a part of what it gets."""
+    """True if an operator's result may alias an argument."""
     from .. import ops
 
     packet: Any = getattr(ops.aten, operator, None)
-    if not hasattr(packet, "overloads"):  # an operator of the language's: of lists, text, ...
+    if not hasattr(packet, "overloads"):  # an operator on lists, strings, ...
         return True
     return any("(a" in str(getattr(packet, name)._schema) for name in packet.overloads())
 
 
 def mutated_constants(node: ast.FunctionDef, constants: ProgramConstants) -> set[int]:
-    """The constants that a method may write to, by number."""
+    """Return the numbers of constants that the method may mutate."""
     finder = _MutationFinder(constants)
     before = -1
     while before != finder.size():
@@ -109,11 +109,11 @@ class _MutationFinder:
         self._variables: dict[str, set[int]] = {}
 
     def size(self) -> int:
-        """How much is known."""
+        """Return the size of the current state, to detect a fixed point."""
         return len(self.found) + sum(map(len, self._variables.values()))
 
     def statement(self, part: ast.stmt) -> None:
-        """Take up what a statement does."""
+        """Update the state for a statement."""
         value = getattr(part, "value", None)
         roots = self._roots(value) if isinstance(value, ast.expr) else set()
         for target in getattr(part, "targets", None) or [getattr(part, "target", None)]:
@@ -138,7 +138,7 @@ class _MutationFinder:
             self.found |= roots
 
     def _roots(self, node: ast.AST) -> set[int]:
-        """The constants that a value may be, or be a part of."""
+        """Return the constants that a value may be or alias."""
         number = self._constants.number(node)
         if number is not None:
             return {number}
@@ -159,7 +159,7 @@ class _MutationFinder:
         everything = set().union(*given)
         if path in _BUILT_IN:
             return set()
-        if not operator:  # a function of the program, or an operator of a library's: it may do anything
+        if not operator:  # an unknown function may do anything
             self.found |= everything
             return everything
         if operator.endswith("_") and not operator.endswith("__") or operator == "_set_item":
@@ -170,11 +170,11 @@ class _MutationFinder:
         return everything if _may_alias(operator) else set()
 
 
-# -- how it is written ------------------------------------------------------------------------------------
+# -- single use ------------------------------------------------------------------------------------------
 
 
 def inline_single_use(node: ast.FunctionDef) -> None:
-    """Put what a variable of our own holds where the next statement reads it, so that it is free soon."""
+    """Inline generated variables into the next statement that reads them, so they are freed early."""
     once, read = count_stores(node), count_loads(node)
     for owner in [node, *walk_statements(node.body)]:
         for field in ("body", "orelse"):
@@ -202,7 +202,7 @@ def _depth(node: ast.AST) -> int:
 
 
 def _substitute(part: Any, target: str, value: ast.expr) -> bool:
-    """Put a value in the place of a variable that is read before anything is computed."""
+    """Replace a variable that is read before any computation by its value."""
     node, field, place = part, "value", None
     while True:
         inner = getattr(node, field) if place is None else getattr(node, field)[place]
@@ -225,6 +225,6 @@ def _substitute(part: Any, target: str, value: ast.expr) -> bool:
 
 
 def _first_evaluated(items: list[ast.expr]) -> int:
-    """The first of some expressions that is computed."""
+    """Return the first expression that is evaluated."""
     plain = (ast.Constant,)
     return next((i for i, item in enumerate(items) if not isinstance(item, plain)), 0)

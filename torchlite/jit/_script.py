@@ -1,4 +1,6 @@
-"""Scripting: the names of `torch.jit` that are there before anything is compiled."""
+"""Public entry points of scripting: script, script_method, interface, CompilationUnit. Implementations load on first
+use.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ __all__ = [
 
 
 class ScriptWarning(Warning):
-    """What TorchScript warns of."""
+    """Warning category of TorchScript."""
 
 
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """A function, module or class as a program of TorchScript.
+    """Compile a function, module or class to a TorchScript program.
 
     Python runs it, with `torch.jit.is_scripting()` true; `save` writes it as text, in which names stand for what they
     mean. A module keeps its parameters, buffers and submodules; `forward`, methods that it calls and those marked by
@@ -34,7 +36,7 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
 
 
 def script_method(fn: Any) -> Any:
-    """Mark a method of a `ScriptModule`'s subclass: it is compiled when an object has been made."""
+    """Mark a method of a `ScriptModule` subclass for compilation after `__init__`."""
     from ._recursive import run_as_scripted
 
     made = run_as_scripted(fn)
@@ -43,8 +45,8 @@ def script_method(fn: Any) -> Any:
 
 
 def interface(obj: Any) -> Any:
-    """The class itself: where it is a type, a program takes every object that has its methods. RuntimeError for what is
-    no class.
+    """Return the class; as a type annotation, it accepts any object with its methods. Raise RuntimeError for a
+    non-class.
     """
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
@@ -64,7 +66,7 @@ def _unwrap_optional(x: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions from a text of TorchScript, which see the names of the frame that gives the text, and each other.
+    """Functions compiled from a TorchScript text, which can use names of the defining frame and each other.
 
     They are compiled, and not run by Python. RuntimeError for a text that has anything but functions, and for what
     TorchScript does not have.
@@ -89,11 +91,11 @@ class CompilationUnit:
         self._functions |= _recursive.compile_functions(lang, {**names, **self._functions})
 
     def get_functions(self) -> list:
-        """The functions."""
+        """Return the functions."""
         return list(self._functions.values())
 
     def find_function(self, name: str) -> Any:
-        """A function by its name; None where there is none."""
+        """Return a function by name, None if there is none."""
         return self._functions.get(name)
 
     def __getattr__(self, attr: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a thread traces or scripts."""
+"""Shared declarations of scripting and tracing: TracerWarning, Attribute, library class check."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["STATE", "Attribute", "TracerWarning", "is_library_class"]
 
 
 class TracerWarning(Warning):
-    """What tracing warns of."""
+    """Warning category of tracing."""
 
 
 class Attribute(NamedTuple):
-    """A value for a module's attribute, with its type in programs."""
+    """Value of a module attribute, with its TorchScript type."""
 
     value: Any
     type: Any
 
 
 def is_library_class(module: str | None, part: str = "") -> bool:
-    """Whether a module's name is one of torchlite's, or of a part of it: with `as_torch` they go by the name torch."""
+    """True if a module name belongs to torchlite, or to a part of it; with `as_torch` the names begin with torch."""
     root, _, rest = (module or "").partition(".")
     return root in ("torchlite", "torch") and (not part or f"{rest}.".startswith(f"{part}."))

@@ -1,4 +1,4 @@
-"""A run of a module as a graph of operators: what `torch.jit._get_trace_graph` gives to tools that count them."""
+"""Traced graph classes (Graph, Node, Value) and the tracer behind `torch.jit._get_trace_graph`."""
 
 from __future__ import annotations
 
@@ -34,46 +34,46 @@ _NUMBERED = (torch.dtype, torch.layout, torch.memory_format)
 
 
 class CompleteTensorType(TensorType):
-    """A tensor's type with what was seen of it."""
+    """Tensor type with recorded shape, strides, dtype and device."""
 
     def __init__(self, tensor: Any) -> None:
         self._sizes, self._strides = list(tensor.shape), list(tensor.stride())
         self._dtype, self._device, self._requires = tensor.dtype, tensor.device, tensor.requires_grad
 
     def kind(self) -> str:
-        """ "TensorType"."""
+        """Return "TensorType"."""
         return "TensorType"
 
     def sizes(self) -> list[int]:
-        """The tensor's shape."""
+        """Return the shape."""
         return self._sizes
 
     def varyingSizes(self) -> list[int]:
-        """The tensor's shape."""
+        """Return the shape."""
         return self._sizes
 
     def strides(self) -> list[int]:
-        """The tensor's strides, in elements."""
+        """Return the strides in elements."""
         return self._strides
 
     def dim(self) -> int:
-        """How many dimensions the tensor has."""
+        """Return the number of dimensions."""
         return len(self._sizes)
 
     def dtype(self) -> torch.dtype:
-        """The tensor's dtype."""
+        """Return the dtype."""
         return self._dtype
 
     def scalarType(self) -> str:
-        """The dtype's name in C++, such as "Float"."""
+        """Return the dtype's C++ name, such as "Float"."""
         return torch.empty(0, dtype=self._dtype).type().rpartition(".")[2].removesuffix("Tensor")
 
     def device(self) -> torch.device:
-        """The tensor's device."""
+        """Return the device."""
         return self._device
 
     def requiresGrad(self) -> bool:
-        """Whether the tensor has or wants a history."""
+        """True if the tensor requires a gradient."""
         return self._requires
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class CompleteTensorType(TensorType):
 
 
 class Value:
-    """An input of a graph, or what a node gives."""
+    """Input of a graph or output of a node."""
 
     def __init__(self, node: Node, number: int, kind: Type) -> None:
         self._node, self._number, self._type = node, number, kind
@@ -93,40 +93,40 @@ class Value:
         self._uses: list[Node] = []
 
     def debugName(self) -> str:
-        """The name that the graph's text has."""
+        """Return the name in the graph's text."""
         return self._name
 
     def setDebugName(self, name: str) -> Value:
-        """Give it another name."""
+        """Set the name."""
         self._name = name
         return self
 
     def unique(self) -> int:
-        """Its number in the graph."""
+        """Return the number in the graph."""
         return self._number
 
     def type(self) -> Type:
-        """Its type: of a tensor with sizes and dtype."""
+        """Return the type, for tensors with sizes and dtype."""
         return self._type
 
     def isCompleteTensor(self) -> bool:
-        """Whether it is a tensor whose sizes are known."""
+        """True for a tensor with known sizes."""
         return isinstance(self._type, CompleteTensorType)
 
     def requires_grad(self) -> bool:
-        """Whether it is a tensor that has or wants a history."""
+        """True for a tensor that requires a gradient."""
         return isinstance(self._type, CompleteTensorType) and self._type.requiresGrad()
 
     def node(self) -> Node:
-        """The node that gives it."""
+        """Return the producing node."""
         return self._node
 
     def uses(self) -> list[Node]:
-        """The nodes that take it."""
+        """Return the users."""
         return self._uses
 
     def toIValue(self) -> Any:
-        """The value of a constant; None for what a run gives."""
+        """Return the value of a constant, None for others."""
         return self._node.constant
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class Value:
 
 
 class Node:
-    """A call of an operator, a constant, or a list made of values."""
+    """Operator call, constant, or list construction."""
 
     def __init__(self, graph: Graph, kind: str, inputs: list[Value], scope: str, constant: Any = None) -> None:
         self._graph, self._kind, self._inputs, self._scope = graph, kind, inputs, scope
@@ -147,57 +147,57 @@ class Node:
             value._uses.append(self)
 
     def kind(self) -> str:
-        """The operator, such as "aten::linear" or "prim::Constant"."""
+        """Return the operator, such as "aten::linear" or "prim::Constant"."""
         return self._kind
 
     def scopeName(self) -> str:
-        """The scopes that were pushed when it was called, joined by "/"."""
+        """Return the scopes at the call, joined by "/"."""
         return self._scope
 
     def inputs(self) -> Iterator[Value]:
-        """What it takes, as the operator's schema has it: defaults are constants."""
+        """Return the inputs in schema order; defaults are constants."""
         return iter(self._inputs)
 
     def outputs(self) -> Iterator[Value]:
-        """What it gives."""
+        """Return the outputs."""
         return iter(self._outputs)
 
     def inputsSize(self) -> int:
-        """How many values it takes."""
+        """Return the number of inputs."""
         return len(self._inputs)
 
     def outputsSize(self) -> int:
-        """How many values it gives."""
+        """Return the number of outputs."""
         return len(self._outputs)
 
     def inputsAt(self, place: int) -> Value:
-        """What it takes at a place."""
+        """Return an input by position."""
         return self._inputs[place]
 
     def outputsAt(self, place: int) -> Value:
-        """What it gives at a place."""
+        """Return an output by position."""
         return self._outputs[place]
 
     def input(self) -> Value:
-        """The only value that it takes."""
+        """Return the single input."""
         (value,) = self._inputs
         return value
 
     def output(self) -> Value:
-        """The only value that it gives."""
+        """Return the single output."""
         (value,) = self._outputs
         return value
 
     def attributeNames(self) -> list[str]:
-        """`["value"]` of a constant that is not None."""
+        """Return `["value"]` for a constant that is not None, else an empty list."""
         return [] if self.constant is None else ["value"]
 
     def hasAttribute(self, name: str) -> bool:
-        """Whether it has an attribute."""
+        """True if the node has an attribute."""
         return name in self.attributeNames()
 
     def kindOf(self, name: str) -> str:
-        """The letter of an attribute's type: i, f, s, t; "ival" for others."""
+        """Return the kind of an attribute: i, f, s, t; "ival" for others."""
         if not self.hasAttribute(name):
             raise IndexError(f"required keyword attribute '{name}' is undefined")
         return _FIELDS.get(type(self.constant), "ival")
@@ -215,7 +215,7 @@ class Node:
 
 
 class Graph:
-    """The nodes of a run in order, with its inputs, the module's parameters and buffers among them, and outputs."""
+    """Nodes of a run in order, inputs including the module's parameters and buffers, and outputs."""
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
@@ -224,31 +224,31 @@ class Graph:
         self._results: list[Value] = []
 
     def nodes(self) -> Iterator[Node]:
-        """The nodes."""
+        """Return the nodes."""
         return iter(self._nodes)
 
     def inputs(self) -> Iterator[Value]:
-        """The inputs of the run, then parameters and buffers."""
+        """Return the inputs of the run, then parameters and buffers."""
         return self._param.outputs()
 
     def outputs(self) -> Iterator[Value]:
-        """What the run gives."""
+        """Return the outputs."""
         return iter(self._results)
 
     def param_node(self) -> Node:
-        """The node that gives the inputs."""
+        """Return the node whose outputs are the graph's inputs."""
         return self._param
 
     def return_node(self) -> Node:
-        """A node that takes the outputs."""
+        """Return the node whose inputs are the graph's outputs."""
         return Node(self, "prim::Return", list(self._results), "")
 
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
-        """The nodes of a kind."""
+        """Return all nodes of a kind."""
         return [node for node in self._nodes if node.kind() == kind]
 
     def findNode(self, kind: str, recurse: bool = True) -> Node | None:
-        """The first node of a kind."""
+        """Return the first node of a kind."""
         return next(iter(self.findAllNodes(kind)), None)
 
     def __str__(self) -> str:
@@ -271,38 +271,38 @@ class Graph:
 
 
 class TracingState:
-    """What `torch._C._get_tracing_state()` gives while a run is recorded."""
+    """Tracing state returned by `torch._C._get_tracing_state()` during a trace."""
 
     def __init__(self) -> None:
         self._scopes: list[str] = []
 
     def push_scope(self, name: str) -> None:
-        """Name what is called from now on."""
+        """Enter a scope."""
         self._scopes.append(name)
 
     def pop_scope(self) -> None:
-        """Leave the scope that was entered last."""
+        """Leave the innermost scope."""
         self._scopes.pop()
 
     def current_scope(self) -> str:
-        """The scopes, joined by "/"."""
+        """Return the scopes, joined by "/"."""
         return "/".join(self._scopes)
 
 
 class _ScopedGraph(Recorded):
-    """A recorded graph whose nodes know in which scope they were called."""
+    """Recorded graph whose nodes store their scope."""
 
     state: TracingState
 
     def create_node(self, *args: Any, **kwargs: Any) -> Any:
-        """A node, with its scope."""
+        """Create a node with its scope."""
         node = super().create_node(*args, **kwargs)
         node.meta["scope"] = self.state.current_scope()
         return node
 
 
 def trace_graph(f: Any, args: Any = (), kwargs: Any = None, return_inputs: bool = False) -> Any:
-    """The graph of a run of a function or module, what it gave, and the inputs where they are wanted."""
+    """Return the graph of a run, its outputs, and the inputs if requested."""
     args = args if isinstance(args, tuple) else (args,)
     kwargs = kwargs or {}
     recorded = _ScopedGraph()
@@ -347,7 +347,7 @@ def _set_tracing_state(state: TracingState) -> Iterator[None]:
 
 
 class _GraphConverter:
-    """A recorded graph as one of operators by the names of their schemas."""
+    """Converter of a recorded graph to operators by schema name."""
 
     def __init__(self, inputs: list[tuple[Any, Type]], constants: dict[str, Any]) -> None:
         self._inputs, self._constants = inputs, constants
@@ -355,7 +355,7 @@ class _GraphConverter:
         self._values: dict[Any, Any] = {}
 
     def graph(self, recorded: Any, results: list[Any]) -> Graph:
-        """The graph."""
+        """Return the converted graph."""
         made = self._graph
         for node, kind in self._inputs:
             self._values[node] = made._value(made._param, kind)
@@ -398,7 +398,7 @@ class _GraphConverter:
         if not hasattr(node.target, "_schema"):
             if seen is not None:
                 raise NotImplementedError(f"torch.jit._get_trace_graph: {node.target} is no operator of such a graph")
-            return  # of grad mode, which the graph does not have
+            return  # grad mode changes, not part of the graph
         name, values = _schema_call(node)
         inputs = [self._value_of(value, scope) for value in values]
         several = isinstance(seen, (list, tuple))
@@ -411,7 +411,7 @@ def _type_of(value: Any) -> Type:
 
 
 def _schema_call(node: Any) -> tuple[str, list[Any]]:
-    """The name of what a node calls, and all its arguments in the schema's order."""
+    """Return the operator name of a node, and all arguments in schema order."""
     schema = node.target._schema
     given = dict(zip([a.name for a in schema.arguments], node.args, strict=False)) | node.kwargs
     values = [given.get(a.name, a.default_value) for a in schema.arguments]
