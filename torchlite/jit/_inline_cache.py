@@ -94,7 +94,7 @@ _UNSTABLE = frozenset((list, tuple, dict))  # classes that do not determine the 
 
 
 def _cached_plan(miss: Callable) -> Callable:
-    """Signature of the functions that `_plan_cache` makes: no arguments."""
+    """Return a function without arguments that caches its plan; the zero-argument case of `_plan_cache`."""
     run = None
 
     def place() -> Any:

@@ -1,4 +1,4 @@
-"""`torch.onnx.export`: a module as an ONNX model."""
+"""`torch.onnx.export`: captures a module and writes an ONNX model."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _capture_program(
     model: Any, args: tuple, kwargs: dict, dynamic_shapes: Any, dynamic_axes: Any, input_names: Any,
     training: TrainingMode, dynamo: bool,
 ) -> Any:  # fmt: skip
-    """The exported program of a module: what is one is one already."""
+    """Return the exported program of a module; a program is returned unchanged."""
     if hasattr(model, "graph_signature"):
         return model
     if dynamic_shapes is None and dynamic_axes:
@@ -128,7 +128,7 @@ def _capture_program(
 
 
 class _FunctionModule(torch.nn.Module):
-    """A function as a module."""
+    """Module that calls a function."""
 
     def __init__(self, function: Callable) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class _FunctionModule(torch.nn.Module):
 
 
 def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
-    """Which dimensions vary, by the value's name and the dimension: what each is called."""
+    """Return the names of dynamic dimensions by value name and dimension."""
     found = {}
     for name, axes in (dynamic_axes or {}).items():
         named = axes.items() if isinstance(axes, Mapping) else ((d, f"{name}_dynamic_axes_{d + 1}") for d in axes)
@@ -148,7 +148,7 @@ def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dic
 
 
 def _dynamic_shapes(model: Any, args: tuple, kwargs: dict, dynamic_axes: Mapping[str, Any], input_names: Any) -> Any:
-    """`dynamic_shapes` for inputs that are named: by `input_names`, or as the module's `forward` names them."""
+    """Return `dynamic_shapes` for inputs named by `input_names` or by `forward`'s parameters."""
     import inspect
 
     called = model.forward if isinstance(model, torch.nn.Module) else model
@@ -180,7 +180,7 @@ def _custom_rules(table: Mapping[Callable, Callable] | None, version: int) -> di
 
 
 def program_to_export(exported: Any) -> ExportedGraph:
-    """What is written of an exported program."""
+    """Return the parts of an exported program to export."""
     signature = exported.graph_signature
     tensors, inputs = {}, []
     for spec in signature.input_specs:

@@ -1,4 +1,4 @@
-"""`torch.onnx.load`: a file as a module."""
+"""`torch.onnx.load`: reads an ONNX file as a module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .errors import OnnxFileError
 
 
 def read_model(f: Any) -> tuple[Message, int, str | None]:
-    """The model that a path, bytes or binary file holds, the bytes of the file, and the folder that it is in."""
+    """Return the model of a path, bytes or binary file, the file's bytes, and its folder."""
     if isinstance(f, (bytes, bytearray, memoryview)):
         return parse(f), memoryview(f).nbytes, None
     if isinstance(f, (str, os.PathLike)):
@@ -32,12 +32,12 @@ def read_model(f: Any) -> tuple[Message, int, str | None]:
 
 
 def _folder_of(stream: Any) -> str | None:
-    """The folder that an open file lies in. The name of an archive's member is a text of the archive and no path."""
+    """Return the folder of an open file. An archive member's name is no path."""
     name = getattr(stream, "name", None)
     try:
         if isinstance(name, str) and os.path.samestat(os.fstat(stream.fileno()), os.stat(name)):
             return os.path.dirname(os.path.abspath(name))
-    except (AttributeError, OSError, ValueError):  # it has no descriptor, or the path leads elsewhere by now
+    except (AttributeError, OSError, ValueError):  # no descriptor, or the path is stale
         return None
     return None
 
@@ -81,7 +81,7 @@ def build_module(
     model: Message, size: int, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """The module of a model that was parsed from a file of `size` bytes."""
+    """Return the module of a model parsed from a file of `size` bytes."""
     _import.register_all()
     graph = model.graph
     if graph is None:
@@ -123,9 +123,7 @@ def build_module(
 
 
 def _tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
-    """The type of elements and the sizes that the file says of a tensor, a size that varies as its name or "?"; None of
-    what is no tensor.
-    """
+    """Return the element type and sizes of a tensor, dynamic sizes by name or "?"; None for other types."""
     if about is None or not about.has("tensor_type") or not 0 < about.tensor_type.elem_type < len(NAMES):
         return None
     shape = about.tensor_type.shape
@@ -143,7 +141,7 @@ def _is_narrow(type: Message | None) -> bool:
 
 
 def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
-    """OnnxFileError that names every op which is not there."""
+    """Raise OnnxFileError that names all unknown ops."""
     own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
     asked: dict[tuple[str, str, int], None] = {}
 

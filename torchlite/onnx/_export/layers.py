@@ -1,4 +1,4 @@
-"""Layers: products, convolutions, pools, normalisations, attention."""
+"""Export rules of neural network layers: products, convolutions, pools, normalizations, attention, resize, losses."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _max_pool(
         dilations=_repeat_value(dilation, rank), ceil_mode=int(ceil_mode),
     )  # fmt: skip
     if outputs == 2:
-        # Places are counted in each image, there in the whole tensor: what stands before an image goes.
+        # Indices count per image, in ONNX per tensor: subtract the image's offset.
         per = math.prod(n or 0 for n in x.sizes[x.ndim - rank :])
         if not per:
             raise OnnxExporterError("max_pool: indices in images of no fixed size")
@@ -235,7 +235,7 @@ for _rank in (1, 2, 3):
 
 
 def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: str) -> Any:
-    """Windows of one size where they fit; else each window by itself, as a product with a matrix of shares."""
+    """Pool adaptively by equal windows if they fit, else by a product with a weight matrix."""
     wanted, now = _repeat_value(size, rank), x.sizes[x.ndim - rank :]
     wanted = [n if n is not None else now[i] for i, n in enumerate(wanted)]
     if all(n == 1 for n in wanted):
@@ -272,14 +272,12 @@ def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: s
 
 
 def _window(size: int, count: int, at: int) -> tuple[int, int]:
-    """Where one of the windows that adaptive pooling cuts a dimension into begins and ends."""
+    """Return begin and end of an adaptive pooling window."""
     return at * size // count, -(-(at + 1) * size // count)
 
 
 def _adaptive_max(w: OnnxGraphBuilder, x: WriterValue, now: Sequence[Any], wanted: Sequence[Any]) -> list[str]:
-    """Windows of several sizes, gathered as if each were as long as the longest: the last element stands in for what
-    is not there.
-    """
+    """Pool the maximum of unequal windows, gathered with the longest length; shorter ones repeat their last element."""
     rank, lines = len(now), []
     for size, count in zip(now, wanted, strict=True):
         ends = [_window(size, count, i) for i in range(count)]
@@ -334,7 +332,7 @@ def batch_norm(
 
 
 def batch_statistics(w: OnnxGraphBuilder, x: WriterValue, weight: Any, bias: Any, eps: float) -> list[str]:
-    """A batch norm by the batch's own statistics: the result, the mean and the inverse of the deviation."""
+    """Return batch norm by batch statistics: the result, mean and reciprocal standard deviation."""
     dims = [d for d in range(x.ndim) if d != 1]
     middle = reduce_with(w, "ReduceMean", x, dims, True)
     apart = w.op("Sub", x, middle)
@@ -511,7 +509,7 @@ def attention(
         else:
             scores = w.op("Add", scores, mask)
     weights = w.op("Softmax", scores, axis=-1)
-    if blind is not None:  # a row that sees nothing is no number in the softmax, and zero in attention
+    if blind is not None:  # a fully masked row is NaN after softmax, and zero in attention
         weights = w.op("Where", w.op("IsNaN", weights), w.constant(0, q.dtype), weights)
     if dropout_p:
         weights = w.op("Dropout", weights, w.constant(dropout_p, "float32"), w.constant(True, "bool"))
@@ -598,7 +596,7 @@ def grid_sampler(
 
 @translates("aten.im2col")
 def im2col(w: OnnxGraphBuilder, x: WriterValue, kernel: Any, dilation: Any, padding: Any, stride: Any) -> str:
-    """A convolution with kernels that are 1 at one place each."""
+    """Unfold windows by a convolution with one-hot kernels."""
     (kh, kw), count = kernel, x.sizes[1]
     eye = np.tile(np.eye(kh * kw).reshape(kh * kw, 1, kh, kw), (count or 1, 1, 1, 1))
     out = w.op("Conv", x, w.constant(eye, x.dtype), group=count, dilations=list(dilation), strides=list(stride),

@@ -1,4 +1,4 @@
-"""Ops that go element by element."""
+"""ONNX elementwise ops, MatMul, Gemm and Einsum."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TWO: dict[str, Callable] = {
     "GreaterOrEqual": torch.ge, "BitwiseAnd": torch.bitwise_and, "BitwiseOr": torch.bitwise_or,
     "BitwiseXor": torch.bitwise_xor,
 }  # fmt: skip
-# What a node calls without a function of ours between, where its tensors are all on one device.
+# Torch functions that nodes call directly if all tensors are on one device.
 DIRECT: dict[str, Callable] = {**PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
 
 
@@ -71,14 +71,14 @@ def checked_matmul(x: Tensor, y: Tensor) -> Tensor:
     return torch.matmul(x, y)
 
 
-# As DIRECT, where the result may be larger than both inputs.
+# As DIRECT, for functions whose result may be larger than both inputs.
 CHECKED = {name: _register_broadcast(name, f) for name, f in _TWO.items() if name != "Equal"} | {
     "MatMul": checked_matmul
 }
 
 
 def broadcast_checked(name: str, *values: Any) -> tuple:
-    """Tensors of one device, None among them, whose elements are not too many where they are broadcast."""
+    """Return tensors (or None) on one device after a check of the broadcast size."""
     given = [v for v in values if hasattr(v, "shape")]
     if len(given) > 1:
         check_broadcast(name, *given)
@@ -86,7 +86,7 @@ def broadcast_checked(name: str, *values: Any) -> tuple:
 
 
 def legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
-    """The second tensor as it stood against the first before version 7: from a dimension on, rather than at the end."""
+    """Return the second tensor aligned as before opset 7: from a given dimension on."""
     if not broadcast or axis is None:
         return y
     axis %= x.ndim
@@ -126,7 +126,7 @@ def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) 
 @op("Mod")
 def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
     x, y = broadcast_checked("Mod", x, y)
-    if fmod and x.is_floating_point():  # the C library divides bit by bit
+    if fmod and x.is_floating_point():  # C's fmod iterates over bits
         check_work("Mod", 64 * max(x.numel(), y.numel()))
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
@@ -151,7 +151,7 @@ def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
 
 
 def _logical_shift_right(a: Tensor, b: Tensor, bits: int) -> Tensor:
-    """A shift that fills with zeros where 64 bits without a sign stand as some with one."""
+    """Shift right with zero fill, for uint64 stored as int64."""
     if bits < 64 or a.dtype is not torch.int64:
         return a >> b
     rest = torch.where(b == 0, torch.full_like(b, -1), (torch.ones_like(b) << torch.clamp(64 - b, max=63)) - 1)
@@ -182,7 +182,7 @@ def _fold_variadic(name: str, function: Callable, values: tuple) -> Tensor:
     first, *rest = broadcast_checked(name, *values)
     for value in rest:
         first = function(first, value)
-        count_value(first)  # gradients may keep it
+        count_value(first)  # a gradient may keep it alive
     return first
 
 
@@ -319,7 +319,7 @@ def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive:
 @op("Det")
 def det(x: Tensor) -> Tensor:
     check_products("Det", x.numel() * x.shape[-1], x)
-    check_work("Det", 128 * math.prod(x.shape[:-2]))  # of each matrix, however small it is
+    check_work("Det", 128 * math.prod(x.shape[:-2]))  # per matrix, regardless of size
     return torch.linalg.det(x)
 
 
@@ -368,7 +368,7 @@ def einsum(*operands: Tensor, equation: str) -> Tensor:
     said.update(out)
     for c in term:
         said[c] -= 1
-    for i in range(1, len(terms)):  # one after the other, so that each step's size is known
+    for i in range(1, len(terms)):  # pairwise, so the size of each step is known
         for c in terms[i]:
             said[c] -= 1
         kept = [c for c in dict.fromkeys([*term, *terms[i]]) if said[c]] if i + 1 < len(terms) else out
@@ -378,7 +378,7 @@ def einsum(*operands: Tensor, equation: str) -> Tensor:
 
 
 def _einsum_pair(terms: tuple, operands: tuple, out: list[str]) -> Tensor:
-    """An Einsum of one or two operands."""
+    """Return an Einsum of one or two operands."""
     sizes: dict[str, int] = {}
     dots: tuple[int, ...] = ()
     for term, x in zip(terms, operands, strict=True):

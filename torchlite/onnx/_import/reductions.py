@@ -1,4 +1,4 @@
-"""Ops that make one element of many."""
+"""ONNX reductions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .resource_limits import check_work
 
 
 def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
-    """The dimensions to reduce, None for nothing to do."""
+    """Return the dimensions to reduce, None for a no-op."""
     given = ints(axes)
     if not given:
         return None if noop else list(range(x.ndim))
@@ -62,7 +62,7 @@ def _max(x: Tensor, dims: list[int], keep: bool) -> Tensor:
 def _min_max(function: Any, info: Any, end: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
     if x.numel():
         return function(x, dims, keep)
-    # Of nothing it is what every element would beat.
+    # The identity of the reduction.
     start = (float("inf") if end == "max" else float("-inf")) if x.is_floating_point() else (
         end == "max" if x.dtype is torch.bool else getattr(info(x.dtype), end))  # fmt: skip
     sizes = [1 if d in dims else n for d, n in enumerate(x.shape) if keep or d not in dims]
