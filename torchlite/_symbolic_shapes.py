@@ -22,7 +22,7 @@ __all__ = [
 
 
 class Atom(tuple):
-    """A symbol, `(name,)`, or a function of expressions: `("FloorDiv", a, b)`."""
+    """Atom of an expression: a symbol `(name,)`, or a function application `("FloorDiv", a, b)`."""
 
     def __repr__(self) -> str:
         return self[0] if len(self) == 1 else _written(self)

@@ -579,7 +579,7 @@ ADAPTERS: dict[str, Callable] = {
     **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
     "cross_entropy_loss": _cross_entropy,
     "log_sigmoid": F.logsigmoid, "log_sigmoid_forward": _log_sigmoid_forward,
-    # numbers and linear algebra
+    # scalars and linear algebra
     "rsub": lambda self, other, alpha=1: torch.rsub(self, other, alpha=alpha),
     "add.Scalar": _op_with_alpha("add"), "add_.Scalar": _op_with_alpha("add_"), "sub.Scalar": _op_with_alpha("sub"),
     "sub_.Scalar": _op_with_alpha("sub_"),

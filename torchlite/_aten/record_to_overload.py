@@ -141,19 +141,19 @@ def _same_default(value: Any, own: Any, argument: Argument) -> bool:
 
 
 def _adapt_scatter(input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> list:
-    """A number is a value, not a source tensor."""
+    """Pass a number as value, a tensor as source."""
     number = value is None and isinstance(src, (int, float, complex))
     return [input, dim, index, None, src, reduce] if number else [input, dim, index, src, value, reduce]
 
 
 def _adapt_random(input: Any, start: Any, end: Any, generator: Any) -> list:
-    """A single bound is the upper bound."""
+    """Pass a single bound as the upper bound."""
     upper = end is ... and start is not None
     return [input, None, start, generator] if upper else [input, start, end, generator]
 
 
 def _adapt_extreme(input: Any, dim: Any, keepdim: Any, other: Any) -> list:
-    """A tensor is the other operand, not a dimension."""
+    """Pass a tensor as the other operand, a number as dimension."""
     return [input, None, keepdim, dim] if isinstance(dim, call.Tensor) else [input, dim, keepdim, other]
 
 

@@ -32,10 +32,11 @@ def _overloads(op: Any) -> list[Any]:
 def register_decomposition(
     aten_op: Any, registry: dict[Any, Callable] | None = None, *, type: str = "post_autograd", unsafe: bool = False
 ) -> Callable[[Callable], Callable]:
-    """A decorator: the function is what an overload (all of a packet, or of a list) is written as.
+    """Return a decorator that registers a function as decomposition of an overload, of all overloads of a packet, or of
+    a list.
 
-    RuntimeError where one is registered already, ValueError for another `type` than "post_autograd", "pre_autograd"
-    and "meta".
+    Raise RuntimeError if one is registered, ValueError for a `type` other than "post_autograd", "pre_autograd" and
+    "meta".
 
     >>> import torchlite as torch
     >>> from torchlite._decomp import get_decompositions, register_decomposition

@@ -1,9 +1,9 @@
-"""`torch.compile`: capture a call kernel by kernel and replay it.
+"""`torch.compile`: captures a call kernel by kernel and replays it.
 
-A call passes through these modules. `compiled_function` holds the compiled function and its captures. `guards` walks
-the state that a function can reach, and `side_effect_monitor` watches what it does besides computing. `capture` records
-one call and `captured_backward` its backward pass, as a `program_ir.Program`. `guarded_replay` runs the passes,
-`python_codegen` writes the program's source.
+A call passes through these modules. `compiled_function` manages the captures of a function. `guards` walks the state
+that a function can reach, and `side_effect_monitor` observes its side effects. `capture` records one call and
+`captured_backward` its backward pass, as a `program_ir.Program`. `guarded_replay` runs the passes, and `python_codegen`
+generates the program's source.
 """
 
 from __future__ import annotations

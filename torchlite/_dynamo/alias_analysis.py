@@ -40,9 +40,7 @@ class AliasAnalysis:
 
 
 def reuse_buffers(program: Program, layouts: Layouts, place: dict[int, int]) -> Program:
-    """Have ufuncs write their results over an operand whose memory nothing needs any more. What is seen from outside
-    gets memory of its own.
-    """
+    """Let ufuncs write their results to the memory of dead operands; escaping memory is not reused."""
     memory = AliasAnalysis(program, place)
     last = {memory.of(n): at for at, step in enumerate(program.steps) for n in (*step.uses(), *step.makes())}
     steps = []
@@ -56,8 +54,8 @@ def reuse_buffers(program: Program, layouts: Layouts, place: dict[int, int]) -> 
 
 
 def _can_write_into(step: Step, target: int, layouts: Layouts) -> bool:
-    """Whether a step can write into a slot."""
+    """True if a step can write to a slot."""
     if step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(without_layout_wrapper(step.kernel), "plain"):
-        return False  # an engine's has no `out`
+        return False  # kernels of engines have no `out`
     made, given = layouts.get(step.out.number), layouts.get(target)
     return made is not None and made == given and made[2] and made[0] != ()

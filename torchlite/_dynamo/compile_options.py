@@ -50,8 +50,8 @@ def default_options() -> dict[str, Any]:
 
 
 def mode_of(mode: str | None, options: Any) -> str | None:
-    """The mode that options ask for, or without a mode the settings of `torch._inductor.config`: graphs of launches,
-    measured forms of kernels, or both.
+    """Return the mode implied by the options, or without mode by `torch._inductor.config`: launch graphs, autotuned
+    kernels, or both.
     """
     settings = sys.modules.get(__package__.rpartition(".")[0] + "._inductor.config")
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
@@ -64,7 +64,7 @@ def mode_of(mode: str | None, options: Any) -> str | None:
 
 
 def check_options(mode: str | None, options: Any) -> None:
-    """RuntimeError for a mode or an option that there is not, or a value of another type."""
+    """Raise RuntimeError for an unknown mode or option, or a value of another type."""
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     for name, value in (options or {}).items():

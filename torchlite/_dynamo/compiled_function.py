@@ -1,4 +1,4 @@
-"""A compiled function: the captures of its calls, each with the arguments that it holds for."""
+"""CompiledFunction: dispatches calls of a `torch.compile` function to captured variants, or captures new ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .guards import ReachableState
 from .program_ir import CapturedCall, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 
-# The hooks that all modules have.
+# Hooks shared by all modules.
 GLOBAL_MODULE_HOOKS = tuple(
     value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
 )

@@ -109,9 +109,9 @@ def compile(
     (printing, reading tensors after writes, changing objects) runs eagerly, after one warning. With `fullgraph` it
     raises `torch._dynamo.exc.Unsupported`.
 
-    backend: "inductor"; "eager", which is the function itself; or a function of (graph module, example inputs) that
-    returns what is to be called in the graph's place, or the name of one (`torch._dynamo.register_backend`). Without
-    `model` a decorator. RuntimeError for both `mode` and `options`, and for those that there are not.
+    backend: "inductor"; "eager", the function itself; a function of (graph module, example inputs) that returns a
+    callable replacing the graph; or a name registered by `torch._dynamo.register_backend`. Without `model`, return a
+    decorator. Raise RuntimeError if both `mode` and `options` are given, and for unknown ones.
 
     >>> double = torchlite.compile(lambda x: 2 * x)
     >>> double(4)

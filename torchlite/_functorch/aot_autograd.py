@@ -166,7 +166,7 @@ def aot_function(
     `torch.ops.aten` (after `decompositions`) and example inputs. It returns a function of the inputs, or of a list
     (`make_boxed_func`), that returns a tuple. Each kind of arguments gets its own graph; numbers are constants of it.
 
-    partition_fn: of a joint graph of `fn` and its gradients the two. The result has no second derivatives.
+    partition_fn: splits the joint graph of `fn` and its gradients. The result has no second derivatives.
 
     >>> import torchlite as torch
     >>> from torchlite._functorch.aot_autograd import aot_function, print_compile

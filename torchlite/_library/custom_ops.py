@@ -141,8 +141,8 @@ def custom_op(
     """Make an op from a Python function. `torch.ops` has it, modes see it as one op, and `register_autograd` sets its
     derivative. Without `fn`, return a decorator.
 
-    name: "library::op". mutates_args: the arguments that it writes to. device_types: what the function is the kernel
-    of, all devices by default. The schema comes from the annotations unless it is given.
+    name: "library::op". mutates_args: names of mutated arguments. device_types: devices of the function's kernel, by
+    default all. schema: inferred from annotations by default.
 
     >>> import torchlite as torch
     >>> @torch.library.custom_op("docs::cube", mutates_args=())

@@ -358,8 +358,8 @@ def infer_schema(
 ) -> str:
     """Return a function's schema inferred from its annotations.
 
-    mutates_args: the names of the arguments that it writes to, or "unknown" for all tensors. ValueError for annotations
-    that are missing or that no schema has.
+    mutates_args: names of mutated arguments, or "unknown" for all tensors. Raise ValueError for missing or unsupported
+    annotations.
 
     >>> import torchlite as torch
     >>> def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:

@@ -10,7 +10,7 @@ from .tags import tags_of
 
 
 class OpOverload:
-    """One overload of an op."""
+    """Base class of op overloads."""
 
     def __init__(self, packet: OpOverloadPacket, name: str):
         self.overloadpacket, self._overloadname = packet, name
@@ -71,7 +71,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """An op with its overloads."""
+    """Base class of op packets: an op with its overloads."""
 
     def __init__(self, name: str, function: Any, namespace: str = "aten", schema_of: Any = None):
         self._name, self._function, self._namespace = name, function, namespace

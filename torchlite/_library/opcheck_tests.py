@@ -127,8 +127,8 @@ def opcheck(
 ) -> dict[str, Any]:
     """Test a custom op on these arguments: schema, derivative and meta kernel.
 
-    Returns "SUCCESS" (or, without raise_exception, the error) by the test's name. OpCheckError where one fails;
-    ValueError for a test that there is not.
+    Returns "SUCCESS", or without raise_exception the error, by test name. Raise OpCheckError for a failed test,
+    ValueError for an unknown test.
 
     >>> import torchlite as torch
     >>> @torch.library.custom_op("docs::twice", mutates_args=())

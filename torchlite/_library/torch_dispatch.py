@@ -54,7 +54,7 @@ def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _unsafe_view(out: Any, shape: list) -> Any:
-    """Return a result reshaped in place; nobody else has it."""
+    """Return a result as a view of another shape; there are no other references."""
     return ops.aten._unsafe_view.default(out, shape)
 
 

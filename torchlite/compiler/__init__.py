@@ -61,7 +61,7 @@ def is_exporting() -> bool:
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """`torch.compile`."""
+    """Call `torch.compile`."""
     from .._dynamo.eval_frame import compile as torch_compile
 
     return torch_compile(*args, **kwargs)

@@ -60,7 +60,7 @@ class CustomObjArgument:
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A constant argument."""
+    """A constant argument of the program."""
 
     name: str
     value: int | float | bool | str | None

@@ -192,7 +192,7 @@ def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None
     `preserve_module_call_signature` keep their call signature; others take and return the tensors that cross their
     boundary.
 
-    flat_args_adapter: makes of arguments in another tree those of the program.
+    flat_args_adapter: converts arguments of another tree structure to the program's.
 
     >>> import torchlite as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())

@@ -21,9 +21,9 @@ _JVP_SIGNATURE = "jvp(f, primals, tangents)"
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """Return (func(*primals), Jacobian-vector product with the tangents), both with the output's structure.
 
-    primals, tangents: tuples of the same structure, whose tensors have the same shapes and dtypes. strict: an output
-    that does not depend on the primals is an error, and no zero. With `has_aux` func returns (output, further results),
-    and these come third. RuntimeError where inputs or outputs are no tensors.
+    primals, tangents: tuples of equal structure, with tensors of equal shapes and dtypes. strict: raise for an output
+    independent of the primals instead of returning zeros. With `has_aux`, func returns (output, aux), and aux is
+    returned third. Raise RuntimeError for non-tensor inputs or outputs.
 
     >>> import torchlite as torch
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
@@ -143,7 +143,7 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
     """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), column by
     column in forward mode. The result has a tensor of shape (*output, *input) for each output and input.
 
-    randomness: whether random ops inside raise ("error"), or draw "same" or "different" numbers for each column.
+    randomness: random ops raise ("error"), or draw "same" or "different" numbers per column.
 
     >>> import torchlite as torch
     >>> torch.func.jacfwd(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))

@@ -40,9 +40,9 @@ def functional_call(
 ) -> Any:
     """Call `module` with these tensors instead of its parameters and buffers, which stay unchanged.
 
-    parameter_and_buffer_dicts: tensors by dotted name, in one dict or in several without a name in common. args: the
-    argument, or a tuple of them. tie_weights: a tensor that the module holds under several names is replaced under all.
-    strict: the names must be all that the module has and no others (RuntimeError).
+    parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or several with disjoint names. args: the
+    argument, or a tuple of them. tie_weights: replace a shared tensor under all its names. strict: raise RuntimeError
+    for missing and unexpected names.
 
     >>> net = torchlite.nn.Linear(2, 1, bias=False)
     >>> torchlite.func.functional_call(net, {"weight": torchlite.ones(1, 2)}, torchlite.ones(1, 2))

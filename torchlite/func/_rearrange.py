@@ -21,13 +21,13 @@ class DimensionBindError(Exception):
 
 
 def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:
-    """The tensor with its dimensions in another order, split and joined, as the pattern `"before -> after"` says.
+    """Permute, split and merge dimensions by a pattern `"before -> after"`.
 
-    Names stand for dimensions, names in brackets for one dimension that is their product, `...` for any number of
-    dimensions, `1` and `()` for one of size 1. axes_lengths: sizes of names in brackets, of which one may be left open.
-    tensor: a tensor, or a list of tensors of one shape, stacked along a new first dimension.
+    A name is a dimension, names in parentheses a merged dimension, `...` any number of dimensions, `1` and `()` a
+    dimension of size one. axes_lengths: sizes of names in parentheses; one per group may be omitted. tensor: a tensor,
+    or a list of equal-shaped tensors, which are stacked first.
 
-    ValueError for a pattern that is none or does not fit the tensor, DimensionBindError where sizes do not fit.
+    Raise ValueError for an invalid pattern or mismatched rank, DimensionBindError for mismatched sizes.
 
     >>> import torchlite as torch
     >>> images = torch.zeros(32, 30, 40, 3)

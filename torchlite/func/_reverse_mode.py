@@ -207,8 +207,8 @@ def _release_aux(tape, aux):
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """Return (func(*primals), function from cotangents of the output's structure to cotangents of the primals).
 
-    With `has_aux` func returns (output, further results), and these come third. RuntimeError where inputs or outputs
-    are no tensors.
+    With `has_aux`, func returns (output, aux), and aux is returned third. Raise RuntimeError for non-tensor inputs or
+    outputs.
 
     >>> import torchlite as torch
     >>> y, backward = torch.func.vjp(torch.sin, torch.zeros(2))
@@ -339,7 +339,7 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
     """Return a function that computes the gradient of `func`, which returns a 0-d tensor, with respect to argument
     `argnums` (or several). With `has_aux`, func returns (value, aux), and aux is returned second.
 
-    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. RuntimeError where the result is no 0-d tensor.
+    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. Raise RuntimeError if the result is no 0-d tensor.
 
     >>> import torchlite as torch
     >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
@@ -365,7 +365,7 @@ def jacrev(
     """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), row by
     row in reverse mode. The result has a tensor of shape (*output, *input) for each output and input.
 
-    chunk_size: how many rows are computed at a time (default: all).
+    chunk_size: number of rows computed at once (default: all).
 
     >>> import torchlite as torch
     >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))

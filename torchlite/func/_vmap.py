@@ -29,13 +29,12 @@ def vmap(
 ) -> Callable:
     """Return a function that calls `func` for all examples of its arguments at once.
 
-    in_dims: for each argument the dimension along which its examples lie, or None where all calls get the same; nested
-    like the arguments, or one for all. out_dims: where the examples lie in each result. randomness: whether random ops
-    inside raise ("error"), draw for each example ("different") or once for all ("same"). chunk_size: how many examples
-    are computed at a time (default: all).
+    in_dims: batch dimension of each argument, None for an unbatched one; a pytree like the arguments, or one for all.
+    out_dims: batch dimension of each result. randomness: random ops raise ("error"), draw for each example
+    ("different") or once for all ("same"). chunk_size: number of examples computed at once (default: all).
 
-    ValueError where `in_dims` or `out_dims` do not fit. RuntimeError for what cannot be known of all examples at once:
-    numbers (`item`), conditions, shapes that depend on data.
+    Raise ValueError for mismatched `in_dims` or `out_dims`. Raise RuntimeError for data-dependent behaviour: numbers
+    (`item`), conditions, and shapes.
 
     >>> import torchlite as torch
     >>> dot = torch.vmap(torch.dot)

@@ -233,11 +233,11 @@ def _assert_is_none(value: Any, msg: str) -> None:
 class Tracer(TracerBase):
     """Run a module or function with Proxies and record a graph.
 
-    Classes derive from it to say which modules are one call (`is_leaf_module`), what becomes of other values
-    (`create_arg`), of calls of modules (`call_module`) and of attributes (`getattr`).
+    Subclasses customize leaf modules (`is_leaf_module`), conversion of arguments (`create_arg`), module calls
+    (`call_module`) and attribute access (`getattr`).
 
-    autowrap_modules: modules whose functions are one call of the graph where they meet a Proxy. autowrap_functions:
-    functions that are. param_shapes_constant: parameters' sizes are numbers, so that a program may decide by them.
+    autowrap_modules: modules whose functions are recorded as single calls. autowrap_functions: further such functions.
+    param_shapes_constant: parameter shapes are concrete, so programs can branch on them.
 
     >>> import torchlite as torch
     >>> class Deep(torch.fx.Tracer):
@@ -525,8 +525,8 @@ graph_module._DEFAULT_TRACER.append(Tracer)
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None) -> GraphModule:
     """Return a GraphModule that computes what a module or function does.
 
-    The program is run once with Proxies in the place of its inputs: decisions and loops that depend on their values
-    raise TraceError. `concrete_args` gives values for some parameters, by name.
+    The program runs once with Proxies as inputs; control flow that depends on their values raises TraceError.
+    `concrete_args` gives values for some parameters by name.
 
     >>> import torchlite as torch
     >>> def scaled(x, negative):

@@ -83,8 +83,8 @@ class _node_list:
 class Graph:
     """A program as a list of nodes: inputs, calls and output.
 
-    Nodes are made by `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module` and `output`, at the end
-    or where `inserting_before` and `inserting_after` say. A `GraphModule` runs the graph.
+    `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module` and `output` create nodes at the end, or at
+    the point set by `inserting_before` and `inserting_after`. A `GraphModule` runs the graph.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()

@@ -187,9 +187,8 @@ def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
 class GraphModule(Module):
     """Module whose `forward` is generated from a graph.
 
-    root: a module, or a dictionary by dotted names, from which comes what the graph's nodes name. graph: the graph;
-    assigning another one to the attribute `graph` writes the code anew, while changes of it want `recompile()`.
-    class_name: what the class is called.
+    root: a module, or a dictionary by dotted names, with the attributes that the graph names. graph: the graph;
+    assigning a new one recompiles, after in-place changes call `recompile()`. class_name: name of the class.
 
     >>> import torchlite as torch
     >>> def twice(x):

@@ -24,8 +24,8 @@ __all__ = ["Interpreter", "Transformer"]
 class Interpreter:
     """Run a module's graph node by node. Subclasses override the method of a node kind, or `run_node`.
 
-    module: a module with a graph. garbage_collect_values: let go of values that are not needed any more. graph: another
-    graph in the place of the module's.
+    module: a module with a graph. garbage_collect_values: free values after their last use. graph: overrides the
+    module's graph.
 
     >>> import torchlite as torch
     >>> class Counting(torch.fx.Interpreter):

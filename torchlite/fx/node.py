@@ -117,12 +117,12 @@ def _chain_compare(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int
 class Node:
     """Operation of a graph: the name of a value, and how it is computed.
 
-    ``op`` says which kind it is: ``placeholder`` (an input; ``target`` is the parameter's name, ``args`` its default),
-    ``get_attr`` (a parameter, buffer or other attribute by its dotted name), ``call_function`` (``target`` is the
-    function), ``call_method`` (``target`` is the method's name, the object is the first argument), ``call_module``
-    (``target`` is the submodule's dotted name) and ``output`` (what is returned is ``args[0]``). ``args`` and
-    ``kwargs`` hold values, other nodes, and containers of both; they are assigned anew, never changed. ``meta`` is a
-    dictionary for passes, which copies keep.
+    ``op`` is the kind: ``placeholder`` (an input; ``target`` is the parameter's name, ``args`` its default),
+    ``get_attr`` (a parameter, buffer or other attribute by dotted name), ``call_function`` (``target`` is the
+    function), ``call_method`` (``target`` is the method's name, the first argument the object), ``call_module``
+    (``target`` is the submodule's dotted name), ``output`` (``args[0]`` is the result). ``args`` and ``kwargs`` contain
+    constants, nodes, and containers of both; assign new ones to change them. ``meta`` is a dictionary for passes;
+    copies of a node keep it.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()

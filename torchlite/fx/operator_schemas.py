@@ -164,7 +164,7 @@ def normalize_function(
 ) -> ArgsKwargsPair | None:
     """Return a function call's arguments normalized by its signature, with defaults; None if unknown.
 
-    Of an op with several overloads the arguments, else their types, say which one is meant.
+    Among several overloads, the arguments or else their types decide.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.operator_schemas import normalize_function

@@ -232,8 +232,7 @@ def _instruction(frame: Any) -> tuple[list[dis.Instruction], int]:
 class Proxy:
     """Symbolic value of a node: functions, methods and operators on it create nodes.
 
-    While a program is traced its tensors are Proxies. Elsewhere `Proxy(node)` makes nodes at the place where its graph
-    inserts them.
+    During tracing, tensors are Proxies. Outside tracing, `Proxy(node)` creates nodes at its graph's insert point.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()

@@ -42,9 +42,8 @@ class ReplacedPatterns:
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
     """Replace all matches of a pattern by a replacement.
 
-    pattern, replacement: functions or modules, which are traced; their parameters stand for the same values, in their
-    order. A place counts where what the pattern computes inside is used nowhere else, and where it shares nothing with
-    a place before. The module is changed and recompiled.
+    pattern, replacement: functions or modules, which are traced; their parameters correspond by position. Inner values
+    of a match must have no other users, and matches must not overlap. The module is changed and recompiled.
 
     >>> import torchlite as torch
     >>> module = torch.fx.symbolic_trace(lambda x, y: torch.relu(x + y))

@@ -26,7 +26,7 @@ _LISTS = {
 
 
 class _Builder:
-    """A function of `torch.jit._pickle`."""
+    """Stand-in for a constructor function of `torch.jit._pickle`."""
 
     def __init__(self, name: str):
         self.name = name

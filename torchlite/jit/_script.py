@@ -18,10 +18,10 @@ class ScriptWarning(Warning):
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
     """Compile a function, module or class to a TorchScript program.
 
-    Python runs it, with `torch.jit.is_scripting()` true; `save` writes it as text, in which names stand for what they
-    mean. A module keeps its parameters, buffers and submodules; `forward`, methods that it calls and those marked by
-    `@torch.jit.export` are its methods. NotSupportedError (a RuntimeError) for forms that TorchScript does not have,
-    RuntimeError for names that are nothing in it.
+    Python runs the result, with `torch.jit.is_scripting()` True; `save` writes it as text with resolved names. A module
+    shares parameters, buffers and submodules. Its methods are `forward`, the methods that it calls, and those marked by
+    `@torch.jit.export`. Raise NotSupportedError (a RuntimeError) for unsupported syntax, RuntimeError for undefined
+    names.
 
     >>> import torchlite as torch
     >>> @torch.jit.script
@@ -68,8 +68,8 @@ def _unwrap_optional(x: Any) -> Any:
 class CompilationUnit:
     """Functions compiled from a TorchScript text, which can use names of the defining frame and each other.
 
-    They are compiled, and not run by Python. RuntimeError for a text that has anything but functions, and for what
-    TorchScript does not have.
+    They are compiled rather than run by Python. Raise RuntimeError for unsupported syntax and for a text that contains
+    anything but functions.
 
     >>> import torchlite as torch
     >>> unit = torch.jit.CompilationUnit("def double(x):\\n    return 2 * x")

@@ -40,9 +40,9 @@ def trace(
 ) -> Any:
     """Trace a function or module on example inputs to a program.
 
-    Returns a module or function that does the same, in the same order, with other inputs: values that Python read
-    (`if x.sum() > 0`) are as they were for the example, with a TracerWarning; sizes are asked of the inputs. With
-    `check_trace` the result is compared with another run. RuntimeError for outputs that no program has.
+    Returns a module or function that repeats the recorded ops on other inputs. Values that Python read (`if x.sum() >
+    0`) are constants of the example, with a TracerWarning; sizes stay dynamic. `check_trace` compares the result with a
+    second run. Raise RuntimeError for unsupported outputs.
 
     >>> import torchlite as torch
     >>> double = torch.jit.trace(lambda x: x * 2, torch.ones(2))

@@ -39,23 +39,22 @@ def export(
     custom_opsets: Mapping[str, int] | None = None,
     export_modules_as_functions: bool | Collection[type] = False, autograd_inlining: bool = True,
 ) -> ONNXProgram | None:  # fmt: skip
-    """Write a module, or an exported program, as an ONNX model: an `ONNXProgram`.
+    """Export a module, or an exported program, as an ONNX model: an `ONNXProgram`.
 
-    The module is captured with `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and each of its ops is
-    written in ONNX's of `opset_version` (11 to 25; 20 unless it is said; an older one is written as 11, with a
-    warning). An LSTM or GRU is one node a layer and attention is written out; weights keep their names.
+    The module is captured by `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and its ops are translated
+    to ONNX of `opset_version` (11 to 25, default 20; older versions are written as 11, with a warning). An LSTM or GRU
+    becomes one node per layer, attention is decomposed, and weights keep their names.
 
-    `f` is a path or a binary file to which the model is saved. With a path the weights go to a file beside it, named as
-    it is with `.data` behind, unless `external_data` is False; with `dynamo=False` they stay in the file up to 2 GB,
-    the module is in the mode of `training` meanwhile, and None is returned.
-    `dynamic_shapes` are those of `torch.export`; `dynamic_axes` says by an input's name which dimensions vary, and what
-    they are called. `custom_translation_table` has functions for ops, by the op: each is called with a graph, whose
-    `op("domain::Name", *inputs, attribute_i=1)` writes a node, and the op's arguments; so are the functions that
-    `register_custom_op_symbolic` was given. `verify` runs the model and compares.
+    `f` is a path or binary file for the model. With a path, the weights go to a second file with the suffix `.data`,
+    unless `external_data` is False. With `dynamo=False` they stay in the model file up to 2 GB, the module is exported
+    in the mode of `training`, and None is returned. `dynamic_shapes` is that of `torch.export`. `dynamic_axes` names
+    dynamic dimensions by input name. `custom_translation_table` maps ops to functions, which are called with a graph
+    and the op's arguments; `graph.op("domain::Name", *inputs, attribute_i=1)` adds a node. Functions of
+    `register_custom_op_symbolic` have the same form. `verify` runs the model and compares the results.
 
     `verbose`, `report`, `optimize`, `profile`, `dump_exported_program`, `artifacts_dir`, `operator_export_type`,
-    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are taken and mean nothing here.
-    OnnxExporterError (UnsupportedOperatorError for an op that ONNX has no words for) where it cannot be written.
+    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are accepted and have no effect. Raise
+    OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express.
 
     >>> import io, torchlite as torch
     >>> file = io.BytesIO()

@@ -46,23 +46,24 @@ def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """A module that runs an ONNX model, with its weights as parameters: a `torch.fx.GraphModule`.
+    """Load an ONNX model as a `torch.fx.GraphModule` with its weights as parameters.
 
-    `f` is a path, the bytes, or a binary file. Tensors of floating-point numbers with a dimension are parameters under
-    their names in the file, and train; statistics of batch norms, numbers of quantised ops and all else are buffers.
-    `parameters` says, by a tensor's name, whether it is to be a parameter. `custom_ops` has functions for ops that
-    torchlite does not have, by domain and name: each is called with the inputs in order and the attributes as keywords.
+    `f` is a path, bytes, or a binary file. Floating-point tensors with at least one dimension become trainable
+    parameters under their names in the file. Batch norm statistics, quantization constants and all other tensors become
+    buffers. `parameters` decides by tensor name whether it is a parameter. `custom_ops` has functions for ops that
+    torchlite lacks, by (domain, name); they take the inputs in order and the attributes as keywords.
 
-    The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
-    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
-    and sizes, the versions of the ops, and who made the file.
+    The module takes the model's inputs in order as tensors or NumPy arrays (strings as object arrays, sequences as
+    lists), and returns its output or a tuple. `module.meta["onnx"]` has names, types and sizes of inputs and outputs,
+    opset versions, and the producer.
 
-    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**20, 8
-    for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
-    All results of a call may have 256 times as many, and its loops may run a cheap node for every sixth. Functions of
-    the file may make a node for every 64. What asks for more raises OnnxFileError with the op and the number.
+    `max_elements` limits the elements of four bytes that a call's values hold at once. The default is 2**20, plus 8 per
+    four bytes of the file, 256 per input element, and up to 2**28 for products of inputs with inputs and 50 of the
+    file. All results of a call together are limited to 256 times this number. Loops can run one cheap node per six
+    elements, and functions of the file can create one node per 64 elements. Raise OnnxFileError with the op and the
+    number if a limit is exceeded.
 
-    OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
+    Raise OnnxFileError for an invalid file, an unknown op, or external data outside the file's folder.
 
     >>> import torchlite as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())

@@ -132,7 +132,7 @@ def split_const_subgraphs(
 ) -> FoldedGraphModule:
     """Return a module that evaluates its constant subgraph at the first call and stores the results.
 
-    skip_folding_node_fn: says of a node whether it, and what depends on it, is computed in every call.
+    skip_folding_node_fn: predicate of nodes to exclude, with their dependents.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.const_fold import split_const_subgraphs

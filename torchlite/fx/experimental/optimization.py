@@ -43,8 +43,8 @@ def replace_node_module(node: Node, modules: dict[str, Any], new_module: Any) ->
 def fuse(model: Any, inplace: bool = False, no_trace: bool = False) -> GraphModule:
     """Return a module with batch norms folded into preceding convolutions and linear layers.
 
-    Modules must be in evaluation mode. inplace: change the module's own layers. no_trace: the module has a graph
-    already.
+    Modules must be in evaluation mode. inplace: modify the module's own layers. no_trace: the module already has a
+    graph.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.optimization import fuse

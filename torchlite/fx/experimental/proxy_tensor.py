@@ -149,10 +149,10 @@ def make_fx(
 ) -> Callable[..., GraphModule]:
     """Return a function that runs `f` and returns its ops, including gradients, as a `torch.fx.GraphModule`.
 
-    decomposition_table: functions by overload that are traced in their place. tracing_mode: "real" and "fake" take the
-    sizes as they are, "symbolic" has nodes for sizes of the arguments. pre_dispatch: ops as the program calls them, and
-    where it turns gradients on and off, not what is below autograd. Under autocast the casts are recorded. Elements
-    that the program reads are a GuardOnDataDependentSymNode that names its line.
+    decomposition_table: functions by overload, traced instead of the overload. tracing_mode: "real" and "fake"
+    specialize on sizes, "symbolic" adds nodes for input sizes. pre_dispatch: record ops before decomposition and
+    autograd, with changes of the grad mode. Casts of autocast are recorded. Reading elements raises
+    GuardOnDataDependentSymNode with the source line.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.proxy_tensor import make_fx

@@ -107,9 +107,9 @@ def _escaped(text: str) -> str:
 class FxGraphDrawer:
     """Draw a module's graph and those of its submodules.
 
-    ignore_getattr: leave attributes out. ignore_parameters_and_buffers: leave layers' weights out.
-    skip_node_names_in_args: of arguments show plain values alone. parse_stack_trace: show where in the program nodes
-    come from. dot_graph_shape: the boxes' shape. normalize_args: show arguments by their names.
+    ignore_getattr: omit attributes. ignore_parameters_and_buffers: omit weights. skip_node_names_in_args: show
+    constants only among arguments. parse_stack_trace: show source locations. dot_graph_shape: shape of nodes.
+    normalize_args: show arguments by name.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.graph_drawer import FxGraphDrawer

@@ -47,7 +47,7 @@ class ShapeProp(Interpreter):
     """Run a graph and store each value's TensorMetadata (or a structure of them) in `meta["tensor_meta"]` and its type
     in `meta["type"]`.
 
-    fake_mode: run with tensors of this mode, which have no elements.
+    fake_mode: run with fake tensors of this mode.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.shape_prop import ShapeProp

@@ -188,10 +188,10 @@ def split_module(
 ) -> GraphModule:
     """Return a module that calls submodules `submod_0`, `submod_1`, ..., each with a part of the graph.
 
-    split_callback: says of a node in which part it goes. qualname_map: gets the modules' new names with their old ones.
-    keep_original_order: the parts are called in the order in which the graph begins with them. keep_original_node_name,
-    keep_original_input_name: names in the parts are those of the graph. partition_affix: `submod_<affix>_0`.
-    tuple_return: parts with one result return a tuple, too. RuntimeError where parts need each other.
+    split_callback: returns a node's partition. qualname_map: filled with old names by new names of modules.
+    keep_original_order: call partitions in the order of their first nodes. keep_original_node_name,
+    keep_original_input_name: keep names in partitions. partition_affix: prefix `submod_<affix>_`. tuple_return: return
+    single results as tuples. Raise RuntimeError for cyclic partitions.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.split_module import split_module

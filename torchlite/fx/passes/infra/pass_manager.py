@@ -90,9 +90,9 @@ def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
 class PassManager:
     """Run passes over a module in an order that satisfies constraints.
 
-    passes: functions that return a PassResult. constraints: functions of two passes, which say whether the first may
-    come before the second. steps: how often all run, unless nothing changes any more. run_checks_after_each_pass: call
-    `check` after each. suppress_check_failures: kept for the caller.
+    passes: functions that return a PassResult. constraints: predicates of two passes that decide if the first may
+    precede the second. steps: maximum number of rounds; a round without change ends. run_checks_after_each_pass: call
+    `check` after each pass. suppress_check_failures: stored only.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper

@@ -38,8 +38,8 @@ class InternalMatch:
 class SubgraphMatcher:
     """Find matches of a pattern, from its outputs back to its inputs, which match anything.
 
-    match_output: what the pattern returns is what the graph returns. match_placeholder: its inputs are the graph's.
-    remove_overlapping_matches: of places that share nodes the first counts. ignore_literals: plain values match others.
+    match_output: the pattern's output must be the graph's. match_placeholder: its inputs must be the graph's.
+    remove_overlapping_matches: keep the first of overlapping matches. ignore_literals: constants match any others.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.utils.matcher_utils import SubgraphMatcher
