@@ -10,8 +10,7 @@ from torchlite._dispatch.op_record import ALWAYS_BOOL, POINTWISE, RANDOM, REGIST
 
 from .alias_analysis import AliasAnalysis
 from .fusion_groups import is_broadcastable
-from .passes import rename_slots
-from .program_ir import Layouts, Program, Slot, Step
+from .program_ir import Layouts, Program, Slot, Step, rename_slots
 from .side_effects import is_pure
 
 

@@ -10,8 +10,7 @@ from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._dispatch.op_record import RANDOM, REGISTRY
 from torchlite._settings import fork_locks
 
-from .fusion_groups import FusionGroup, form_fusion_groups
-from .program_ir import Layouts, Program, Slot, Step
+from .program_ir import Program, Slot, Step
 from .python_codegen import last_uses_by_step, lower_to_python
 from .side_effects import is_pure
 
@@ -118,22 +117,6 @@ def _substitute_arrays(value: Any, arrays: dict) -> Any:
             _substitute_arrays(value.step, arrays),
         )
     return value
-
-
-def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Fuse adjacent pointwise steps and a final reduction for devices. Intermediate results without other readers are
-    not stored.
-    """
-    steps: list[Step] = []
-    for one in form_fusion_groups(program, layouts, 1):
-        if isinstance(one, FusionGroup):
-            steps += one.all()
-            ending = one.ending
-            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "consume_last_use"):
-                steps[-1] = replace(ending, kernel=backend.consume_last_use(ending.kernel))
-        else:
-            steps.append(one)
-    return replace(program, steps=steps)
 
 
 def record_launch_sequences(program: Program, table: Any, mode: str) -> Program:

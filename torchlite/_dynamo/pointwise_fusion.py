@@ -210,3 +210,19 @@ def without_layout_wrapper(kernel: Any) -> Any:
 
 
 __all__ = ["without_layout_wrapper", "is_ufunc", "ufunc_of", "fuse_pointwise"]
+
+
+def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
+    """Fuse adjacent pointwise steps and a final reduction for devices. Intermediate results without other readers are
+    not stored.
+    """
+    steps: list[Step] = []
+    for one in form_fusion_groups(program, layouts, 1):
+        if isinstance(one, FusionGroup):
+            steps += one.all()
+            ending = one.ending
+            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "consume_last_use"):
+                steps[-1] = replace(ending, kernel=backend.consume_last_use(ending.kernel))
+        else:
+            steps.append(one)
+    return replace(program, steps=steps)

@@ -178,3 +178,30 @@ class CapturedCall:
 def variable_name(number: int) -> str:
     """Return the variable name of a slot in generated source."""
     return f"v{number}" if number >= 0 else f"g{-1 - number}"
+
+
+from dataclasses import replace
+from typing import Any
+
+from .program_ir import Slot, Step
+
+
+def rename_slots(step: Step, names: dict[int, Slot]) -> Step:
+    """Return the step with renamed input slots."""
+    if not names or not any(n in names for n in step.uses()):
+        return step
+    args, kwargs, grads = (
+        _rename_in_value(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads)
+    )
+    return replace(step, args=args, kwargs=dict(kwargs), grads=grads)
+
+
+def _rename_in_value(value: Any, names: dict[int, Slot]) -> Any:
+    cls = value.__class__
+    if cls is Slot:
+        return names.get(value.number, value)
+    if cls is tuple or cls is list:
+        return cls([_rename_in_value(item, names) for item in value])
+    if cls is slice:
+        return slice(*[_rename_in_value(item, names) for item in (value.start, value.stop, value.step)])
+    return value

@@ -25,18 +25,9 @@ from torchlite.fx import Graph, GraphModule, Node
 
 from . import _treespec_text
 from . import graph_signature as gs
+from ._checked_functions import FUNCTIONS, CheckedFunction, checked_target
 from ._pt2_archive import Pt2Reader, check_name, parse_int, parse_json, parse_union, typed_field
-from ._serde_schema import (
-    DTYPES,
-    FUNCTIONS,
-    LAYOUTS,
-    MEMORY_FORMATS,
-    SCHEMA_VERSION,
-    CheckedFunction,
-    FormatError,
-    checked_target,
-    format_error,
-)
+from ._serde_schema import DTYPES, LAYOUTS, MEMORY_FORMATS, SCHEMA_VERSION, FormatError, format_error
 from ._unlift import GUARDS_NAME, SubgraphModule
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 

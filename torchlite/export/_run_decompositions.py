@@ -19,9 +19,9 @@ from torchlite.fx.experimental._unbacked_symbols import ITEM_OPS, UnbackedSymbol
 
 from . import graph_signature as gs
 from ._capture import _eliminate_unused
+from ._checked_functions import checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
-from ._serde_schema import checked_target
 
 # Batch norm's ATen op returns its running statistics.
 _ALWAYS_DECOMPOSED = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.aten.native_batch_norm.default)}

@@ -20,8 +20,9 @@ from torchlite.utils import _pytree as pytree
 from torchlite.version import __version__ as version
 
 from . import graph_signature as gs
+from ._checked_functions import FUNCTION_NAMES
 from ._pt2_archive import is_valid_name
-from ._serde_schema import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
+from ._serde_schema import DTYPE_CODES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
 
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:

@@ -128,7 +128,7 @@ class UnflattenedModule(_RunnableGraph):
         super().__init__()
         import copy
 
-        from ._unlift import GuardsFn, _guards
+        from ._input_guards import GuardsFn, _guards
 
         self.graph_signature = copy.deepcopy(export_module.graph_signature)
         self.module_call_graph = copy.deepcopy(export_module.module_call_graph)

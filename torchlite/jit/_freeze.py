@@ -13,7 +13,9 @@ from .._types.python_source import is_identifier
 from . import _fold_batch_norm
 from ._compilation_unit import ScriptProgram
 from ._constant_propagation import ConstantPropagation, ProgramConstants, to_literal
+from ._inline_single_use import inline_single_use
 from ._inlining import CannotInline, Inliner, path_of, resolve_path, walk_statements
+from ._mutation_analysis import mutated_constants
 from ._save import _CONSTANT, _QUALIFIED_NAME, _ProgramCollector, type_of
 from ._script_modules import RecursiveScriptModule, ScriptMethod
 
@@ -116,7 +118,7 @@ class _Freezer:
         for node in made:
             if self._numerics and _fold_batch_norm.fold_batch_norms(node, self._constants):
                 run.run(node)
-            _fold_batch_norm.inline_single_use(node)
+            inline_single_use(node)
         return made
 
     def _stored(self, node: ast.FunctionDef) -> bool:
@@ -134,7 +136,7 @@ class _Freezer:
     def _unfit(self, node: ast.FunctionDef) -> bool:
         """True if a mutated value was made a constant; keep it as attribute in the next round."""
         again = self._stored(node)
-        for number in _fold_batch_norm.mutated_constants(node, self._constants):
+        for number in mutated_constants(node, self._constants):
             text = self._constants.computed.get(number, "")
             paths = self._constants.paths.get(number, set())
             again = again or bool(paths - self._kept) or (text != "" and text not in self._fixed)

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 from .._element_types import NUMBERS
 from .._protobuf import Message
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
-from . import control_flow, downgrade_opset, elementwise, indexing, layers, onnx_ops, recurrent, reductions, shape_ops
+from . import (
+    control_flow,
+    downgrade_opset,
+    elementwise,
+    indexing,
+    onnx_ops,
+    recurrent,
+    reductions,
+    shape_ops,
+)  # fmt: skip
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
 
 __all__ = [
