@@ -29,10 +29,10 @@ from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dyn
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
-from .guarded_replay import compile_replay
 from .guards import ReachableState
 from .program_ir import CapturedCall, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
+from .replay import compile_replay
 from .tensor_guards import TensorSource, compile_tensor_guard
 
 # Hooks shared by all modules.

@@ -10,7 +10,6 @@ from ._inlining import walk_statements
 from ._python_translator import dotted_name
 
 _CONVOLUTIONS = {f"torch.conv{n}d": False for n in (1, 2, 3)} | {f"torch.conv_transpose{n}d": True for n in (1, 2, 3)}
-_MAX_NESTING_DEPTH = 30  # maximum nesting depth of combined expressions
 
 
 def fold_batch_norms(node: ast.FunctionDef, constants: ProgramConstants) -> bool:

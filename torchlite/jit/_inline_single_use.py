@@ -9,6 +9,8 @@ from ._constant_propagation import assigned_name, count_loads, count_stores
 from ._inlining import walk_statements
 from ._python_translator import dotted_name
 
+_MAX_NESTING_DEPTH = 30  # maximum nesting depth of combined expressions
+
 
 def inline_single_use(node: ast.FunctionDef) -> None:
     """Inline generated variables into the next statement that reads them, so they are freed early."""

@@ -176,4 +176,4 @@ def _schema_call(node: Any) -> tuple[str, list[Any]]:
     return name, values
 
 
-__all__ = ["Graph", "Node", "TracingState", "Value", "trace_graph"]
+__all__ = ["TracingState", "trace_graph"]

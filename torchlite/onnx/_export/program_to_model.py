@@ -22,17 +22,9 @@ from . import (
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
 
 __all__ = [
-    "ExportedGraph",
-    "indexing",
-    "layers",
-    "downgrade_opset",
-    "onnx_ops",
-    "elementwise",
-    "recurrent",
-    "reductions",
-    "shape_ops",
-    "translate",
-]
+    "ExportedGraph", "attention", "conv_pool", "downgrade_opset", "elementwise", "indexing", "losses", "matmul",
+    "normalization", "onnx_ops", "random", "recurrent", "reductions", "resize", "shape_ops", "translate",
+]  # fmt: skip
 
 # IR versions by the opset version from which on they apply.
 _FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (15, 8), (12, 7), (0, 6))
