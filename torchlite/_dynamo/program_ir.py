@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -178,12 +178,6 @@ class CapturedCall:
 def variable_name(number: int) -> str:
     """Return the variable name of a slot in generated source."""
     return f"v{number}" if number >= 0 else f"g{-1 - number}"
-
-
-from dataclasses import replace
-from typing import Any
-
-from .program_ir import Slot, Step
 
 
 def rename_slots(step: Step, names: dict[int, Slot]) -> Step:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._tensor import Tensor
 from ..autograd.function import Function
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._batched_tensor import BatchedTensor, batch_dim_first, is_batched_at, make_batched
+from ._vmap_info import VmapInfo
 
 _NO_VMAP_SUPPORT_ERROR = (
     "You tried to vmap over {0}, but it does not have vmap support. Please override and implement the vmap "
@@ -23,13 +24,6 @@ _TWO_RETURNS_ERROR = (
     "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
     "the output. "
 )
-
-
-class VmapInfo(NamedTuple):
-    """Argument of a Function's `vmap` method."""
-
-    batch_size: int
-    randomness: str
 
 
 def apply_at_level(level, cls: Any, args: tuple):

@@ -6,7 +6,7 @@ values)` on batches, found by op name or record class (`_batching_rules`). Autog
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
 from .._dispatch.interceptors import InPlaceCall, ReenabledInterceptor, enter, entered, leave, showing, stack
@@ -24,6 +24,7 @@ from ._batched_tensor import (
     is_batched_at,
     make_batched,
 )
+from ._vmap_info import VmapInfo
 
 
 class VmapLevel(Interceptor):
@@ -215,13 +216,6 @@ class VmapLevel(Interceptor):
                 check_output_shape(target, broadcast_shapes(tuple(result.shape), tuple(target.shape)))
         WRITES["_copy"](self, target, result)
         return target
-
-
-class VmapInfo(NamedTuple):
-    """Argument of a `torch.library.register_vmap` rule."""
-
-    batch_size: int
-    randomness: str
 
 
 def _any_dim(dims) -> bool:

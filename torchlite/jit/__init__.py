@@ -11,10 +11,9 @@ from .._jit_internal import _drop, _isinstance, _overload, _overload_method, exp
 from ..futures import Future
 from . import annotations as annotations
 from ._runtime import Error
-from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
+from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._state import Attribute, TracerWarning
-from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
+from ._trace import TracerWarning, _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",

@@ -13,11 +13,11 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
+from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ._nn_sources import FUNCTIONS
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition
-from ._state import is_library_class
 
 DEFERRED = object()  # known at run time only
 _MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}

@@ -16,11 +16,11 @@ from torchlite.nn.parameter import Parameter
 from .._aten.allowlist import check_split_count
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
+from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
 from . import _scalar_ops
-from ._state import is_library_class
 
 _PLAIN = (int, float, bool, complex, str)
 

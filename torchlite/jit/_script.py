@@ -1,14 +1,19 @@
-"""Public entry points of scripting: script, script_method, interface, CompilationUnit. Implementations load on first
-use.
-"""
+"""Public entry points of scripting: script, script_method, interface, CompilationUnit, loaded on first use."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
-    "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
+    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
+
+
+class Attribute(NamedTuple):
+    """Value of a module attribute, with its TorchScript type."""
+
+    value: Any
+    type: Any
 
 
 class ScriptWarning(Warning):

@@ -18,7 +18,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_ignored_fn, should_drop
+from .._jit_internal import is_ignored_fn, is_library_class, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
@@ -29,7 +29,6 @@ from ._python_translator import PLAIN
 from ._save import type_of
 from ._source_resolution import FunctionSource, UnresolvedType, type_value
 from ._source_writer import NotSupportedError, SourceWriter, UnsupportedNodeError
-from ._state import is_library_class
 from ._trace_to_script import path_of
 from ._type_check import TypeChecker
 

@@ -13,7 +13,7 @@ from torchlite.nn.modules.module import Module
 from .._dispatch.call import Tensor
 from . import _arguments
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
-from ._state import Attribute
+from ._script import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
 

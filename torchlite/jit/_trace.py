@@ -5,9 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ._state import STATE
+from .._jit_internal import STATE
 
-__all__ = ["is_tracing", "trace", "trace_module"]
+__all__ = ["TracerWarning", "is_tracing", "trace", "trace_module"]
+
+
+class TracerWarning(Warning):
+    """Warning category of tracing."""
 
 
 def is_tracing() -> bool:

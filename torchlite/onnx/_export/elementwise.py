@@ -1,4 +1,4 @@
-"""Export rules of elementwise ops, gemm and einsum."""
+"""Export rules of elementwise ops."""
 
 from __future__ import annotations
 

@@ -10,13 +10,20 @@ from .._element_types import NUMBERS
 from .._protobuf import Message
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
 from . import (
+    attention,
     control_flow,
+    conv_pool,
     downgrade_opset,
     elementwise,
     indexing,
+    losses,
+    matmul,
+    normalization,
     onnx_ops,
+    random,
     recurrent,
     reductions,
+    resize,
     shape_ops,
 )  # fmt: skip
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
