@@ -5,6 +5,7 @@ import collections
 import re
 
 import pytest
+
 from tests import unused_parameters
 
 # Parameters that are documented to do nothing, by the number of functions: a new one is added here and explained.
