@@ -64,11 +64,11 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     return image
 
 
-# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ----
+# Resampling: for each axis the input positions (out, taps) that an output reads, and their weights.
 
 
 def _scale(n, out, align_corners, factor, real):
-    """Input places a step of the output, in the precision that PyTorch computes it in."""
+    """Return input positions per output position, in the precision that PyTorch computes it in."""
     if align_corners:
         return real((n - 1) / (out - 1)) if out > 1 else real(0)
     return real(1.0 / factor) if factor is not None and factor > 0 else real(n) / real(out)
@@ -125,7 +125,7 @@ _FILTERS = {
 
 
 def _antialias_taps(n, out, align_corners, factor, real, mode):
-    """The filter stretched over as many input places as one output place covers."""
+    """Return taps and weights of the filter, stretched over as many inputs as one output covers."""
     reach, weight = _FILTERS[mode]
     scale = float(_scale(n, out, align_corners, factor, real))
     wide = max(scale, 1.0)
@@ -160,9 +160,7 @@ def _is_identity(n, out, mode, factor, antialias):
 
 
 def _quantize_weights(places, weights):
-    """Weights as integers of up to 15 bits, and by how many bits they are larger. Those of one place are added up
-    before.
-    """
+    """Return weights as integers of up to 15 bits, and their shift. Weights of one position are summed first."""
     for tap in range(places.shape[1] - 1):
         same = places[:, tap] == places[:, tap + 1]
         weights[:, tap + 1] += xp.where(same, weights[:, tap], 0)
@@ -175,7 +173,7 @@ def _quantize_weights(places, weights):
 
 
 def _resize_uint8(input, size, mode, align_corners, factors, antialias):
-    """Images of bytes, as PyTorch has them: sums of integers, rounded to bytes after the rows and after the columns."""
+    """Resize uint8 images as PyTorch does: integer sums, rounded to bytes after the rows and after the columns."""
     x = input
     for axis, n, out, factor in (
         (-1, input.shape[-1], size[1], factors[1]),

@@ -1,4 +1,4 @@
-"""Diagonals, triangles, windows, repetition and reinterpretation of bits."""
+"""Rearranging kernels: diagonals, triangles, windows, repetition, and views of another dtype."""
 
 import numpy as xp
 

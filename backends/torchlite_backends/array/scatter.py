@@ -1,4 +1,4 @@
-"""Selection and writing by index: masks, flat indices, whole slices, and reductions into given places."""
+"""Gather and scatter kernels: masks, flat indices, slices, and reductions at given indices."""
 
 import math
 
@@ -23,7 +23,7 @@ def _scalar_type_name(x):
 
 
 def _flat_positions(shape, dim, index):
-    """Positions in a flat array of `shape` of the elements that gather and scatter reach by `index` along `dim`."""
+    """Return flat positions in `shape` that gather and scatter reach by `index` along `dim`."""
     if len(shape) == 2:
         if dim == 0:
             return index * shape[1] + xp.arange(index.shape[1])
@@ -40,7 +40,7 @@ def _flat_positions(shape, dim, index):
 
 
 def _scatter_operands(name, input, dim, index, src):
-    """A contiguous copy of `input`, the flat places to write, and the values for them."""
+    """Return a contiguous copy of `input`, the flat indices to write, and the values for them."""
     dim = wrap_dim(dim, input.ndim)
     out = xp.array(input, order="C", copy=True)
     if index.size == 0:
@@ -93,7 +93,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 def _index_put(input, index, values, accumulate_):
     out = input.copy(order="C")
     if accumulate_:
-        _index(input, index)  # for its checks: flat places know no bounds
+        _index(input, index)  # only for its checks: flat indices are not bounds-checked
         accumulate(out, index, values)
     else:
         _setitem_(out, index, values)
@@ -157,7 +157,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     _check_vector("index_add_", index)
     check_index_add(input, dim, index.size, source)
     size = input.shape[dim] if input.ndim else 1
-    if input.ndim == 2:  # PyTorch has another way there, with other words
+    if input.ndim == 2:  # PyTorch has another code path there, with another message
         check_bounds(index, size, dim)
     elif index.size and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError("index out of range in self")
@@ -363,7 +363,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 
 def _repeat_interleave_indices(repeats):
-    """The index that repeats element i `repeats[i]` times."""
+    """Return the index that repeats element i `repeats[i]` times."""
     if repeats.dtype.kind != "i":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_scalar_type_name(repeats)}'")
     if repeats.ndim != 1:

@@ -1,4 +1,4 @@
-"""The engine as a device type of its own, `register_backend("cc", CompiledBackend())`: tests of devices run on it."""
+"""The `cc` engine as a device type, `register_backend("cc", CompiledBackend())`, on which device tests run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import program_build
 
 
 class CompiledBackend(DeviceBackend):
-    """Backend protocol for the one device "cc:0", whose programs are built when they are first needed."""
+    """Backend of the device "cc:0"; programs are built on first use."""
 
     name = "cc"
 
@@ -29,7 +29,7 @@ class CompiledBackend(DeviceBackend):
             return self._devices[index]
 
     def describe(self, index: int) -> str:
-        """One line about a device."""
+        """Describe the device in one line."""
         return f"kernels of {' '.join(program_build.compiler())}"
 
     def from_dlpack(self, exporter: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Programs: built by the compiler of the machine, kept on the disk, loaded.
+"""The C++ compiler, its flags, and the disk cache of compiled programs.
 
-A program's name on the disk is a digest of its text, the compiler (path, size and time of change), the flags and what
-the processor can: a run that finds all its programs starts no compiler.
+A cache file is named by a digest of the source, the compiler (path, size and modification time), the flags and the
+processor's features. A run that finds all its programs starts no compiler.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LIBRARIES = ("-lm", "-pthread")
 
 @functools.cache
 def compiler() -> tuple[str, ...]:
-    """The command of the C++ compiler: `CXX`, else the first of c++, g++ and clang++; empty where there is none."""
+    """Return the command of the C++ compiler: `CXX`, else the first of c++, g++ and clang++; empty if none exists."""
     for named in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
         command = shlex.split(named)
         path = shutil.which(command[0]) if command else None
@@ -49,14 +49,14 @@ def compiler() -> tuple[str, ...]:
 
 
 def why_not() -> str:
-    """Why no program can be built here, in a sentence; empty where they can."""
+    """Return a sentence why programs cannot be built; empty if they can."""
     if compiler():
         return ""
     return "no C++ compiler was found: install g++ or clang++ (build-essential), or name one in the variable CXX"
 
 
 def sanitizer() -> str:
-    """What the programs are built to look for: "address", "undefined", or nothing (`TORCHLITE_CC_SANITIZE`)."""
+    """Return the sanitizer of `TORCHLITE_CC_SANITIZE`: "address", "undefined", or ""."""
     named = os.environ.get("TORCHLITE_CC_SANITIZE", "")
     if named and named not in _SANITIZERS:
         raise ValueError(f"TORCHLITE_CC_SANITIZE is {named!r}: use one of {', '.join(_SANITIZERS)}")
@@ -65,7 +65,7 @@ def sanitizer() -> str:
 
 @functools.cache
 def _processor() -> str:
-    """What `-march=native` depends on."""
+    """Return the processor's identification, on which `-march=native` depends."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -77,14 +77,14 @@ def _processor() -> str:
 
 @functools.cache
 def flags() -> tuple[str, ...]:
-    """The flags of all programs."""
+    """Return the compiler flags of all programs."""
     native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
     return (*_FLAGS, native, *_SANITIZERS.get(sanitizer(), ()))
 
 
 @functools.cache
 def toolchain_id() -> str:
-    """What a program depends on beside its text."""
+    """Return an identifier of compiler, flags and processor: the inputs of a build besides its source."""
     path, *more = compiler() or ("none",)
     real = Path(path).resolve()
     stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
@@ -92,7 +92,7 @@ def toolchain_id() -> str:
 
 
 def _prebuilt_marker() -> Path:
-    """The file that says that kernels of this version were built in advance, by this compiler for this processor."""
+    """Return the path of the marker file for kernels of this version prebuilt by this compiler for this processor."""
     return (
         program_cache.program_folder("cc")
         / f"{hashlib.sha256(f'{toolchain_id()} {CPP}'.encode()).hexdigest()[:16]}.built"
@@ -101,24 +101,26 @@ def _prebuilt_marker() -> Path:
 
 @functools.cache
 def is_prebuilt() -> bool:
-    """Whether kernels were built in advance."""
+    """True if kernels were prebuilt."""
     return program_cache.is_enabled() and cache_files.read(_prebuilt_marker()) == toolchain_id().encode()
 
 
 def mark_prebuilt() -> None:
-    """Note that kernels were built in advance."""
+    """Write the marker for prebuilt kernels."""
     cache_files.write(_prebuilt_marker(), toolchain_id().encode())
 
 
 def cache_path(text: str) -> Path:
-    """Where the library of a program's text is kept."""
+    """Return the cache path of the library for a source."""
     name = hashlib.sha256(f"{toolchain_id()}\n{text}".encode()).hexdigest()
     return program_cache.program_folder("cc") / name[:2] / f"{name}.so"
 
 
 def load(text: str, may_build: bool = True) -> ctypes.CDLL:
-    """The library of a program's text. NotBuiltError where it is not on the disk and may not be built, or where there
-    is no folder to build it in; RuntimeError with the compiler's log where it cannot be built.
+    """Load the library of a source; build it if allowed.
+
+    NotBuiltError if it is not cached and must not be built, or if there is no cache folder; RuntimeError with the
+    compiler's log if the build fails.
     """
     path = cache_path(text)
     if program_cache.is_enabled():
@@ -152,12 +154,12 @@ def _tempdir_error(error: OSError) -> NotBuiltError:
 
 @functools.cache
 def _warn(why: str) -> None:
-    """Once in a process for each reason."""
+    """Warn once per process for each reason."""
     warnings.warn(f"kernels cannot be built, NumPy's serve: {why}. Set TMPDIR to a folder of your own", stacklevel=5)
 
 
 def build_to(text: str, path: Path) -> None:
-    """Build a program into the file of its name. OSError where the cache cannot be written."""
+    """Build a program into its cache file. OSError if the cache is not writable."""
     _store(path, _compile_bytes(text, path.name))
 
 
@@ -166,7 +168,7 @@ def _store(path: Path, data: bytes) -> None:
 
 
 def open_cached(path: Path) -> ctypes.CDLL | None:
-    """A library from the disk; None where it is not there, damaged, or another user could have written it."""
+    """Open a cached library; None if it is missing, damaged, or writable by another user."""
     data = cache_files.read(path)
     if data is None or program_cache.digest(path.name, data[: -program_cache.DIGEST]) != data[-program_cache.DIGEST :]:
         return None
@@ -177,7 +179,7 @@ def open_cached(path: Path) -> ctypes.CDLL | None:
 
 
 def _compile_bytes(text: str, name: str) -> bytes:
-    """The library of a program's text, built in a private folder."""
+    """Return the bytes of a library, built in a private folder."""
     with tempfile.TemporaryDirectory(dir=shared_library.private_folder()) as folder:
         place = Path(folder) / name
         _compile(text, place)
@@ -196,7 +198,7 @@ def _compile(text: str, place: Path) -> None:
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
-    """-lmvec where glibc brings it."""
+    """Return -lmvec on glibc."""
     vectors = platform.libc_ver()[0] == "glibc" and platform.machine() in ("x86_64", "aarch64")
     return ("-lmvec", *_LIBRARIES) if vectors and _can_link("-lmvec") else _LIBRARIES
 

@@ -1,12 +1,12 @@
-"""Ranks tell each other which collective they are in before its data moves.
+"""Check that all ranks are in the same collective before its data moves.
 
-MPI does not say what happens where ranks disagree in a collective: they may get what nobody sent, or never return. So
-each collective begins with a header of fixed size that all ranks get: it says call, operation or root, elements and
-size. Where headers differ, every rank raises and no data moves. The headers have communicators of their own, and the
-data of collectives begins in the order of the headers.
+MPI does not define what happens if ranks disagree in a collective: they may get wrong data, or never return. Each
+collective therefore begins by exchanging a header of fixed size: call, operation or root, number of elements and size.
+If headers differ, every rank raises and no data moves. The headers have communicators of their own, and data transfers
+start in the order of the headers.
 
-Few ranks send each other their headers as messages, which may be longer than the header: small collectives have their
-data there, and need no other round. Many ranks gather headers alone.
+Few ranks send each other their headers as messages, which may be longer: small collectives append their data and need
+no second round. Many ranks gather headers alone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from .requests import EAGER_POLLS, Request, active_queues, poll, spin_polls
 HEADER_BYTES = 96  # bytes of a header
 MAX_INLINE_BYTES = 1 << 10  # bytes of data that go with a header
 _MAX_EXCHANGE_RANKS = 4  # ranks that send each other their headers as messages
-_MAX_SPARE = 8  # exchanges of one header that are kept
-Steps = Generator[MPI.Request, None, MPI.Request | None]  # what is waited for in turn; at last what moves the data
+_MAX_SPARE = 8  # maximum cached exchanges of one header
+# yields requests to wait for; returns the request that moves the data
+Steps = Generator[MPI.Request, None, MPI.Request | None]
 
 
 class CollectiveMismatch(RuntimeError):
@@ -35,7 +36,7 @@ class CollectiveMismatch(RuntimeError):
 
 
 def header(call: str, how: Any, what: str, size: Any) -> bytes:
-    """What a rank says of a collective: the call, the operation or root, its elements, and their size."""
+    """Return a rank's description of a collective: the call, the operation or root, its elements, and their size."""
     said = f"{call}{'' if how is None else f'({how})'} of {what}, {size}"
     text = said.encode()
     if len(text) > HEADER_BYTES:
@@ -44,8 +45,9 @@ def header(call: str, how: Any, what: str, size: Any) -> bytes:
 
 
 class InlineData:
-    """The data of a small collective: a rank that `sends` has so many bytes behind its header. `finishing` is given the
-    places of the ranks' data and returns a function that makes the result of what is there.
+    """Data of a small collective, appended to the header: so many bytes from each rank that `sends`.
+
+    `finishing` takes the ranks' buffers and returns a function that computes the result from them.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class InlineData:
 
 
 class Header:
-    """A header as MPI sends it."""
+    """A header in MPI's form."""
 
     def __init__(self, text: bytes, size: int, small: InlineData | None = None) -> None:
         self.text, self.small = text, small
@@ -65,31 +67,32 @@ class Header:
 
 
 class AllgatherCheck:
-    """One agreement of many ranks."""
+    """Header check of many ranks by all-gather."""
 
     def __init__(self, line: CollectiveQueue, head: Header) -> None:
         self._comm, self._head = line.comm, head
         self._everyone = np.empty((line.size, HEADER_BYTES), np.uint8)
 
     def begin(self, array: np.ndarray | None) -> None:
-        """Say this rank's header."""
+        """Start the exchange of this rank's header."""
         self.Test = self._comm.Iallgather(self._head.given, [self._everyone, MPI.BYTE]).Test
 
     def agree(self) -> bool:
-        """Whether all that arrived is alike."""
+        """True if all received headers are equal."""
         return self._everyone.tobytes() == self._head.expected
 
     def texts(self) -> list[bytes]:
-        """The headers of all ranks."""
+        """Return the headers of all ranks."""
         return [row.tobytes() for row in self._everyone]
 
     def free(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is nothing to free."""
 
 
 class PairwiseCheck:
-    """One agreement of few ranks, with the data of a small collective. All that it does is prepared once: its messages,
-    and functions that take no detours, as a call lasts a few microseconds.
+    """Header check of few ranks by messages, with the data of a small collective.
+
+    Everything is prepared once, messages and functions, as a call lasts a few microseconds.
     """
 
     def __init__(self, line: CollectiveQueue, head: Header) -> None:
@@ -123,11 +126,11 @@ class PairwiseCheck:
             self.agree = lambda: all(said() == text for said in read)
 
     def texts(self) -> list[bytes]:
-        """The headers of all ranks."""
+        """Return the headers of all ranks."""
         return [head.tobytes() for head in self._heads]
 
     def free(self) -> None:
-        """Give MPI its prepared messages back, which are not under way."""
+        """Free the prepared messages in MPI, which must not be in flight."""
         while self._requests:
             self._requests.pop().Free()
 
@@ -137,7 +140,7 @@ class PairwiseCheck:
 
 
 def _header_sender(starts: list[Callable[[], None]], own: np.ndarray | None) -> Callable[[Any], None]:
-    """The function that sends this rank's header, with its data where `own` is the place of that."""
+    """Return the function that sends this rank's header, with its data if `own` is the buffer for it."""
     copy = np.copyto
     if len(starts) == 2:
         receive, send = starts
@@ -160,12 +163,12 @@ def _header_sender(starts: list[Callable[[], None]], own: np.ndarray | None) -> 
 
 
 def as_flat(array: Any) -> np.ndarray:
-    """Contiguous memory in one dimension."""
+    """Return contiguous memory in one dimension."""
     return array if array.ndim == 1 else array.ravel("K")
 
 
 class CollectiveQueue:
-    """The collectives of a group, in their order."""
+    """The collectives of a group, in order."""
 
     def __init__(self, comm: MPI.Comm) -> None:
         self.comm, self.size, self.rank, self.lock = comm, comm.Get_size(), comm.Get_rank(), threading.RLock()
@@ -181,7 +184,7 @@ class CollectiveQueue:
         return AllgatherCheck(self, head) if self.near is None else PairwiseCheck(self, head)
 
     def check(self, everyone: list[bytes], mine: bytes, begins: int = HEADER_BYTES) -> None:
-        """Disagreement where a rank's header is another one, or begins otherwise."""
+        """Raise CollectiveMismatch if a rank's header differs, or has another prefix if only that counts."""
         for other, text in enumerate(everyone):
             if text[:begins] != mine[:begins]:
                 raise CollectiveMismatch(
@@ -198,9 +201,10 @@ class CollectiveQueue:
         written: int = 0,
         differing: Callable[[list[bytes]], Steps] | None = None,
     ) -> CheckedCollective:
-        """A collective whose `start` moves the data once the headers agree; a small one has it with the header, and its
-        memory is what is `kept`: written, and read. `differing` says what follows where they do not (an error without
-        it), and in any case where there is no `start`.
+        """Queue a collective whose `start` moves the data once the headers agree.
+
+        A small one moves it with the header, between the arrays `kept`: (written, read). `differing` continues after
+        different headers (without it they are an error), and always if there is no `start`.
         """
         with self.lock:
             said = Header(head, self.size) if isinstance(head, bytes) else head
@@ -218,7 +222,7 @@ class CollectiveQueue:
         array: np.ndarray | None,
         differing: Callable[[list[bytes]], Steps] | None,
     ) -> Request | None:
-        """The same for a caller who waits: None when all is done."""
+        """Like `begin`, but wait; return None when complete."""
         with self.lock:
             words, small = head.spare.pop() if head.spare else self._words(head), head.small
             words.begin(out if array is None else array)
@@ -269,7 +273,7 @@ class CollectiveQueue:
         return made
 
     def advance(self) -> None:
-        """Begin what can begin."""
+        """Start the transfers that can start."""
         with self.lock:
             while self._waiting and self._waiting[0].move():
                 self._waiting.popleft()
@@ -277,7 +281,7 @@ class CollectiveQueue:
                 active_queues.discard(self)
 
     def free(self) -> None:
-        """The group is not used any more."""
+        """Free the group's communicators and messages."""
         active_queues.discard(self)
         self.release()
         self.comm.Free()
@@ -285,7 +289,7 @@ class CollectiveQueue:
             self.near.Free()
 
     def release(self) -> None:
-        """Give MPI the prepared messages back."""
+        """Free the prepared messages in MPI."""
         for exchange in list(self.made):
             exchange.free()
 
@@ -298,13 +302,13 @@ _queues: weakref.WeakSet[CollectiveQueue] = weakref.WeakSet()
 
 
 def release_all() -> None:
-    """Give MPI the prepared messages of all groups back, before it ends."""
+    """Free the prepared messages of all groups in MPI, before it is finalized."""
     for line in list(_queues):
         line.release()
 
 
 class CheckedCollective(Request):
-    """A collective whose data begins when the ranks agree."""
+    """A collective whose data moves when the ranks agree."""
 
     def __init__(self, line: CollectiveQueue, steps: Steps, kept: tuple[Any, ...], written: int) -> None:
         self._line, self._steps = line, steps
@@ -316,7 +320,7 @@ class CheckedCollective(Request):
         self._test = self._arrived
 
     def move(self) -> bool:
-        """Go on before the data: whether that has begun, or failed."""
+        """Advance the header exchange; return True if the transfer has started or failed."""
         try:
             while self._step.Test():
                 self._step = next(self._steps)
@@ -339,5 +343,5 @@ class CheckedCollective(Request):
 
 
 def format_header(text: bytes) -> str:
-    """A header as an error shows it."""
+    """Return a header as an error message shows it."""
     return text.decode(errors="replace").rstrip()

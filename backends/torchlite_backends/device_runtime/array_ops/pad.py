@@ -38,7 +38,7 @@ def constant_pad_nd(input, pad, value=0):
 
 
 def _pad_rows(x: Array, out: Array, before: list[int], value) -> None:
-    """Rows of the innermost padded dimension with those behind it, each copied between two runs of the value."""
+    """Copy rows of the innermost padded dimension, each between two runs of the value."""
     steps = x.steps
     inner, last = 1, x.ndim - 1
     while last > 0 and x.shape[last] == out.shape[last]:

@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, identity matrices, and the index pairs of triangles."""
+"""linspace and logspace, identity matrices, and triangle indices."""
 
 from __future__ import annotations
 

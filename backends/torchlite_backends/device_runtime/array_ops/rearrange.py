@@ -1,4 +1,4 @@
-"""Joining, splitting, turning, repeating, diagonals and triangles, and the same bits seen otherwise."""
+"""Rearranging kernels: cat, split, roll, repeat, diagonals, triangles, and views of another dtype."""
 
 from __future__ import annotations
 
@@ -44,12 +44,10 @@ def flip(input, dims):
 
 
 class _CatPart(NamedTuple):
-    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a
-    function, by copies.
-    """
+    """Adjacent tensors of a concatenation, copied by one launch, or without a function by separate copies."""
 
     which: tuple[int, ...]
-    at: int  # their place along the dimension
+    at: int  # offset along the dimension
     first: int = 0  # their first element in the result
     function: Any = None
     items: tuple[int, ...] = ()
@@ -60,7 +58,9 @@ class _CatPart(NamedTuple):
 def _cat_launch(
     device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int
 ) -> _CatPart:
-    """Row-major arrays of `rows` rows side by side into rows of the result, which are `pitch` elements long."""
+    """Return the launch that copies contiguous arrays of `rows` rows side by side into result rows of length
+    `pitch`.
+    """
     total = sum(widths)
     take, items, group = work_sizes(device, rows * total, 1024)
     function = device.function(texts.cat_source(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
@@ -78,9 +78,7 @@ def _cat_launch(
 def _cat_parts(
     device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int
 ) -> tuple[tuple[int, ...], list[_CatPart]]:
-    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements
-    are moved.
-    """
+    """Return the result's shape and the parts of a concatenation. `kind` is that for moving elements."""
     kept = [i for i, shape in enumerate(shapes) if shape != (0,)] or [0]
     first = shapes[kept[0]]
     dim = wrap_dim(dim, len(first))
@@ -111,8 +109,9 @@ def _cat_parts(
 def _cat_tensors(
     tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]
 ) -> Array:
-    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies
-    in the result.
+    """Concatenate tensors, taken with these shapes, along a dimension.
+
+    `place(result, at, tensor)` views the result where a tensor goes.
     """
     like = next((t for t in tensors if t.shape != (0,)), tensors[0])
     device, contiguous = like.device, [t.contiguous for t in tensors]
@@ -152,7 +151,7 @@ def stack(tensors, dim=0):
     )
 
 
-# Parts given back
+# Backward of rearranging ops
 
 
 def _slice_backward(input, shape, dim, start, stop, step):
@@ -200,7 +199,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 
 def _fill_diagonal_view(x: Array, wrap: bool) -> Array:
-    """The places that `fill_diagonal_` writes, as a view."""
+    """View the elements that `fill_diagonal_` writes."""
     if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
         return view_of(x, (min(x.shape),), (sum(x.steps),), x.offset)
     rows, columns = x.shape
@@ -248,7 +247,7 @@ def triu(input, diagonal=0):
 
 
 def _roll_rows(x: Array, shift: int, width: int) -> Array:
-    """Rows of `width` elements of a row-major array turned by a shift."""
+    """Roll rows of `width` elements of a contiguous array."""
     out, device = empty(x.device, x.shape, x.kind), x.device
     take, items, group = work_sizes(device, x.size, 1024)
     device.function(texts.ROLL, "roll", "ppiiii", (16,), T=copy_kind(x))(
@@ -309,7 +308,7 @@ def unfold_backward(grad, shape, dim, size, step):
 
 
 def _reinterpret(x: Array, kind: str, shape, steps, offset: int) -> Array:
-    """The memory of `x` as elements of another kind."""
+    """View the memory of `x` as elements of another kind."""
     out = view_of(x, tuple(shape), tuple(steps), offset)
     out.kind, out.dtype = kind, dtype_of_kind(kind)
     return out
@@ -350,7 +349,7 @@ def _view_dtype(input, dtype):
 
 
 def _strided_positions(shape, stride, offset):
-    """The memory position of each element of a layout: NumPy works it out of the layout's numbers, no data are read."""
+    """Return the memory position of each element of a layout, computed by NumPy from strides alone."""
     import numpy as np
 
     positions = np.asarray(offset, np.int64)

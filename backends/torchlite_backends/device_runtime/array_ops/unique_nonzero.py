@@ -1,4 +1,4 @@
-"""What depends on the data in number: distinct elements and rows, places of what is not zero, elements under a mask."""
+"""Ops whose result size depends on the data: unique, nonzero, masked_select."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .sort import SortRows, sorted_items
 
 
 def _launch_elementwise(x: Array, text: str, name: str, signature: str, count: int, *arguments, **kinds: str) -> None:
-    """A kernel with one item for each of `count` elements."""
+    """Launch a kernel with one work-item for each of `count` elements."""
     group = min(64, x.device.max_group)
     x.device.function(text, name, signature, **(kinds or {"T": x.kind}))(grid(count, group), (group,), *arguments)
 
@@ -38,7 +38,7 @@ def _empty_indices(x: Array) -> Array:
 
 
 def _as_reals(x: Array) -> Array:
-    """Complex elements of a contiguous array as rows of two; others as rows of one."""
+    """Return complex elements of a contiguous array as rows of two reals; others as rows of one."""
     if x.kind[0] != "c":
         return view_of(x, (x.size, 1), (1, 1), x.offset)
     return view_as_real(view_of(x, (x.size,), (1,), x.offset))
@@ -51,7 +51,7 @@ def _iota(x: Array, count: int) -> Array:
 
 
 def _argsort_rows(x: Array) -> Array:
-    """The order that sorts the rows of a contiguous matrix."""
+    """Return the order that sorts the rows of a contiguous matrix."""
     count, width = x.shape
     order, other, run = _iota(x, count), empty(x.device, (count,), "i32"), 1
     while run < count:
@@ -61,8 +61,8 @@ def _argsort_rows(x: Array) -> Array:
 
 
 def _run_starts(x: Array, order: Array) -> tuple[Array, Array, Array]:
-    """The rows (of a contiguous matrix, in an order) that differ from the one before, the number of each row's run, and
-    how long runs are.
+    """Return the rows (of a contiguous matrix, in an order) that start a run, each row's run number, and run
+    lengths.
     """
     device, (count, width) = x.device, x.shape
     flags = empty(device, (count,), "i32")
@@ -83,9 +83,7 @@ def _run_starts(x: Array, order: Array) -> tuple[Array, Array, Array]:
 
 
 def _unique_flat(input, return_inverse=False, return_counts=False):
-    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
-    for).
-    """
+    """Return sorted unique elements, inverse indices and counts (the latter two empty unless requested)."""
     if not input.size:
         return (
             empty(input.device, (0,), input.kind),
@@ -109,28 +107,28 @@ def _unique_flat(input, return_inverse=False, return_counts=False):
 
 
 def _reals_to_kind(rows: Array, kind: str) -> Array:
-    """The reverse of `_as_reals`."""
+    """Inverse of `_as_reals`."""
     if kind[0] != "c":
         return view_of(rows, (rows.shape[0],), (1,), 0)
     return view_as_complex(rows)
 
 
 def _moveaxis_contiguous(x: Array, source: int, target: int) -> Array:
-    """A dimension moved, in row-major memory."""
+    """Move a dimension, contiguous in memory."""
     order = [d for d in range(x.ndim) if d != source]
     order.insert(target, source)
     return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 def _as_rows(x: Array) -> Array:
-    """The slices along the first dimension of a contiguous array as rows of real elements."""
+    """Return the slices along the first dimension of a contiguous array as rows of real elements."""
     reals = _as_reals(x)
     width = reals.size // x.shape[0]
     return view_of(reals, (x.shape[0], width), (width, 1), reals.offset)
 
 
 def _rows_to_slices(rows: Array, shape: tuple[int, ...], kind: str, dim: int) -> Array:
-    """Rows of `_matrix` as slices along `dim` of an array whose other dimensions have the lengths `shape`."""
+    """Inverse of `_as_rows`: rows as slices along `dim` of an array whose other dimensions are `shape`."""
     if kind[0] == "c":
         rows = view_as_complex(view_of(rows, (rows.size // 2, 2), (2, 1), 0))
     shape = (-1 if not math.prod(shape) else rows.size // math.prod(shape), *shape)
@@ -150,7 +148,7 @@ def _unique_rows(input, dim):
 
 
 def _unique_runs(input, dim=None):
-    """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
+    """Return elements (or slices along `dim`) that differ from the previous one; inverse and counts as for unique."""
     if not input.size:
         if dim is None:
             return empty(input.device, (0,), input.kind), empty(input.device, input.shape, "i64"), _empty_indices(input)
@@ -168,7 +166,7 @@ def _unique_runs(input, dim=None):
 
 
 class _NonzeroMask:
-    """Where a contiguous array is not zero: counted in chunks, with running sums of the counts."""
+    """Nonzero elements of a contiguous array, counted in chunks with prefix sums."""
 
     def __init__(self, x: Array, limit: int = (1 << 31) - 1):
         self.x, self.device = x, x.device
@@ -192,7 +190,7 @@ class _NonzeroMask:
         )
 
     def total(self) -> int:
-        """How many there are; waits for the device."""
+        """Return the number of nonzero elements; waits for the device."""
         return int(to_numpy(view_of(self.ends, (), (), self.chunks - 1)))
 
 

@@ -72,12 +72,11 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     return image
 
 
-# Resampling: for each axis a table of the places (out, taps) that a result looks at, and their weights, kept on the
-# device
+# Resampling: for each axis a table of the input positions (out, taps) and their weights, cached on the device
 
 
 def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
-    """Places and weights of an axis of `n` places resampled to `out`, or of the transpose of that."""
+    """Return positions and weights of an axis of `n` elements resampled to `out`, or of its transpose."""
 
     def make():
         places, weights = shared._taps_and_weights(n, out, *how, real=real)
@@ -90,7 +89,7 @@ def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool
 
 
 def _transpose_table(places, weights, n: int, out: int, real):
-    """For each place of the input the results that look at it, and with what weight."""
+    """Return for each input position the outputs that read it, and the weights."""
     used = weights.reshape(-1) != 0
     where, which, weights = (
         places.reshape(-1)[used],
@@ -107,7 +106,7 @@ def _transpose_table(places, weights, n: int, out: int, real):
 
 
 def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
-    """`x` resampled along an axis, as elements of a kind."""
+    """Resample `x` along an axis, as elements of a kind."""
     device, (places, weights) = x.device, table
     out = empty(device, (*x.shape[:axis], length, *x.shape[axis + 1 :]), kind)
     if not out.size:
@@ -129,10 +128,9 @@ def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array],
 
 
 def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
-    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along
-    the others.
+    """Resample the last dimensions of `x` to lengths, first to last, with vectors along the others.
 
-    Half precision and integers go through single.
+    Half precision and integers are computed in float32.
     """
     check_takes(x, "fi", "upsample_cpu")
     count = len(lengths)
@@ -162,7 +160,7 @@ def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, trans
 
 
 def _single_tap(places: Array) -> Array:
-    """The places of a table with one tap."""
+    """Return the positions of a table with one tap."""
     return reshape(places, (places.size,))
 
 
