@@ -29,7 +29,7 @@ def _any_true(mask):
 
 
 def _check_division(input, other, kernel):
-    """Check the operands of a division that rounds; whether they are integers."""
+    """Check the operands of a rounding division; return True if they are integers."""
     dtype = _common_dtype(input, other)
     kind = dtype.kind
     if kind in "bcW":
