@@ -1,4 +1,4 @@
-"""How the tensors of several processes become one, and the options of calls."""
+"""Reduction operations, and the options of ProcessGroup's methods."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class RedOpType(enum.IntEnum):
 
     @property
     def op(self) -> RedOpType:
-        """The kind itself: `ReduceOp(ReduceOp.SUM).op` has it, too."""
+        """Return the kind itself, as `ReduceOp(ReduceOp.SUM).op` does."""
         return self
 
 
 class _ReduceOpMeta(type):
-    """`ReduceOp.SUM` counts as a ReduceOp."""
+    """Metaclass that makes `ReduceOp.SUM` an instance of ReduceOp."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, RedOpType) or super().__instancecheck__(instance)
 
 
 class ReduceOp(metaclass=_ReduceOpMeta):
-    """How tensors become one: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, and PREMUL_SUM with a factor.
+    """Reduction: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, and PREMUL_SUM with a factor.
 
     >>> from torchlite.distributed import ReduceOp
     >>> ReduceOp.SUM == ReduceOp(ReduceOp.SUM)
@@ -63,12 +63,12 @@ ReduceOp.RedOpType = RedOpType  # type: ignore[attr-defined]
 
 
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
-    """The sum of tensors times a number, or times a tensor of one element."""
+    """Return the sum of tensors times a number, or times a tensor of one element."""
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
 
 
 class _ReduceOp:
-    """`reduce_op`, the name that `ReduceOp` had."""
+    """`reduce_op`, the old name of `ReduceOp`."""
 
     def __getattribute__(self, key: str) -> Any:
         if key in RedOpType.__members__:
@@ -87,7 +87,7 @@ reduce_op = _ReduceOp()
 
 
 class _Options:
-    """What a call of a process group is told: attributes, with the defaults that its class has."""
+    """Options of a ProcessGroup method: attributes with class-level defaults."""
 
     timeout: timedelta | None = None
     asyncOp = True

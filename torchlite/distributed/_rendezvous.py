@@ -1,4 +1,4 @@
-"""Where this process stands in its world: who says so, and that all who say it agree."""
+"""Rendezvous: rank and size of this process, and the store of its world."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAUNCH_HINT = (
 
 
 class RankInfo(NamedTuple):
-    """A rank among `size`, and the store that was given."""
+    """A rank among `size`, and the given store."""
 
     rank: int
     size: int
@@ -31,8 +31,9 @@ class RankInfo(NamedTuple):
 
 
 def find_rank(backend: str, init_method: str | None, rank: int, size: int, store: Any, timeout: timedelta) -> RankInfo:
-    """The rank and size that arguments, address or environment say, which must be those of the processes that MPI
-    started. RuntimeError with the way to start a world where nothing did.
+    """Return rank and size from arguments, address or environment, which must match MPI's.
+
+    RuntimeError with instructions if no source defines them.
     """
     messages = transport_of("mpi")
     started = messages.started()
@@ -70,7 +71,7 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
 
 
 def _meeting_address(init_method: str | None, store: Any) -> str:
-    """Where the processes of a world say that they meet; "" where that is no place on this machine."""
+    """Return the rendezvous address of a world; "" if it is not on this machine."""
     import socket
 
     host, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
@@ -86,7 +87,9 @@ def _meeting_address(init_method: str | None, store: Any) -> str:
 
 
 def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta) -> None:
-    """Make one world of processes that nothing of MPI started. RuntimeError where they meet on another machine."""
+    """Join processes that MPI's launcher did not start to one world. RuntimeError for a rendezvous on another
+    machine.
+    """
     why = messages.why_not() if not meeting else ""
     if not meeting or why:
         raise RuntimeError(_LAUNCH_HINT.format(size=size))
@@ -99,7 +102,7 @@ def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta)
 
 
 def _rank_from_transport(messages: Any, timeout: timedelta) -> tuple[int, int]:
-    """The rank and size that MPI says, once all processes have come. DistStoreError where they do not."""
+    """Return MPI's rank and size, once all processes have arrived. DistStoreError if they do not."""
     seconds = timeout.total_seconds()
     try:
         return messages.place(seconds)
@@ -108,7 +111,7 @@ def _rank_from_transport(messages: Any, timeout: timedelta) -> tuple[int, int]:
 
 
 def _check_rank(rank: int, size: int) -> None:
-    """ValueError for a rank that a world of this size does not have; negative numbers are not known yet."""
+    """Raise ValueError for a rank beyond the world's size; negative numbers are unset."""
     if size == 0:
         raise ValueError("TCPStore world size cannot be 0")
     if 0 < size <= rank:
@@ -116,7 +119,7 @@ def _check_rank(rank: int, size: int) -> None:
 
 
 def _parse_number(name: str, text: str) -> int:
-    """What a variable or a parameter of an address says, which is no negative number."""
+    """Return a non-negative integer from a variable or URL parameter."""
     try:
         value = int(text)
     except ValueError:
@@ -160,11 +163,11 @@ def _rank_from_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]
 
 
 def create_default_store(rank: int, size: int, communicator: Any, timeout: timedelta) -> Any:
-    """The store of a world, under an address that rank 0 tells the others: a file where all are on one machine."""
+    """Create a world's store, at an address that rank 0 sends to the others: a file if all are on one machine."""
     if size == 1:
         return HashStore()
     if communicator is None:
-        return None  # a backend of somebody else's
+        return None  # a third-party backend
     import secrets
     import socket
 
@@ -186,7 +189,7 @@ def create_default_store(rank: int, size: int, communicator: Any, timeout: timed
         return _once(lambda: FileStore(address, size))
     if served is not None:
         return served
-    secret, _, place = address.partition("@")  # rank 0's, which nobody but the ranks has seen
+    secret, _, place = address.partition("@")  # of rank 0, known only to the ranks
     host, _, port = place.rpartition(":")
     return _once(lambda: TCPStore(host, int(port), None, False, timeout, _secret=secret.encode()))
 
@@ -200,14 +203,16 @@ _handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]) -> None:
-    """Have `init_method="scheme://..."` ask `handler(url, rank=..., world_size=...)` for store, rank and size."""
+    """Register `handler(url, rank=..., world_size=...)` for `init_method="scheme://..."`; it yields store, rank,
+    size.
+    """
     if scheme in _handlers or scheme in ("env", "tcp", "file"):
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Store, int, int]]:
-    """A store at an address, with the rank and size that go with it: `tcp://`, `file://` or `env://`."""
+    """Yield a store at an address, with rank and size: `tcp://`, `file://` or `env://`."""
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     parsed = urlparse(url)
