@@ -198,7 +198,7 @@ def _checked(method: str) -> Callable[..., Work]:
         self._compare(name, tensors_of(*args), opts)
         return inner(self, *args, **kwargs)
 
-    checked.__name__, checked.__doc__ = method, f"`Messages.{method}`, once the ranks have compared fingerprints."
+    checked.__name__, checked.__doc__ = method, f"Compare fingerprints, then run `HostCommBackend.{method}`."
     return checked
 
 

@@ -40,7 +40,7 @@ def _delegate(name: str) -> Callable[..., Any]:
         return getattr(self._get_backend(device), name)(*args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"ProcessGroup.{name}"
-    method.__doc__ = f"`{name}` of the backend that serves the tensors' device."
+    method.__doc__ = f"Call `{name}` of the backend of the tensors' device."
     return method
 
 

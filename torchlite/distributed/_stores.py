@@ -338,7 +338,7 @@ _files: dict[int, weakref.ref[File]] = {}  # of FileStores' calls, by descriptor
 
 
 def _interrupted(file: File) -> Iterator[File]:
-    """Return the same file as opened by this thread's other calls: a signal handler interrupts them."""
+    """Yield the same file as opened by this thread's other calls: a signal handler interrupts them."""
     about = os.fstat(file.fileno())
     for reference in list(_files.values()):
         other = reference()

@@ -1,4 +1,4 @@
-"""How long groups wait where nothing is said."""
+"""Default timeouts of process groups."""
 
 from ._reduce_ops import default_pg_timeout
 

@@ -136,7 +136,7 @@ class ConvLayouts:
         self._back(size, out, stride, padding, places)
 
     def _back(self, size, out, stride, padding, places):
-        """Return the phases of the images' gradient, each a sum over the kernel positions that reach it."""
+        """Set the phases of the images' gradient, each a sum over the kernel positions that reach it."""
         found = []  # first position, count and kernel positions of each phase
         for phase in product(range(stride[0]), range(stride[1])):
             first = [-(-(p - r) // s) if p > r else 0 for p, r, s in zip(padding, phase, stride, strict=True)]

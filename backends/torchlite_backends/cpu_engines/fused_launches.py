@@ -53,7 +53,7 @@ class _PlanningDevice(Device):
         return getattr(self._like, name)
 
     def allocate(self, nbytes: int, array: Any = None) -> None:
-        """Return no memory."""
+        """Allocate nothing."""
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
         return ""

@@ -40,7 +40,7 @@ FUNCTION void transpose(V* r) {
 
 
 def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str:
-    """Load rows `first` to first + BK of `source` to local memory in the compute type, LD apart, zero-padded."""
+    """Return code that loads rows `first` to first + BK of `source` to local memory in the compute type, LD apart, zero-padded."""
     return f"""
         for (int j = 0; j < BK; j++) {{
             int width = first + j < {limit} ? {width} : 0, d = THREAD;
@@ -55,7 +55,7 @@ def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str
 
 
 def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
-    """Load the work-item's own rows, transposed and zero-padded."""
+    """Return code that loads the work-item's own rows, transposed and zero-padded."""
     return f"""
     {{
         const int blocks = LANES > 1 && {walk}.column == 1 ? {width} / LANES * LANES : 0;
@@ -80,7 +80,7 @@ def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale
 
 
 def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> str:
-    """Store the transposed rows `x` to the work-item's rows of `target`, whose last dimension is contiguous."""
+    """Return code that stores the transposed rows `x` to the work-item's rows of `target`, whose last dimension is contiguous."""
     return f"""
     {{
         const int blocks = LANES > 1 ? {width} / LANES * LANES : 0;
@@ -103,7 +103,7 @@ def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> s
 
 
 def _tile_dots(out: str, tile: str, x: str) -> str:
-    """Compute out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
+    """Return code for out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
     return f"""
         for (int j = 0; j < count; j += JB) {{
             V sum[JB * NV];
@@ -123,7 +123,7 @@ def _tile_dots(out: str, tile: str, x: str) -> str:
 
 
 def _accumulate(out: str, tile: str, weights: str, scale: str = "") -> str:
-    """Compute out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
+    """Return code for out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
     begin = f"{out}[d * NV + r] * {scale}[r % NV]" if scale else f"{out}[d * NV + r]"
     return f"""
         for (int d = 0; d < LD; d += JB) {{

@@ -515,7 +515,7 @@ def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool 
 
 
 def variants() -> Iterator[tuple[Variant, tuple[int, int]]]:
-    """Return every kernel that can be requested, with its minimum compute capability."""
+    """Yield every kernel that can be requested, with its minimum compute capability."""
     for kind, dim in itertools.product(CAPABILITIES, DIMS):
         yield variant("dots", kind, dim), CAPABILITIES[kind]
         for name, mask in itertools.product(("forward", "backward_query", "backward_key"), (None, "b8", kind)):

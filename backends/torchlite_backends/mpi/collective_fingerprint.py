@@ -184,7 +184,7 @@ class CollectiveQueue:
         return AllgatherCheck(self, head) if self.near is None else PairwiseCheck(self, head)
 
     def check(self, everyone: list[bytes], mine: bytes, begins: int = HEADER_BYTES) -> None:
-        """Raise CollectiveMismatch if a rank's header differs, or has another prefix if only that counts."""
+        """Raise CollectiveMismatch if the first `begins` bytes of a rank's header differ."""
         for other, text in enumerate(everyone):
             if text[:begins] != mine[:begins]:
                 raise CollectiveMismatch(

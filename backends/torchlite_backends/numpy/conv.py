@@ -76,7 +76,7 @@ class _ConvGeometry:
         self._cut(max(1, columns))
 
     def _cut(self, columns):
-        """Return the number of images and of output rows per block."""
+        """Set the number of images and of output rows per block."""
         if self.by_filters:
             self.images, self.rows = self.batch, self.out[0]
             return
@@ -93,7 +93,7 @@ class _ConvGeometry:
 
     @cached_property
     def blocks(self):
-        """Yield (first image, one past the last, first output row, one past the last)."""
+        """Return (first image, one past the last, first output row, one past the last)."""
         return [
             (i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
             for i in range(0, self.batch, self.images)

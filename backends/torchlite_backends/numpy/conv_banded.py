@@ -57,7 +57,7 @@ class BandLayout:
         self.outputs = self.before[1] + (self.tile_back - 1) // across + 1
 
     def blocks(self):
-        """Yield (first channel, one past the last) of blocks of channels."""
+        """Return (first channel, one past the last) of blocks of channels."""
         total = self.batch * self.channels * self.rows * self.inputs * self.tiles
         count = min(self.channels, 2 * -(-total // (2 * _BLOCK)))
         bounds = [self.channels * k // count for k in range(count + 1)]

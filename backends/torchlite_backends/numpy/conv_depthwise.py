@@ -50,7 +50,7 @@ def _geometry_2d(plan):
 
 
 def _blocks(plan, height, width):
-    """Yield blocks of arrays with images of a size.
+    """Return blocks of arrays with images of a size.
 
     A block is (first image, one past the last, first channel, one past the last, first row, one past the last).
     """
@@ -111,7 +111,7 @@ def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
 
 @functools.lru_cache(maxsize=512)
 def _taps(plan, first, last, first_out, first_in):
-    """Yield each kernel position that some output rows `first` to `last` use: its number, and output and input slices.
+    """Return each kernel position that some output rows `first` to `last` use: its number, and output and input slices.
 
     The slices are relative to rows that begin at `first_out` and `first_in`.
     """
@@ -206,7 +206,7 @@ def conv_transpose(g, weight, plan, out):
 
 @functools.lru_cache(maxsize=512)
 def _taps_transposed(plan, start, finish, first, last):
-    """Yield `_taps` of the output rows `start` to `finish` for inputs in the rows `first` to `last`."""
+    """Return `_taps` of the output rows `start` to `finish` for inputs in the rows `first` to `last`."""
     stride = _geometry_2d(plan)[3][0]
     taps = []
     for number, (rows, columns), (inner, across), count in _taps(plan, start, finish, start, 0):

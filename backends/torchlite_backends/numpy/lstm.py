@@ -143,7 +143,7 @@ def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
 
 
 def _gate_derivatives(gates, squashed, out):
-    """Return (T, 6H, n): factors of the cell's gradient for the previous cell and for i, f and g.
+    """Write (T, 6H, n) to `out`: factors of the cell's gradient for the previous cell and for i, f and g.
 
     And those of the state's gradient for o and for the cell.
     """

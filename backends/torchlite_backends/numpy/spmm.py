@@ -45,7 +45,7 @@ def _csr_mm(columns, starts, values, dense):
 
 
 def _group_rows_by_count(counts):
-    """Return the rows grouped by their number of elements."""
+    """Yield the rows grouped by their number of elements."""
     if counts.size and (counts == counts[0]).all():
         yield from [np.arange(counts.size)] if counts[0] else []
         return

@@ -87,7 +87,7 @@ class _Tiles:
         self.rows = -(-self.high // -(-self.high // rows))
 
     def blocks(self):
-        """Yield (first image, one past the last, first row of tiles, one past the last)."""
+        """Return (first image, one past the last, first row of tiles, one past the last)."""
         plan = self.plan
         return [
             (i, min(i + self.images, plan.batch), top, min(top + self.rows, self.high))

@@ -55,7 +55,7 @@ def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
 
 
 def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
-    """Return each device of some platforms with its identifying properties."""
+    """Yield each device of some platforms with its identifying properties."""
     import pyopencl as cl
 
     met: dict[tuple, int] = {}

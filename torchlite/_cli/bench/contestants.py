@@ -1,4 +1,4 @@
-"""Who takes part, and the processes in which they run."""
+"""Contestants of a benchmark, and the worker processes in which they run."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .workloads.workload_names import OTHER_LIBRARIES
 WORKLOADS = pathlib.Path(__file__).with_name("workloads")
 RIVALS = ("torch", *OTHER_LIBRARIES)
 ENGINE = "TORCHLITE_CPU_KERNELS"
-# What libraries read to know how many threads they may use.
+# Environment variables by which libraries limit their threads.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT")
 
 
 class ContestantError(Exception):
-    """A process could not do what it was asked for; says why."""
+    """A worker process failed; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """A module under an interpreter; of torchlite also an engine ("" for the one that it chooses itself)."""
+    """A module under an interpreter; for torchlite also an engine ("" for its default)."""
 
     label: str
     module: str
@@ -44,7 +44,7 @@ class Contestant:
 
 
 def torchlite_contestants(engines: Sequence[str], device: str) -> list[Contestant]:
-    """torchlite as it runs here, once for each engine."""
+    """Return torchlite as it runs here, once for each engine."""
     return [
         Contestant(f"torchlite {engine}" if engine else "torchlite", "torchlite", engine=engine, device=device)
         for engine in engines or [""]
@@ -52,9 +52,10 @@ def torchlite_contestants(engines: Sequence[str], device: str) -> list[Contestan
 
 
 def rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: str) -> list[Contestant]:
-    """What to compare with: of the modules wanted (None: those that are known) each under the first interpreter that
-    has it. `torchlite` stands for that of another interpreter, or for the same once more. Failed when one that was
-    wanted is nowhere.
+    """Return the libraries to compare with: each module in `wanted` (None: all known) under the first interpreter that
+    has it.
+
+    `torchlite` means that of another interpreter, or the same again. ContestantError if a requested one is not found.
     """
     theirs = device if device.startswith("cuda") else "cpu"
     found = []
@@ -74,7 +75,7 @@ def rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: str) ->
 
 
 def _device_environment(name: str, device: str) -> dict[str, str]:
-    """What tells a library without devices as arguments which one to use: the same as torchlite."""
+    """Return environment variables that select torchlite's device for a library without device arguments."""
     kind, _, index = device.partition(":")
     if name == "jax":
         return {"JAX_PLATFORMS": "cuda" if kind == "cuda" else "cpu"}
@@ -91,8 +92,8 @@ def _device_environment(name: str, device: str) -> dict[str, str]:
 
 
 def _has_module(python: str, module: str) -> bool:
-    """Whether an interpreter has a module, as far as one sees without importing it; a `torch` that is torchlite does
-    not count.
+    """True if an interpreter has a module, as far as visible without importing it; a `torch` that is torchlite does not
+    count.
     """
     code = (
         "import importlib.util as u, os, sys; s = u.find_spec(sys.argv[1]); o = s and s.origin;"
@@ -108,7 +109,7 @@ def _has_module(python: str, module: str) -> bool:
 
 
 def _environment(python: str) -> dict[str, str]:
-    """This process's environment; for this interpreter also its path, so that the same torchlite is found."""
+    """Return this process's environment; for this interpreter also its path, so that the same torchlite is found."""
     environment = dict(os.environ)
     if python == sys.executable:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
@@ -116,10 +117,10 @@ def _environment(python: str) -> dict[str, str]:
 
 
 class Worker:
-    """A process that runs a contestant's workloads; use it in a `with` statement.
+    """Worker process that runs a contestant's workloads; a context manager.
 
-    The workloads' rows come one after the other: `make`, then `advance` until it gives an empty name, and `measure` as
-    often as wanted in between. Each raises Failed with the process's words.
+    A workload's rows are sequential: `make`, then `advance` until it returns an empty name, and any number of `measure`
+    calls in between. Each raises ContestantError with the process's message.
     """
 
     def __init__(self, contestant: Contestant, threads: int, scale: float = 1.0, limit: float = 300.0):
@@ -137,7 +138,7 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         if not contestant.device and hasattr(os, "sched_setaffinity"):
-            # Who cannot be told a number of threads may use as many cores.
+            # A library without a thread limit may use as many cores.
             os.sched_setaffinity(self.process.pid, sorted(os.sched_getaffinity(0))[:threads])
         self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.errors: collections.deque[str] = collections.deque(maxlen=5)
@@ -165,7 +166,7 @@ class Worker:
             self.process.kill()
             raise ContestantError(f"no answer within {self.limit:.0f} s")
         if not line:
-            self.answers.put("")  # for who asks again
+            self.answers.put("")  # for later readers
             said = f": {self.errors[-1].strip()}" if self.errors else ""
             raise ContestantError(f"its process ended with status {self.process.wait()}{said}")
         answer = json.loads(line)

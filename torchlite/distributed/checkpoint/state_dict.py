@@ -377,7 +377,7 @@ def _unflatten_optim_state(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """A state by names, whole or in parts, as this rank's `optimizer.load_state_dict` takes it."""
+    """Return a state by names, full or sharded, for this rank's `optimizer.load_state_dict`."""
     _init_optim_state(optimizer)
     return _to_positional_state(optimizer, _parameter_names(model), state, _convert_like)
 
@@ -385,7 +385,7 @@ def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Load a state dict that `get_optimizer_state_dict` gave into the optimizers. All ranks call it."""
+    """Load a state dict of `get_optimizer_state_dict` into the optimizers. All ranks call it."""
     options = _check_options(options)
     names = _parameter_names(model)
     parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
@@ -412,7 +412,8 @@ def get_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call it.
+    """Return the state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call
+    it.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -438,7 +439,7 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Load what `get_state_dict` gave: the model's missing and unexpected names. All ranks call it."""
+    """Load state dicts of `get_state_dict`; return the model's missing and unexpected names. All ranks call it."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

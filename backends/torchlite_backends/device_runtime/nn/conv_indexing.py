@@ -83,7 +83,7 @@ class TransposedPhases(NamedTuple):
 
 
 def _phases_along(n: int, kernel: int, stride: int, padding: int, dilation: int):
-    """Return for the positions e, e + stride, ... of one dimension of x: (e, count, taps, the taps' positions in y)."""
+    """Yield for the positions e, e + stride, ... of one dimension of x: (e, count, taps, the taps' positions in y)."""
     for e in range(min(stride, n)):
         taps = [t for t in range(kernel) if (e + padding - t * dilation) % stride == 0]
         yield e, -(-(n - e) // stride), taps, [(e + padding - t * dilation) // stride for t in taps]

@@ -72,7 +72,7 @@ def rows_along(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 
 
 def raise_not_implemented(x: Array, kernel: str) -> None:
-    """Return PyTorch's error for an unsupported dtype."""
+    """Raise PyTorch's error for an unsupported dtype."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
