@@ -213,7 +213,8 @@ def _kind(op: Op, entry: Any) -> str:
     entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
     if isinstance(entry, functools.partial) and entry.func is op.composite:
         return f"composite ({_source_location(entry.func)})"
-    return f"kernel ({_source_location(entry)}){', for formulas: the function runs the composite' if op.is_implicit else ''}"
+    suffix = ", for formulas: the function runs the composite" if op.is_implicit else ""
+    return f"kernel ({_source_location(entry)}){suffix}"
 
 
 def _source_location(function: Any) -> str:

@@ -11,8 +11,10 @@ import numpy as np
 
 # By backend name of `init_process_group`: the package, and its requirement.
 _PACKAGES = {
-    "mpi": ("torchlite_backends.mpi", "mpi4py"), "gloo": ("torchlite_backends.mpi", "mpi4py"), "nccl": ("torchlite_backends.nccl", "cupy"),
-}  # fmt: skip
+    "mpi": ("torchlite_backends.mpi", "mpi4py"),
+    "gloo": ("torchlite_backends.mpi", "mpi4py"),
+    "nccl": ("torchlite_backends.nccl", "cupy"),
+}
 
 
 class Request(Protocol):

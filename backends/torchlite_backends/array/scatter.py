@@ -183,7 +183,8 @@ def index_copy(input, dim, index, source):
     _check_vector("index_copy_", index)
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"index_copy_(): self and source expected to have the same dtype, but got "
+            f"(self) {_scalar_type_name(input)} and "
             f"(source) {_scalar_type_name(source)}"
         )
     count = source.shape[dim] if source.ndim else 1
@@ -259,7 +260,8 @@ def masked_scatter(input, mask, source):
         )
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{_scalar_type_name(input)} and {_scalar_type_name(source)}"
+            f"masked_scatter: expected self and source to have same dtypes but got"
+            f"{_scalar_type_name(input)} and {_scalar_type_name(source)}"
         )
     input, mask = xp.broadcast_arrays(input, mask)
     out, count = input.copy(), int(mask.sum())
@@ -292,7 +294,8 @@ def take(input, index):
 def put(input, index, source, accumulate=False):
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"put_(): self and source expected to have the same dtype, but got "
+            f"self.dtype = {_scalar_type_name(input)} and "
             f"source.dtype = {_scalar_type_name(source)}"
         )
     if index.size != source.size:

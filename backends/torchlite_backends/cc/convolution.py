@@ -225,7 +225,8 @@ class Convolutions:
         planes = batch * channels
         step = max(1, -(-planes // 32), _MIN_MOVES_PER_THREAD // 2 // max(plane, 1))
         self._launch(
-            "lay_images", -(-planes // step), end >= _MIN_MOVES_PER_THREAD, x, memory, channels, planes, step, rows.high * rows.wide,
+            "lay_images", -(-planes // step), end >= _MIN_MOVES_PER_THREAD, x, memory, channels, planes, step,
+            rows.high * rows.wide,
             by_channel, by_image, end, _layout_arguments(rows, plane),
         )  # fmt: skip
         return memory, by_image, by_channel
@@ -325,7 +326,8 @@ class Convolutions:
             span = -(-length // (pieces * _MAX_VECTOR)) * _MAX_VECTOR
             pieces, shares = -(-length // span), -(-filters // share_of)
             self._launch(
-                "sum_places", images * plan.groups * pieces * shares, work * images * plan.groups >= _MIN_MULS_PER_THREAD,
+                "sum_places", images * plan.groups * pieces * shares,
+                work * images * plan.groups >= _MIN_MULS_PER_THREAD,
                 memory, weight, 0 if bias is None else bias, out.reshape(-1)[t.start :],
                 images, plan.groups, depth, filters, by_image, by_channel, by_filter, by_depth,
                 weight.size // plan.groups, taps, _int64_array(t.weight_places), _int64_array(t.image_places),
@@ -379,7 +381,8 @@ class Convolutions:
             work = plan.batch * rows.plane * (plan.taps + 4)
             step = max(1, -(-plan.channels // 32), _MIN_MULS_PER_THREAD // 64 // work)
             self._launch(
-                "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4, g, x, out,
+                "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4,
+                g, x, out,
                 plan.batch, plan.channels, step, lines.high * lines.wide, rows.high * rows.wide, plan.taps,
                 _int64_array(shape.image_places), lines.rows * lines.width, _layout_arguments(rows, rows.plane),
                 _layout_arguments(lines, lines.plane),
@@ -428,7 +431,8 @@ class Convolutions:
         # Sums of a block stay in the first-level cache; there are enough blocks for several threads.
         step = max(16, min(144, -(-depth * shares * plan.groups // 128) * 8))
         self._launch(
-            "weight_products", plan.groups * shares * -(-depth // step), work >= _MIN_MULS_PER_THREAD, grads, images, out, plan.batch,
+            "weight_products", plan.groups * shares * -(-depth // step), work >= _MIN_MULS_PER_THREAD,
+            grads, images, out, plan.batch,
             plan.groups, per_group, filters, plan.taps, row, lines.high, lines.wide,
             rows.width if not plan.pointwise else lines.wide, by_image, by_channel, _int64_array(places), shares,
             -(-depth // step), step,
@@ -441,7 +445,8 @@ class Convolutions:
         step = (-(-depth // shares) + 3) // 4 * 4
         shares = -(-depth // step)
         self._launch(
-            "place_products", -(-plan.filters // 12) * shares, plan.batch * plan.places * depth * plan.filters >= _MIN_MULS_PER_THREAD,
+            "place_products", -(-plan.filters // 12) * shares,
+            plan.batch * plan.places * depth * plan.filters >= _MIN_MULS_PER_THREAD,
             g, images, out, plan.batch, plan.filters, depth, plan.taps, plan.places, by_image, by_channel,
             _int64_array(places), 0, shares, step,
         )  # fmt: skip

@@ -244,7 +244,8 @@ def batch_norm_backward(
     out = np.empty(input.shape, F32) if needs[0] else None
     sums = np.empty((2, shape[1]), F32)
     done = _backward(
-        device, shape[1], _COST_PER_BYTE * input.nbytes, *_contiguous_or_null(grad, input, weight, mean, var), 0 if out is None else out,
+        device, shape[1], _COST_PER_BYTE * input.nbytes, *_contiguous_or_null(grad, input, weight, mean, var),
+        0 if out is None else out,
         sums[0], sums[1], *shape, eps,
     )  # fmt: skip
     return (out, sums[0] if needs[1] else None, sums[1] if needs[2] else None) if done else None
@@ -258,7 +259,8 @@ def batch_norm_eval(
         return None
     out = np.empty(input.shape, F32)
     done = _eval(
-        device, shape[0] * shape[1], _COST_PER_BYTE * input.nbytes, input, *_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
+        device, shape[0] * shape[1], _COST_PER_BYTE * input.nbytes, input,
+        *_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
         eps, least, most,
     )  # fmt: skip
     return out if done else None

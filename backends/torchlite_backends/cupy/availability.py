@@ -69,7 +69,8 @@ def why_not() -> str:
     if library is None:
         there = " (which is there already)" if _has_cupy() else ""
         return (
-            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): install "
+            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): "
+            "install "
             f"NVIDIA's driver, and CuPy{there} with {_install_hint(0)}"
         )
     status, version, count = _query_driver(library)

@@ -55,14 +55,16 @@ FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(SPLAT(fill), 0, lane);
-{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}    if (n & 1) lane[k] = @_LD(p, k);
+{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}\
+    if (n & 1) lane[k] = @_LD(p, k);
     return JOIN(vload, W)(0, lane);
 }}
 FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(v, 0, lane);
-{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}    if (n & 1) @_ST(p, k, lane[k]);
+{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}\
+    if (n & 1) @_ST(p, k, lane[k]);
 }}
 """
 _COMMON = (

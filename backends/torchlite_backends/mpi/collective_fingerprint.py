@@ -189,8 +189,8 @@ class CollectiveQueue:
             if text[:begins] != mine[:begins]:
                 raise CollectiveMismatch(
                     f"Detected mismatch between collectives on ranks. Rank {self.rank} is running collective: "
-                    f"{format_header(mine)}, but Rank {other} is running collective: {format_header(text)}. No data was sent. "
-                    "TORCH_DISTRIBUTED_DEBUG=DETAIL says more."
+                    f"{format_header(mine)}, but Rank {other} is running collective: {format_header(text)}. "
+                    "No data was sent. TORCH_DISTRIBUTED_DEBUG=DETAIL says more."
                 )
 
     def begin(

@@ -217,8 +217,8 @@ class Communicator:
         def check(source: int) -> None:
             if (text := room.tobytes()) != head.text:
                 raise CollectiveMismatch(
-                    f"Detected mismatch between messages. Rank {source} sent a {format_header(text)}, but Rank {self.rank} "
-                    f"expects a {format_header(head.text)}"
+                    f"Detected mismatch between messages. Rank {source} sent a {format_header(text)}, but "
+                    f"Rank {self.rank} expects a {format_header(head.text)}"
                 )
 
         begin = lambda sender: self._comm.Irecv(_bytes(array), sender, tag)

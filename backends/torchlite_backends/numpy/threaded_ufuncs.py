@@ -56,8 +56,8 @@ _CHEAP_UFUNCS = frozenset(
     isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
-_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large_max_dim
-    large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
+_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin
+    large_max_dim large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
 _MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"

@@ -231,7 +231,8 @@ def _index_copy_into(input, dim, index, source):
     _check_vector("index_copy_", index)
     if input.kind != source.kind:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"index_copy_(): self and source expected to have the same dtype, but got "
+            f"(self) {_scalar_type_name(input)} and "
             f"(source) {_scalar_type_name(source)}"
         )
     count = source.shape[dim] if source.ndim else 1
@@ -284,7 +285,8 @@ def take(input, index):
 def _put_into(input, index, source, accumulate=False):
     if input.kind != source.kind:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"put_(): self and source expected to have the same dtype, but got "
+            f"self.dtype = {_scalar_type_name(input)} and "
             f"source.dtype = {_scalar_type_name(source)}"
         )
     if index.size != source.size:

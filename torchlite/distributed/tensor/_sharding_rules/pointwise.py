@@ -56,8 +56,10 @@ for _name in _LINEAR:
 SHARDING_RULES["mul"] = SHARDING_RULES["div"] = ShardingRule(_products)
 
 
-@register_op_strategy("_bce", "_random_fill", "_masked_fill", "_masked_fill_tensor", "complex", "polar", "angle", "_ldexp", "frexp",
-         "_prelu", "where")  # fmt: skip
+@register_op_strategy(
+    "_bce", "_random_fill", "_masked_fill", "_masked_fill_tensor", "complex", "polar", "angle", "_ldexp", "frexp",
+    "_prelu", "where",
+)  # fmt: skip
 def _on_elements(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from pointwise(found, number)
 
