@@ -64,8 +64,7 @@ def input_buffer(tensor: torch.Tensor) -> np.ndarray:
     if own is None:
         lent = _host_memory(tensor, False)
         # A mapping for reading ends with the last array on it, since the message may start later, when the device's
-        # pool has given
-        # the memory of a tensor that the caller dropped to another.
+        # pool has given the memory of a tensor that the caller dropped to another.
         own = _copy_elements(tensor) if lent is None else lent.__enter__().reshape(-1).copy()
     return _transportable_view(own)
 

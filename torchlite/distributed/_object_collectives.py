@@ -50,7 +50,8 @@ def _buffer_size(sizes: torch.Tensor, count: int | None = None) -> int:
     total = sum(declared) if count is None else max(declared) * count
     if any(size < 0 for size in declared) or total > _total_memory():
         raise RuntimeError(
-            f"another rank declares objects of {declared} bytes, and this machine has {_total_memory()} bytes of memory: "
+            f"another rank declares objects of {declared} bytes, "
+            f"and this machine has {_total_memory()} bytes of memory: "
             "do "
             "all ranks call the same function of objects?"
         )

@@ -39,19 +39,16 @@ _PART_MULS = 1 << 22
 # the other: 0.6 to 0.9 of the time where outputs are large, else the same.
 _CACHED_INPUTS = 1 << 16
 # Size of weights that do not fit the second-level cache: the part that one input channel's gradient reads is gathered
-# first
-# (0.6 of the time with 512 channels and filters).
+# first (0.6 of the time with 512 channels and filters).
 _MIN_WEIGHTS_TO_GATHER = 1 << 18
 # Weights per block: 256 KiB, which fit the second-level cache.
 _PART_WEIGHTS = 1 << 16
-# Channels and filters, and tiles of all images, from which Winograd's filtering is faster (0.6 to 0.9 of the
-# time, Zen 4 with AVX-512 and two threads; half the tiles 1.0 to 1.1), and the maximum number of weights: more leave
-# the
-# caches in the transformed domain (512 channels 1.0 to 1.5).
+# Channels and filters, and tiles of all images, from which Winograd's filtering is faster (0.6 to 0.9 of the time, Zen
+# 4 with AVX-512 and two threads; half the tiles 1.0 to 1.1), and the maximum number of weights: more leave the caches
+# in the transformed domain (512 channels 1.0 to 1.5).
 _WINOGRAD_MIN_CHANNELS, _WINOGRAD_MIN_TILES, _WINOGRAD_MAX_WEIGHTS = 24, 256, 1 << 16
 # Minimum number of image positions, and maximum number of kernel positions times channels, for which the weight's
-# gradient
-# is summed along untransposed images: 0.4 to 0.9 of the time, and 1.05 to 1.7 with 128 to 256 channels.
+# gradient is summed along untransposed images: 0.4 to 0.9 of the time, and 1.05 to 1.7 with 128 to 256 channels.
 _UNTRANSPOSED_MIN_PLACES, _UNTRANSPOSED_MAX_TAPS = 256, 96
 # Minimum share of outputs among the computed results; below it im2col is faster.
 _MIN_USEFUL_SHARE = 0.6

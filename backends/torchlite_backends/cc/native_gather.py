@@ -186,8 +186,8 @@ ENTRY(added_f64, Added)
 """
 )
 _index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
-# Columns of a table below which scanning the index costs too much, and the number of columns per additional part
-# (8 to 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
+# Columns of a table below which scanning the index costs too much, and the number of columns per additional part (8 to
+# 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
 _WIDE, _COLUMNS_OF_PART = 16, 16
 
 

@@ -200,8 +200,8 @@ _VECTOR = 16
 _MIN_MULS_PER_THREAD, _MIN_ROWS_TO_PACK = 1 << 22, 16
 # Minimum multiplications of a product for this kernel (40 us of OpenBLAS's time).
 MIN_MULS = 1 << 21
-# Maximum rows, or multiplications, for which this is faster than OpenBLAS (1.1 to 1.5 times); for larger products
-# both use the processor equally well.
+# Maximum rows, or multiplications, for which this is faster than OpenBLAS (1.1 to 1.5 times); for larger products both
+# use the processor equally well.
 _MAX_ROWS, _MAX_MULS = 128, 1 << 27
 # Bytes that say of a launch that it is worth all threads.
 FORCE_THREADS = 1 << 40

@@ -127,8 +127,8 @@ template <class T> static inline T added_up(const typename Vector<T>::V& v) {
 }
 """
 
-# A single pass over 4 MiB takes 60 us, from which a second thread pays; other kernels take as long for a quarter
-# of that.
+# A single pass over 4 MiB takes 60 us, from which a second thread pays; other kernels take as long for a quarter of
+# that.
 _BANDWIDTH_PASSES = 4
 _MODULES = (
     "native_gather",

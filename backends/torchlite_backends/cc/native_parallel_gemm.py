@@ -19,8 +19,7 @@ from .native_gemm import FORCE_THREADS
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
 
 # Source for programs that call BLAS: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct
-# has
-# the address of BLAS's function for T.
+# has the address of BLAS's function for T.
 GEMM_TEMPLATE = r"""
 template <class T> struct Blas {
     typedef void (*Gemm)(int order, int turned_a, int turned_b, whole m, whole n, whole k, T alpha, const T* a,

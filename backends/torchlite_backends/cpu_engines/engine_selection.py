@@ -72,8 +72,7 @@ class CpuEngine(Protocol):
     gemv: Callable[[Any, Any, Any], Any] | None
 
     # `(address, out) -> bool`: fill `out`, full blocks, with outputs of NumPy's MT19937 whose C struct is at that
-    # address;
-    # True if done. None if NumPy is to do it.
+    # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
 
     def min_gemm_muls(self) -> int:

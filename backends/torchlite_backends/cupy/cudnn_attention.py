@@ -14,8 +14,8 @@ from torchlite_backends.device_runtime.nn.attention import empty_in_order_of
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 
 _MAX_FEATURES = 256  # features
-# Number of first requests of a shape that our kernels serve: cuDNN compiles each for seconds, which never pays
-# if the shape grows with every call.
+# Number of first requests of a shape that our kernels serve: cuDNN compiles each for seconds, which never pays if the
+# shape grows with every call.
 CALLS_BEFORE_BUILD = 2
 _FEATURE_MULTIPLE = 8  # elements of 16 bytes: every step but the last is a multiple
 

@@ -40,7 +40,7 @@ FUNCTION void transpose(V* r) {
 
 
 def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str:
-    """Return code that loads rows `first` to first + BK of `source` to local memory, converted, LD apart, zero-padded."""
+    """Return code that loads BK rows of `source` from `first` to local memory, converted, LD apart, zero-padded."""
     return f"""
         for (int j = 0; j < BK; j++) {{
             int width = first + j < {limit} ? {width} : 0, d = THREAD;
@@ -80,7 +80,7 @@ def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale
 
 
 def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> str:
-    """Return code that stores the transposed rows `x` to the work-item's rows of `target`, contiguous in its last dimension."""
+    """Return code that stores the transposed rows `x` to the work-item's rows of `target`, whose last dim is contiguous."""
     return f"""
     {{
         const int blocks = LANES > 1 ? {width} / LANES * LANES : 0;

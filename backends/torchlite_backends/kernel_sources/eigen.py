@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from . import factorisations as texts
 
-# The rotations of a QL sweep are recorded first, then each work-item applies all of them to its columns.
-# Vectors are rows.
+# The rotations of a QL sweep are recorded first, then each work-item applies all of them to its columns. Vectors are
+# rows.
 HERMITIAN = (
     texts.ELEMENTS
     + texts.GROUPS

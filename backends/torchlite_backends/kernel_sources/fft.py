@@ -8,8 +8,7 @@ from __future__ import annotations
 from . import factorisations as texts
 
 # A butterfly of radix r reads elements p, p + m, p + 2 m, … and writes them at r p, r p + 1, …; its results are
-# multiplied
-# by powers of the stage's root. `scale` is 1 except in the last stage.
+# multiplied by powers of the stage's root. `scale` is 1 except in the last stage.
 BUTTERFLIES = r"""
 #define LOAD_1(at, re, im) { T t_ = x[at]; re = t_.x; im = t_.y; }
 #define STORE_1(at, re, im) y[at] = VEC2(T, re, im);

@@ -25,8 +25,7 @@ FUNCTION void copy_run(GLOBAL T* to, GLOBAL const T* from, const int n) {
 """
 
 # out[r, j] = x[r, index[r, j]], for contiguous x: the indices of a part of a row are checked first, so that the loop
-# over
-# elements has no branches. On CPUs.
+# over elements has no branches. On CPUs.
 GATHER_ROWS = (
     INDEX_TO_PLACE
     + r"""

@@ -59,8 +59,7 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     sums = accumulation_of(kind)
     acc = KINDS[sums.kind].computed
     # The hint says that the kernel is vectorised: without it Intel's compiler also tries to vectorise over work-items,
-    # which
-    # takes seconds.
+    # which takes seconds.
     lines = [
         "#define VECTORS VECTOR_HINT(V)",
         f"#define ACC {acc}",

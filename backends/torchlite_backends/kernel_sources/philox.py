@@ -147,8 +147,7 @@ def integer_source(bits: int) -> tuple[str, int]:
 
 # Distributions that consume a random number of words: element e has a separate stream with the counters (first block, e
 # + 1, 0), (first block, e + 1, 1) … Poisson and binomial numbers use transformed rejection for large means (W. Hörmann,
-# 1993),
-# else products of uniforms and sums of geometric numbers.
+# 1993), else products of uniforms and sums of geometric numbers.
 _STREAM = (
     ROUNDS
     + r"""

@@ -97,8 +97,7 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 """
 
 # out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` has tiles of 16
-# by
-# 16 in a work-item, `transpose_local` in a group.
+# by 16 in a work-item, `transpose_local` in a group.
 _BATCHES = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
 #define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), above, c; d >= 0; rest = above, d--) { \

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 
 # For each kernel: its array parameters and, for an element (a column of a row), the code. LD(array, place) and
-# ST(array,
-# place, value) have the current vector width; `row` counts rows, `at` is the element's index in a (rows, size) array,
-# and
-# `four` and `three` those in a row of gates.
+# ST(array, place, value) have the current vector width; `row` counts rows, `at` is the element's index in a (rows,
+# size) array, and `four` and `three` those in a row of gates.
 _SIGMOID = "(1 / (1 + exp(-({}))))"
 _LSTM = (
     "OUT(T, gates), IN(T, before), OUT(T, c), OUT(T, h)",

@@ -48,8 +48,7 @@ SCAN_OPS = {
 }
 
 # State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are scanned at a time. `inner` is
-# the
-# stride of elements in a row.
+# the stride of elements in a row.
 _HEAD = r"""
 #define ARGUMENTS IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g
 typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometry;

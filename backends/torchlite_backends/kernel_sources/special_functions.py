@@ -239,10 +239,8 @@ FUNCTION R s_igammac(R a, R x) {{
 """)
 
 # Bessel functions: polynomials near zero (of the function without its logarithm), polynomials of 1/x for the factors of
-# the
-# asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). Sums of sine and
-# cosine
-# give the angle x - pi/4 without loss for large x.
+# the asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). Sums of sine and
+# cosine give the angle x - pi/4 without loss for large x.
 _add_functions(f"""
 FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}

@@ -46,8 +46,7 @@ KERNEL void rows_times(IN(I, starts), IN(I, columns), IN(T, values), IN(T, dense
 """
 )
 # A worker has a column of a row of `best`: the first of `rows_times`'s terms that is the smallest (SMALLEST), the
-# largest,
-# or NaN; `count` if there is none.
+# largest, or NaN; `count` if there is none.
 SPMM_MINMAX = (
     _WORDS
     + r"""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from . import factorisations as texts
 
 # Rows of w are the columns of the matrix (of its adjoint if it is wide): pairs of them are rotated until all are
-# orthogonal,
-# v accumulates the rotations. A round of the tournament is n/2 disjoint pairs. The matrix is scaled to elements of at
-# most
-# 1. Columns that shrink to rounding errors are skipped, and their vectors computed from the others'.
+# orthogonal, v accumulates the rotations. A round of the tournament is n/2 disjoint pairs. The matrix is scaled to
+# elements of at most 1. Columns that shrink to rounding errors are skipped, and their vectors computed from the
+# others'.
 JACOBI = (
     texts.ELEMENTS
     + texts.GROUPS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 # Merge sort of rows of `width` elements: an element's index in a merged run is its index in its run plus the number of
-# smaller
-# elements in the other run.
+# smaller elements in the other run.
 ROWS = r"""
 FUNCTION int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
     for (int c = 0; c < width; c++) {

@@ -41,8 +41,7 @@ def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[s
         listener.close()
         os.unlink(own)
     # Open as long as this process lives: the proxy ends with it. MPI finalizes after Python has cleared modules and
-    # closed
-    # sockets, so the socket is detached from Python.
+    # closed sockets, so the socket is detached from Python.
     connection.detach()
     found = dict(item.split("=", 1) for item in words.split("\0"))
     if descriptors:

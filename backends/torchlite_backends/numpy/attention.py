@@ -20,15 +20,13 @@ from .cache_blocking import parallel_for, scratch_buffer
 from .row_blocks import F32, is_half, ones
 
 # Maximum score elements of a tile, unless it has the minimum rows: they fit in a core's cache, and with less work per
-# call
-# threads wait for each other's GIL. Tiles of causal scores have few rows, since all are computed up to the last one's
-# key.
+# call threads wait for each other's GIL. Tiles of causal scores have few rows, since all are computed up to the last
+# one's key.
 _TILE_SCORES, _MIN_TILE_ROWS = 1 << 17, 16
 _CAUSAL_ROWS = 64, 128  # of scores with no more than _NARROW columns, and others
 _NARROW = 256
 # Minimum tasks of a forward pass if heads make fewer tiles than there are threads: each task transposes its keys, a
-# third
-# of its time with 128 of them.
+# third of its time with 128 of them.
 _TASKS = 4
 # Minimum rows for which transposing the keys pays.
 _TRANSPOSED = 32

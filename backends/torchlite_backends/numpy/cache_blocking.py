@@ -24,25 +24,19 @@ from .blas import single_threaded
 
 # Minimum and maximum elements per step of a kernel. A ufunc call costs about as much as 4000 elements, and four float32
 # buffers of the smaller size fit in 1 MiB of cache. Yet where two threads take turns in Python a few long calls are
-# better:
-# of 2^20 elements halves of softmax, layer norm and their backward passes took 0.65 of the time of blocks of 2^16, on
-# two cores with 1 MiB of cache each and 32 in common. The numbers of blocks do not depend on that of threads: a block's
-# results may depend on its content. A thread that waits for the GIL sleeps for about 25 us: of two threads with calls
-# of
-# 20 us each, both take twice as long, with 80 us a tenth longer. Kernels with sums over many rows and a second pass
-# therefore use longer blocks still (2^22 elements of layer norm: 1.12 ms, with blocks of 2^18 1.6; Zen 5, two cores
-# with
-# 1 MiB each and 32 in common).
+# better: of 2^20 elements halves of softmax, layer norm and their backward passes took 0.65 of the time of blocks of
+# 2^16, on two cores with 1 MiB of cache each and 32 in common. The numbers of blocks do not depend on that of threads:
+# a block's results may depend on its content. A thread that waits for the GIL sleeps for about 25 us: of two threads
+# with calls of 20 us each, both take twice as long, with 80 us a tenth longer. Kernels with sums over many rows and a
+# second pass therefore use longer blocks still (2^22 elements of layer norm: 1.12 ms, with blocks of 2^18 1.6; Zen 5,
+# two cores with 1 MiB each and 32 in common).
 BLOCK, LARGEST_BLOCK, ROWS_BLOCK, _HALVES = 1 << 16, 1 << 18, 1 << 19, 2
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
 # Up to this many elements one thread is as fast as two for kernels of many passes, and up to more for few fast passes:
-# a
-# thread wakes after 30 to 60 us, and so again whenever two wait for the GIL. With as many elements gelu takes the same
-# time
-# on two threads as on one (2^16: 1.4 times as long), softmax 0.85 at 2^18, layer norm 1.4 there, 1.0 at 2^20 and 0.7 at
-# 2^21,
-# its backward 0.9 at 2^19 (Zen 4, two cores of a virtual machine).
+# a thread wakes after 30 to 60 us, and so again whenever two wait for the GIL. With as many elements gelu takes the
+# same time on two threads as on one (2^16: 1.4 times as long), softmax 0.85 at 2^18, layer norm 1.4 there, 1.0 at 2^20
+# and 0.7 at 2^21, its backward 0.9 at 2^19 (Zen 4, two cores of a virtual machine).
 MIN_SIZE, MIN_SIZE_FEW_PASSES, MIN_SIZE_FEWEST_PASSES = 1 << 17, 1 << 19, 1 << 20
 LONG_ROW = 512
 # Scratch memory above this many bytes is freed after use.
@@ -211,8 +205,7 @@ def run_blocks(
                 np.setbufsize(usual)
 
     # BLAS calls of several threads (dot products, say) would wait for each other if each used several threads, and
-    # BLAS's
-    # results depend on its thread count.
+    # BLAS's results depend on its thread count.
     with single_threaded:
         if threads == 1:
             return work()

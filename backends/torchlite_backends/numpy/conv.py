@@ -34,9 +34,8 @@ _PIECE = 1 << 16
 # Output rows shorter than this are gathered with the batch innermost.
 _SHORT_ROW = 12
 # With the batch innermost: minimum images of a block, which is the length of runs (LeNet's second layer, 32 images:
-# blocks
-# of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it in the backward pass); and minimum channels for which
-# threads share these in the backward pass if blocks are few (Zen 4, two threads: 0.62 of the time).
+# blocks of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it in the backward pass); and minimum channels for
+# which threads share these in the backward pass if blocks are few (Zen 4, two threads: 0.62 of the time).
 _RUN, _CHANNELS = 32, 128
 # Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
 _SHARES = 4

@@ -47,8 +47,7 @@ class BandLayout:
         self.tiles = -(-self.out[1] // self.tile)
         self.inputs = (self.tile - 1) * across + self.reach[1] + 1
         # Backward: the padded input from a multiple of the stride on, outputs above and left of an input position that
-        # read it,
-        # rows of these, inputs of a tile, and outputs that read it.
+        # read it, rows of these, inputs of a tile, and outputs that read it.
         self.first = tuple(p // s for p, s in zip(self.padding, self.stride, strict=True))
         self.before = tuple(r // s for r, s in zip(self.reach, self.stride, strict=True))
         self.rows_back = self.before[0] + (self.padding[0] + self.size[0] - 1) // step + 1 - self.first[0]

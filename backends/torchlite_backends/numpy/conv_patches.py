@@ -14,9 +14,8 @@ from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
 from .deterministic_gemm import deterministic_matmul
 
 # Minimum elements of a kernel row (copies of shorter ones are slow), and for the backward pass. (Zen 4, two threads:
-# 16x16
-# patches take 0.56 of the time of other algorithms, 8x8 ones 0.5 to 1, 4x4 ones 0.8 to 1.2; backward 0.14, 0.2 and
-# 0.65.)
+# 16x16 patches take 0.56 of the time of other algorithms, 8x8 ones 0.5 to 1, 4x4 ones 0.8 to 1.2; backward 0.14, 0.2
+# and 0.65.)
 _ROW, _ROW_BACK = 8, 4
 # Minimum images for one thread per image; with fewer the products are split.
 _MANY = 4

@@ -19,16 +19,13 @@ from .cache_blocking import parallel_for
 # Multiplications below which OpenBLAS uses one thread: with a vector, and of matrices.
 MAX_GEMV_SIZE, MAX_GEMM_WORK = 9216, 1 << 18
 # Minimum multiplications of a single row's product for an engine: two threads read 4 MiB in 0.55 of the time, but 1 MiB
-# in
-# the third-level cache in no less, for BLAS reads 70 GB/s there.
+# in the third-level cache in no less, for BLAS reads 70 GB/s there.
 _ROW = 1 << 20
 SMALL = math.isqrt(MAX_GEMV_SIZE)  # matrices of fewer elements each need fewer multiplications
 # Minimum multiplications of a part, minimum rows or columns of it, and maximum number of parts. BLAS copies the other
 # matrix for each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135
-# (AVX-512,
-# shapes of a GPT and a BERT), and two of small ones were best. So there are four only for products with four times
-# _FOUR
-# multiplications, and more only if each has _MANY and _TALL lines.
+# (AVX-512, shapes of a GPT and a BERT), and two of small ones were best. So there are four only for products with four
+# times _FOUR multiplications, and more only if each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
 _FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
 

@@ -13,8 +13,7 @@ from .blas import single_threaded
 from .cache_blocking import parallel_for
 
 # Arrays of at most this many elements are concatenated, up to _PART elements: that is faster than a call for each.
-# Larger
-# ones are split into parts of this size; from _SHARED elements in total several threads share the parts.
+# Larger ones are split into parts of this size; from _SHARED elements in total several threads share the parts.
 _GATHERED, _PART, _SHARED = 1 << 12, 1 << 15, 1 << 17
 
 # NumPy's function without its Python wrapper, which takes longer than a small array.

@@ -209,8 +209,7 @@ def layer_backward(
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
     # Factors of the sums' gradients for those of the weights and the bias: one product for all. Those of each part of
-    # the batch
-    # are contiguous.
+    # the batch are contiguous.
     width, before = features * needs[3], features * needs[3] + hidden * needs[4]
     rows = np.empty((steps * batch, before + (b_ih is not None)), dtype)
     sums = _padded_matrix(4 * hidden, steps * batch, dtype)

@@ -182,8 +182,8 @@ def row_dots(first, second):
     return np.vecdot(first, second)
 
 
-# Rows of moderate numbers need no shift by their maximum before exp: the sum does not overflow, and no significant
-# term underflows.
+# Rows of moderate numbers need no shift by their maximum before exp: the sum does not overflow, and no significant term
+# underflows.
 MODERATE, SUM_AT_LEAST = 60.0, 1e-8
 
 

@@ -8,8 +8,7 @@ from .cache_blocking import parallel_for
 from .gather import stable_argsort
 
 # Numbers multiplied and summed at a time: with fewer, which one core's cache would hold, several threads contend for
-# the GIL
-# (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
+# the GIL (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
 _MAX_GATHERED = 1 << 19
 
 

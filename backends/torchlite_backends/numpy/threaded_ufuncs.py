@@ -45,9 +45,8 @@ from .threaded_reductions import (
 )
 
 # Minimum elements for waking a thread: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a cheap pass
-# over
-# 400,000 floats in cache or an expensive one over 40,000. Parts of flat arrays are multiples of a step, to end at cache
-# lines.
+# over 400,000 floats in cache or an expensive one over 40,000. Parts of flat arrays are multiples of a step, to end at
+# cache lines.
 MIN_SIZE_CHEAP, MIN_SIZE_EXPENSIVE, _STEP = 1 << 19, 1 << 16, 1 << 12
 # An axis this long is cut evenly enough for any number of cores.
 _LONG = 64

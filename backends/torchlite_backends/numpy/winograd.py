@@ -32,16 +32,14 @@ _GRAD_TRANSFORM = np.array([[1, 0], [1, 1], [1, -1], [0, 1]])
 _OUTPUT_TRANSFORM = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 
 # Cost of transforming an input or output, and a weight, in multiplications of a matrix product (45 per ns on one thread
-# of
-# Zen 4 with AVX-512). On two threads, forward and both gradients, 128 channels of 16 images of 16x16 take 0.8 of
+# of Zen 4 with AVX-512). On two threads, forward and both gradients, 128 channels of 16 images of 16x16 take 0.8 of
 # direct convolution's time and 256 of 8x8 take 0.75; 64 channels would take 1.7, 256 of 4 images of 14x14 1.0.
 _TRANSFORM, _WEIGHT = 150, 600
 # Minimum outputs of a channel: with fewer the weights' transforms, which threads share badly, cost as much as is gained
 # (512 channels of 16 images of 4x4 1.2 of direct convolution's time on two threads, 128 of one image of 28x28 2.3).
 _PLACES = 1024
 # Rows (tile, image) of a block's products, if one thread computes the block, and the maximum elements in the domain of
-# all
-# blocks for which the 16 products are shared instead.
+# all blocks for which the 16 products are shared instead.
 _ROWS, _FEW = 256, 1 << 22
 # Minimum elements of a run (image, channel): NumPy's loops cost 60 to 80 ns each in addition.
 _RUN = 1024

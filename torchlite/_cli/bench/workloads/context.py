@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 # A workload is a generator of (row name, timed call); contexts entered around a `yield` (no_grad, say) are active
-# during the
-# timing.
+# during the timing.
 Rows = Iterator[tuple[str, Callable[[], Any]]]
 
 
