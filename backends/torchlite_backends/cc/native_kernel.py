@@ -4,7 +4,7 @@ Launching a shared kernel costs a dozen microseconds of Python (array descriptor
 for a few thousand rows. Some kernels are also another algorithm on a CPU than on a GPU: those that scan rows
 sequentially, keep the best k of a row, or call BLAS between steps.
 
-A source has its kernels between `TYPES` and the end:
+A source has its kernels between `TYPE_DEFINITIONS` and the end:
 
     struct Given { const float* x; float* out; whole n; };
     static int name(const Given& of, whole begin, whole end) { ...; return 0; }

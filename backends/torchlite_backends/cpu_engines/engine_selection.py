@@ -21,7 +21,7 @@ NUMPY = "numpy"
 
 
 class CpuEngine(Protocol):
-    """Interface of the class `Engine` in an engine package's module `cpu_engine`. Only `device` may raise."""
+    """Interface of an engine: the class `Engine` in a package's module `cpu_engine`. Only `device` may raise."""
 
     name: str
     by_default: bool  # used without a request

@@ -80,7 +80,7 @@ def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale
 
 
 def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> str:
-    """Return code that stores the transposed rows `x` to the work-item's rows of `target`, whose last dim is contiguous."""
+    """Return code that stores the transposed rows `x` to the work-item's rows of `target` (last dim contiguous)."""
     return f"""
     {{
         const int blocks = LANES > 1 ? {width} / LANES * LANES : 0;

@@ -66,7 +66,7 @@ FUNCTION T_C total(V v) {{ return {total}; }}
 
 @functools.cache
 def depthwise_source(width: int, then: str = "") -> str:
-    """Return the kernel `direct` with a fused op of `gemm.THEN`: each output sums over the taps of its channel.
+    """Return the kernel `direct` with a fused op of `gemm.EPILOGUES`: each output sums over the taps of its channel.
 
     A work-item computes several vectors of `width` adjacent outputs.
     """

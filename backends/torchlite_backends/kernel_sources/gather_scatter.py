@@ -1,6 +1,6 @@
 """Gather and scatter by index over arrays viewed as (P, N, Q), where N is the indexed dimension.
 
-An index out of range is recorded in the array `error` (see `PLACE`) and skipped.
+An index out of range is recorded in the array `error` (see `INDEX_TO_PLACE`) and skipped.
 """
 
 from __future__ import annotations

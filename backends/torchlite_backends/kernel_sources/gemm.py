@@ -271,7 +271,7 @@ def _multiply(complex_: bool, rows: int, vectors: int) -> str:
 
 @functools.cache
 def panels_source(kind: str, out: str, vectors: int, rows: int = REGISTER_ROWS, then: str = "") -> str:
-    """Return the CPU kernel `product` with a fused op of `THEN`.
+    """Return the CPU kernel `product` with a fused op of `EPILOGUES`.
 
     A work-item has a range of all row tiles of all panels of `b`: it packs a panel's columns row by row, and multiplies
     it with each row tile.
@@ -354,7 +354,7 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
     )
 
 
-# Rows and columns of the tile of `dots_text`.
+# Rows and columns of the tile of `dots_source`.
 DOTS_TILE = 4
 
 
@@ -463,7 +463,7 @@ TILE_PER_THREAD, TILE_DEPTH = 4, 8
 def tiles_source(
     kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = ""
 ) -> str:
-    """Return the GPU kernel `tiles` with a fused op of `THEN`: a work-group of side * side threads computes a tile of
+    """Return the GPU kernel `tiles` with a fused op of `EPILOGUES`: a work-group of side * side threads computes a tile of
     c.
 
     Tiles of a and b are in local memory.

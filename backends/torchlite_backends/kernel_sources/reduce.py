@@ -448,7 +448,7 @@ BROADCAST_LAYOUTS = {"matrix": ("g.count", True), "row": ("0", True), "column": 
 def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str, beside: list[str]) -> str:
     """Return a row reduction of result number `place` of a chain of elementwise ops, whose kind it computes in.
 
-    beside: a name of BESIDE_ROWS for each input of the chain.
+    beside: a name of BROADCAST_LAYOUTS for each input of the chain.
     """
     scalar, along = COMPUTE_TYPES[kind][0], [BROADCAST_LAYOUTS[name][1] for name in beside]
     walk = ChainIndexing("", ["i" if a else "0" for a in along], ["i"] * len(chain.stores), [not a for a in along], 0)

@@ -1,7 +1,7 @@
 """C functions of the special functions, over a real type R: double if the device has it, else float.
 
 Formulas and coefficients are those of the array kernels (`torchlite_backends.array.special`); each family names its
-references. `text_of(expression)` returns the functions that an expression calls.
+references. `source_of(expression)` returns the functions that an expression calls.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _choose_parts(a, b):
 
 
 def _part_arguments(a, b, out, bias, by_rows, count):
-    """Return the arguments of `_part` for all parts."""
+    """Return the arguments of `_matmul_part` for all parts."""
     length = len(a) if by_rows else b.shape[1]
     cuts = [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
     if by_rows:
@@ -135,7 +135,7 @@ def _matmul_part(a, b, out, bias):
 def matmul_tasks(
     a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None
 ) -> list[Callable[[], object]]:
-    """Return calls that write `product(a, b, bias)` into a new array, for threads with single-threaded BLAS."""
+    """Return calls that write `matmul_bias(a, b, bias)` into a new array, for threads with single-threaded BLAS."""
     if _is_large(a, b):
         return [
             functools.partial(_matmul_part, *given) for given in _part_arguments(a, b, out, bias, *_choose_parts(a, b))

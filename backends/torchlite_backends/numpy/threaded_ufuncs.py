@@ -290,7 +290,7 @@ def large_cat(tensors, dim=0):
 
 
 def _copy_chunks(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return pairs of parts of a copy, each of about `CHEAP` elements."""
+    """Return pairs of parts of a copy, each of about `MIN_SIZE_CHEAP` elements."""
     if out.size <= MIN_SIZE_CHEAP:
         return [(out, source)]
     axis = axis_to_cut(out)

@@ -38,7 +38,7 @@ class OpenCLFunction:
         self.name = kernel.function_name
         self._packers = [None if code in "px" else struct.Struct(code).pack for code in signature]
         self._lock = threading.Lock()
-        self._enqueue = enqueue_nd_range_kernel  # `launches.Recorder` changes it and the kernel, under the lock
+        self._enqueue = enqueue_nd_range_kernel  # `command_buffer.Recorder` changes it and the kernel, under the lock
 
     def __repr__(self) -> str:
         return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
@@ -83,7 +83,7 @@ class Device(shared.Device):
     """OpenCL device with one in-order queue."""
 
     type, label = "opencl", "OpenCL"
-    recorder: Any = None  # the `launches.Recorder` that is entered
+    recorder: Any = None  # the `command_buffer.Recorder` that is entered
 
     def __init__(self, index: int, cl_device: Any):
         super().__init__(index)

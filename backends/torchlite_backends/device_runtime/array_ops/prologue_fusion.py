@@ -36,7 +36,7 @@ def pending_chain(waiting: LazyQueue, x: Array) -> tuple[int, list[PendingOp], l
 def broadcast_layout(inputs: list[Array], shape: tuple[int, ...], reduced: int) -> list[str] | None:
     """Return the layout of a chain's inputs relative to rows over the last `reduced` dimensions, or None.
 
-    See `torchlite_backends.kernel_sources.reduce.BESIDE_ROWS`.
+    See `torchlite_backends.kernel_sources.reduce.BROADCAST_LAYOUTS`.
     """
     found = []
     for x in inputs:

@@ -1,6 +1,6 @@
 """Transfers between host and device. Buffers of CPU devices are mapped instead of copied.
 
-`COUNTS` counts transfers in each direction, so that a test can show that a computation stays on its device.
+`TRANSFER_COUNTS` counts transfers in each direction, so that a test can show that a computation stays on its device.
 """
 
 from __future__ import annotations

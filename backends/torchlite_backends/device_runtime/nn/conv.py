@@ -29,7 +29,7 @@ _MIN_PLACES_PER_IMAGE = 64
 
 
 class GemmLaunch(NamedTuple):
-    """Launch of a product: its plan, by its fused `THEN` op, and its table."""
+    """Launch of a product: its plan, by its fused `EPILOGUES` op, and its table."""
 
     plan: Callable[[str], GemmPlan]
     table: Array | None
@@ -237,7 +237,7 @@ def _forward_or_input_grad(
     conj: bool = False,
     then: str = "",
 ) -> Array:
-    """Run "forward" or "backward": y from x, or x from y, with a fused `THEN` op."""
+    """Run "forward" or "backward": y from x, or x from y, with a fused `EPILOGUES` op."""
     device, kind = out.device, out.kind
     if conv_depthwise.is_supported(g, kind):
         way = _cached_plan(device, "direct " + what, kind, g, bias is not None)
@@ -255,7 +255,7 @@ def _weight_grad(g: ConvShape, x: Array, y: Array, out: Array, conj_x: bool) -> 
 def _run_plan(
     way: ConvPlan, images: Array, other: Array, out: Array, bias: Array | None = None, then: str = ""
 ) -> Array:
-    """Run the products of a plan with a fused `THEN` op: `images` is the operand that is read by position."""
+    """Run the products of a plan with a fused `EPILOGUES` op: `images` is the operand that is read by position."""
     images, done = zero_pad(images, way.before, way.after), True
     for step in way.steps:
         plan = step.plan(then)

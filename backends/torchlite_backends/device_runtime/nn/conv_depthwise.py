@@ -144,7 +144,7 @@ def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
 
 
 def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
-    """Run the convolution or its transpose, with a fused op of `gemm.THEN`."""
+    """Run the convolution or its transpose, with a fused op of `gemm.EPILOGUES`."""
     device, kind = out.device, out.kind
     images = zero_pad(images, way.before, way.after, way.slack)
     width = width_of(device, kind)
