@@ -10,8 +10,7 @@ from typing import Any
 import torchlite as torch
 
 from ._coalescing import collect_work
-from ._process_group import ProcessGroup
-from ._reduce_ops import (
+from ._collective_options import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -19,11 +18,12 @@ from ._reduce_ops import (
     BarrierOptions,
     BroadcastOptions,
     GatherOptions,
-    ReduceOp,
     ReduceOptions,
     ReduceScatterOptions,
     ScatterOptions,
 )
+from ._process_group import ProcessGroup
+from ._reduce_ops import ReduceOp
 from ._sync_fast_path import try_fast_path
 from ._work import Work
 from ._world import (

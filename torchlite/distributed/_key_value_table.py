@@ -1,15 +1,16 @@
-"""Key-value table of stores: commands on values and queues, and the encoding of byte strings.
+"""Key-value table of stores: commands on values and queues.
 
 A command takes time linear in its own input and output, whatever the table's size.
 """
 
 from __future__ import annotations
 
-import struct
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
+
+from ._byte_string_packing import pack, unpack
 
 # The limits of PyTorch's libuv backend.
 MAX_KEY = 8 << 10
@@ -22,32 +23,9 @@ MAX_NAMED = 2048  # keys of one command
 _QUEUED = 64  # overhead in bytes of a queued value
 _DIGITS = 64  # bytes of a number, with spaces and zeros
 
-size_of = struct.Struct("<Q").pack
-_read_size = struct.Struct("<Q").unpack_from
-
 
 class LimitExceeded(Exception):
     """A command exceeds a limit; its text is the answer."""
-
-
-def pack(parts: Iterable[bytes | bytearray]) -> bytes:
-    """Encode byte strings, each with its length first."""
-    return b"".join([piece for part in parts for piece in (size_of(len(part)), part)])
-
-
-def unpack(data: bytes, most: int | None = None) -> list[bytes]:
-    """Decode the byte strings of a message. ValueError for a wrong length, or for more than `most` strings."""
-    parts: list[bytes] = []
-    at, end = 0, len(data)
-    while at < end:
-        if end - at < 8 or len(parts) == most:
-            raise ValueError("a damaged message")
-        begin = at + 8
-        at = begin + _read_size(data, at)[0]
-        if at > end:
-            raise ValueError("a damaged message")
-        parts.append(data[begin:at])
-    return parts
 
 
 def _number(text: bytes | bytearray) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
-from ._reduce_ops import default_pg_timeout
+from ._collective_options import default_pg_timeout
 from ._work import Work
 
 

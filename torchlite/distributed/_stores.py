@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.fork_locks import reinit_after_fork
 
+from ._byte_string_packing import pack, unpack
 from ._file_store_format import MAX_FILE, File, Overtaken, StoreFile
-from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load, pack, unpack
+from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 

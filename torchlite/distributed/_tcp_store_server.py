@@ -24,7 +24,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from ._key_value_table import COMMANDS, MAX_NAMED, KeyValueTable, LimitExceeded, pack, size_of, unpack
+from ._byte_string_packing import pack, size_of, unpack
+from ._key_value_table import COMMANDS, MAX_NAMED, KeyValueTable, LimitExceeded
 from ._tcp_store_protocol import FULL, MAGIC, MAX_FRAME, NONCE, OPEN, proof
 
 _HANDSHAKE = 5.0  # seconds

@@ -17,8 +17,8 @@ from torchlite._settings import rank_state
 from torchlite._settings.fork_locks import reinit_after_fork
 
 from ._backend_config import Backend, BackendConfig
+from ._collective_options import default_pg_timeout
 from ._process_group import ProcessGroup
-from ._reduce_ops import default_pg_timeout
 from ._single_process import SingleProcessCommunicator
 from ._transports import transport_of
 from ._work import DistBackendError
@@ -237,7 +237,8 @@ def init_process_group(
     (tensor([1., 1.]), 'gloo')
     >>> dist.destroy_process_group()
     """
-    from ._rendezvous import create_default_store, find_rank
+    from ._default_store import create_default_store
+    from ._rank_discovery import find_rank
 
     if _world.default_pg is not None:
         raise ValueError("trying to initialize the default process group twice!")

@@ -17,6 +17,19 @@ from ._backend_config import (
 )
 from ._coalescing import _coalescing_manager as _coalescing_manager
 from ._coalescing import _CoalescingManager as _CoalescingManager
+from ._collective_options import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    default_pg_timeout,
+)
 from ._collectives import _all_gather_base as _all_gather_base
 from ._collectives import _reduce_scatter_base as _reduce_scatter_base
 from ._collectives import (
@@ -56,23 +69,9 @@ from ._object_collectives import (
 from ._p2p import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from ._process_group import ProcessGroup
 from ._process_group import process_is_launched as is_torchelastic_launched
-from ._reduce_ops import (
-    AllgatherOptions,
-    AllreduceCoalescedOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOp,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-    default_pg_timeout,
-    reduce_op,
-)
+from ._reduce_ops import ReduceOp, reduce_op
 from ._reduce_ops import _make_nccl_premul_sum as _make_nccl_premul_sum
-from ._rendezvous import register_rendezvous_handler, rendezvous
+from ._rendezvous_handlers import register_rendezvous_handler, rendezvous
 from ._single_process import SingleProcessCommunicator as SingleProcessCommunicator
 from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work

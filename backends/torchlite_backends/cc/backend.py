@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlite_backends.device_runtime.backend import DeviceBackend
 
-from . import program_build
+from . import cxx_compiler
 
 
 class CompiledBackend(DeviceBackend):
@@ -15,10 +15,10 @@ class CompiledBackend(DeviceBackend):
     name = "cc"
 
     def why_not(self) -> str:
-        return program_build.why_not()
+        return cxx_compiler.why_not()
 
     def device_count(self) -> int:
-        return 0 if program_build.why_not() else 1
+        return 0 if cxx_compiler.why_not() else 1
 
     def device(self, index: int) -> Any:
         with self._lock:
@@ -30,7 +30,7 @@ class CompiledBackend(DeviceBackend):
 
     def describe(self, index: int) -> str:
         """Describe the device in one line."""
-        return f"kernels of {' '.join(program_build.compiler())}"
+        return f"kernels of {' '.join(cxx_compiler.compiler())}"
 
     def from_dlpack(self, exporter: Any) -> Any:
         raise NotImplementedError("go through the CPU: torch.from_dlpack(x).to('cc')")

@@ -235,7 +235,7 @@ class Convolutions:
     ) -> np.ndarray | None:
         """Convolve x (batch, channels, *size) with weight (filters, channels of a group, *kernel).
 
-        `finish` (`torchlite_backends.numpy.fused_inference.ConvEpilogue`) is applied to the results before they are written.
+        `finish` (`torchlite_backends.numpy.fused_inference.ConvEpilogue`) is applied before the results are written.
         """
         if not _is_supported(plan, x, weight):
             return None

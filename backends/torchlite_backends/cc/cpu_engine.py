@@ -10,7 +10,7 @@ from typing import Any
 from torchlite._settings import fork_locks
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
-from . import program_build
+from . import cxx_compiler, program_build
 
 
 class Engine:
@@ -37,11 +37,11 @@ class Engine:
 
     def why_not(self) -> str:
         if is_requested():
-            return program_build.why_not()
+            return cxx_compiler.why_not()
         return "" if program_build.is_prebuilt() else "its kernels are not built: python -m torchlite build-kernels"
 
     def describe(self) -> str:
-        return f"kernels built by {' '.join(program_build.compiler()) or 'a compiler that is gone'}"
+        return f"kernels built by {' '.join(cxx_compiler.compiler()) or 'a compiler that is gone'}"
 
     def device(self) -> Any:
         if self._device is None:

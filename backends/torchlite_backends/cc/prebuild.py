@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
-from . import convolution, program_build, thread_pool
+from . import convolution, cxx_compiler, program_build, thread_pool
 from .cpu_engine import engine
 from .device import Device
 
@@ -71,8 +71,8 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
 
     Calls `done(finished, total)` after each. Returns the compiler's messages for failed programs.
     """
-    if program_build.why_not():
-        raise RuntimeError(program_build.why_not())
+    if cxx_compiler.why_not():
+        raise RuntimeError(cxx_compiler.why_not())
     missing = [(text, program_build.cache_path(text)) for text in (*texts, thread_pool.SOURCE, convolution.SOURCE)]
     missing = [(text, path) for text, path in missing if program_build.open_cached(path) is None]
     failed: list[str] = []

@@ -17,7 +17,7 @@ from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_maj
 from torchlite_backends.device_runtime.core.copy_fill import channels_last_steps, empty_channels_last, to_channels_last
 from torchlite_backends.device_runtime.nn import conv_depthwise
 from torchlite_backends.device_runtime.nn.conv import validated_gradient, validated_shape
-from torchlite_backends.device_runtime.nn.conv_indexing import ConvShape
+from torchlite_backends.device_runtime.nn.conv_shape import ConvShape
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 

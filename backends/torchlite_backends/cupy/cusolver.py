@@ -10,8 +10,8 @@ import ctypes
 import threading
 from typing import Any
 
+from torchlite_backends.device_runtime.array_ops.diagonals import tril
 from torchlite_backends.device_runtime.array_ops.pointwise import KERNELS
-from torchlite_backends.device_runtime.array_ops.rearrange import tril
 from torchlite_backends.device_runtime.core.array import Array, empty, view_of
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
 from torchlite_backends.device_runtime.core.pointwise_dispatch import cast

@@ -463,8 +463,8 @@ TILE_PER_THREAD, TILE_DEPTH = 4, 8
 def tiles_source(
     kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = ""
 ) -> str:
-    """Return the GPU kernel `tiles` with a fused op of `EPILOGUES`: a work-group of side * side threads computes a tile of
-    c.
+    """Return the GPU kernel `tiles` with a fused op of `EPILOGUES`: a work-group of side * side threads computes a tile
+    of c.
 
     Tiles of a and b are in local memory.
     """

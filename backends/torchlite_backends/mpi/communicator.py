@@ -12,13 +12,13 @@ from .collective_fingerprint import (
     HEADER_BYTES,
     MAX_INLINE_BYTES,
     CollectiveMismatch,
-    CollectiveQueue,
     Header,
     InlineData,
     Steps,
     format_header,
     header,
 )
+from .collective_queue import CollectiveQueue
 from .reduce_ops import mpi_type_and_op
 from .requests import EAGER_POLLS, ReceiveRequest, Request, poll, spin_polls
 

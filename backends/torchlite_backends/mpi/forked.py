@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .collective_fingerprint import CheckedCollective, CollectiveQueue, PairwiseCheck
+from .collective_fingerprint import PairwiseCheck
+from .collective_queue import CheckedCollective, CollectiveQueue
 from .communicator import Communicator
 from .requests import ReceiveRequest, Request
 

@@ -164,7 +164,7 @@ class MPITransport:
 
     def _end(self, MPI: Any) -> None:
         """Wait for the other processes at exit, asleep: MPI's own waiting would occupy a core."""
-        from .collective_fingerprint import release_all
+        from .collective_queue import release_all
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():

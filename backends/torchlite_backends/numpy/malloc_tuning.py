@@ -10,11 +10,6 @@ from __future__ import annotations
 import ctypes
 import sys
 
-import numpy as np
-
-from torchlite._dispatch.copy_on_write import new_cow_reference
-from torchlite_backends.array.storage import base_owner, storage_block
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 TRIM_BYTES = 512 << 20  # bytes at the top of the heap that stay
 MMAP_BYTES = 32 << 20  # larger arrays are mapped and returned one by one, as glibc's own limit has it
@@ -29,11 +24,3 @@ def raise_malloc_thresholds() -> bool:
     except (OSError, AttributeError):
         return False
     return bool(mallopt(M_TRIM_THRESHOLD, TRIM_BYTES)) and bool(mallopt(M_MMAP_THRESHOLD, MMAP_BYTES))
-
-
-def _cow_clone(input):
-    """Return a lazy clone that shares memory until either array is written."""
-    whole = base_owner(input)
-    flat = np.ndarray((storage_block(whole).nbytes,), np.uint8, storage_block(whole))
-    offset = input.__array_interface__["data"][0] - flat.__array_interface__["data"][0] if input.size else 0
-    return np.ndarray(input.shape, input.dtype, new_cow_reference(whole, flat), offset, input.strides)

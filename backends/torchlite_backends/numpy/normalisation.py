@@ -102,7 +102,8 @@ FAR_MEAN = 4
 
 
 def _mean_and_var(rows, mean, var):
-    """Write means and variances of rows; return False if the rows must be centred (`_subtract_mean`) for later computations.
+    """Write means and variances of rows; return False if the rows must be centred (`_subtract_mean`) for later
+    computations.
 
     That is so if a mean is large relative to the variance.
     """

@@ -6,9 +6,10 @@ import argparse
 import datetime
 
 from . import markdown_sections, report_tables
-from .contestants import Contestant, ContestantError, Worker
+from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
 from .measurement_rounds import Progress
+from .worker_process import Worker
 from .workloads.core_sharing import CHECKS
 from .workloads.workload_names import OTHER_LIBRARIES
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import markdown_sections, report_tables
-from .contestants import Contestant, ContestantError, Worker
+from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
 from .measurement_rounds import Progress
+from .worker_process import Worker
 from .workloads.workload_names import WORKLOADS, workloads_of
 
 # Numbers of busy processes.

@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .contestants import Contestant, ContestantError, Worker
+from .contestants import Contestant, ContestantError
 from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
+from .worker_process import Worker
 from .workloads.workload_names import OTHER_LIBRARIES, WORKLOADS, file_of, workloads_of
 
 CLOCKS = ("wall", "thread", "process")

@@ -6,9 +6,9 @@ from typing import Any
 
 from torchlite.autograd.function import BackwardCFunction, Function
 
-from ._dispatch import is_dtensor
 from ._dtensor_factory import make_dtensor
 from ._dtensor_spec import DTensorSpec
+from ._op_strategy import is_dtensor
 from .placement_types import Replicate
 
 

@@ -20,16 +20,9 @@ from ..core.device import Device, grid
 from ..core.device_asserts import error_array, error_of_code, raise_if_blocking
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import cast
-from .creation import full
+from .launch_sizes import copy_kind, local_size_one, work_sizes
 
-# Kinds for moving elements by size.
-_COPY_KINDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 _ACCUMULATION_KINDS = {"f16": "f32", "bf16": "f32"}
-
-
-def copy_kind(x: Array) -> str:
-    """Return the kind under which elements of the size of `x`'s are copied."""
-    return _COPY_KINDS[x.itemsize]
 
 
 class ThreeDimView(NamedTuple):
@@ -79,19 +72,6 @@ def as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDimView
     """Return `try_as_3d` of `x`, or of a copy."""
     found = try_as_3d(x, first, last, joined)
     return as_3d(clone_row_major(x), first, last, joined) if found is None else found
-
-
-def work_sizes(device: Device, count: int, least: int = 256) -> tuple[int, tuple[int], tuple[int]]:
-    """Return elements per work-item, global and local size: one on a GPU, on a CPU enough to keep its units busy."""
-    if not device.is_cpu:
-        return 1, grid(count, device.group), (device.group,)
-    take = max(least, -(-count // (8 * device.units)))
-    return take, (-(-count // take),), (1,)
-
-
-def local_size_one(device: Device) -> tuple[int] | None:
-    """Return the local size of heavy work-items: on a CPU one, so that the driver does not vectorise over several."""
-    return (1,) if device.is_cpu else None
 
 
 def index_array(index: Array) -> Array:
@@ -242,20 +222,6 @@ def scatter_in_float32(operation: str, out: Array, scatter: Callable[[Array], No
     copy = cast(out, wide)
     scatter(copy)
     return cast(copy, out.kind)
-
-
-def device_cached(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
-    """Return the device's cached `make()` for a key."""
-    entries = device.kept(family, 512)
-    found = entries.get(key)
-    if found is None:
-        found = entries[key] = make()
-    return found
-
-
-def cached_scalar(device: Device, value: Any, kind: str) -> Array:
-    """Return a cached 0-d array of a number, which must not be written."""
-    return device_cached(device, "constants", (kind, repr(value)), lambda: full(device, (), value, kind))
 
 
 def scalar_as_3d(value: Array, sizes: tuple[int, int, int]) -> ThreeDimView:

@@ -12,10 +12,10 @@ from ..core.device_asserts import INDEXED, error_code
 from ..core.pointwise_dispatch import cast
 from ..core.views import basic_index, expand, permute
 from .creation import full
+from .device_cache import cached_scalar
 from .gather_scatter import (
     ThreeDimView,
     as_3d,
-    cached_scalar,
     flat_indices,
     index_array,
     scatter_3d,

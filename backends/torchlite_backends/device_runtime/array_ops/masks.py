@@ -14,7 +14,7 @@ from ..core.device_asserts import REPEATS, error_code, error_of_code
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import select_where
 from ..core.views import broadcast_view
-from .gather_scatter import copy_kind, local_size_one, work_sizes
+from .launch_sizes import copy_kind, local_size_one, work_sizes
 
 
 def _block_lengths(count: int) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from ..core.broadcasting import collapse
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import fill_with
 from ..core.views import slice_view
-from .gather_scatter import cached_scalar, copy_kind, work_sizes
+from .device_cache import cached_scalar
+from .launch_sizes import copy_kind, work_sizes
 
 
 def constant_pad_nd(input, pad, value=0):

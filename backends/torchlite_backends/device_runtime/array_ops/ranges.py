@@ -12,7 +12,7 @@ from ..core.copy_fill import fill_with
 from ..core.device import Device, grid
 from ..core.kernel_registration import on_device
 from .creation import full
-from .rearrange import diagonal
+from .diagonals import diagonal
 
 
 def _launch_spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:

@@ -16,10 +16,10 @@ from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, er
 from ..core.pointwise_dispatch import apply, cast
 from ..core.views import select, slice_view
 from .creation import arange_of_kind, full
+from .device_cache import cached_scalar
 from .gather_scatter import (
     ThreeDimView,
     as_3d,
-    cached_scalar,
     divide_by_count,
     flat_indices,
     gather_3d,

@@ -288,8 +288,8 @@ def gemm_plan(
     """Plan a product: a vendor library's, or a GemmPlan. m, n and the batch are positive.
 
     With `tables`, offsets in a and of c's rows come from a table; `whole` means that they cover all of c. form: one of
-    `candidate_configs`, by default the first, or when autotuning the fastest. then: an op of `gemm.EPILOGUES`; the plan's
-    `then` tells whether it is fused.
+    `candidate_configs`, by default the first, or when autotuning the fastest. then: an op of `gemm.EPILOGUES`; the
+    plan's `then` tells whether it is fused.
     """
     found = None if tables else device.product(kind, sizes, added, conj)
     if found is not None:

@@ -20,7 +20,8 @@ from ..core.host_transfer import from_numpy
 from ..linalg import matmul
 from ..linalg.gemm import GemmPlan, GemmShape, gemm_plan
 from . import conv_depthwise
-from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_shape import ConvShape
 
 # Cached convolution plans with their tables.
 _MAX_CACHED_PLANS = 512

@@ -13,7 +13,8 @@ from torchlite_backends.kernel_sources.conv import depthwise_source, depthwise_w
 from ..core.array import Array
 from ..core.device import Device
 from ..core.host_transfer import from_numpy
-from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_shape import ConvShape
 
 # Maximum filters per group; its matrix product would have few columns.
 _FEW = 4

@@ -1,4 +1,4 @@
-"""Convolution shapes, offset tables of positions and taps, and zero-padded copies of images."""
+"""Offset tables of a convolution's positions and taps, and zero-padded copies of images."""
 
 from __future__ import annotations
 
@@ -13,31 +13,10 @@ from torchlite_backends.kernel_sources.conv import PAD
 
 from ..core.array import Array, empty, row_major, view_of
 from ..core.device import Device, grid
+from .conv_shape import ConvShape
 
 # The unsigned kind of each element size.
 _COPY_KINDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
-
-
-class ConvShape(NamedTuple):
-    """Convolution of `x` (batch, channels, *size) to `y` (batch, filters, *out) by a weight (filters, channels /
-    groups, *kernel).
-    """
-
-    batch: int
-    channels: int
-    filters: int
-    size: tuple[int, ...]
-    out: tuple[int, ...]
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-
-    @property
-    def pointwise(self) -> bool:
-        """True if each position of y depends only on the same position of x."""
-        return math.prod(self.kernel) == 1 and max(self.stride) == 1 and max(self.padding) == 0
 
 
 def offsets(counts, steps, start: int = 0) -> np.ndarray:

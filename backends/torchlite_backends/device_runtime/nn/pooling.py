@@ -9,7 +9,7 @@ import struct
 from torchlite_backends.kernel_sources import pooling
 
 from ..array_ops.creation import full
-from ..array_ops.gather_scatter import work_sizes
+from ..array_ops.launch_sizes import work_sizes
 from ..array_ops.reduce import mean
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous

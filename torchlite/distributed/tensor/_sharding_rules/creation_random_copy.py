@@ -8,19 +8,10 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch import REGISTRY
 
-from .._dispatch import (
-    OpCall,
-    R,
-    Strategy,
-    call_op,
-    compute_local,
-    map_values,
-    register_op_handler,
-    register_op_strategy,
-    run_record,
-)
+from .._dispatch import R, call_op, compute_local, run_record
 from .._dtensor_factory import local_part, make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, map_values, register_op_handler, register_op_strategy
 from .._random import draw_dtensor, use_mesh_generator
 from .._utils import compute_local_shape
 from ..placement_types import Placement

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .._dispatch import OpCall, R, Strategy, register_op_strategy
+from .._dispatch import R
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from .rule_helpers import shard_kinds
 from .view_ops import dim_moving_strategies
 

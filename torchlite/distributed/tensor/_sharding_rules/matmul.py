@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R, Strategy, register_op_strategy
+from .._dispatch import R
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from ..placement_types import Placement
 from .rule_helpers import SUM, partial_kinds, shard_kinds
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, R, Strategy, register_op_handler, register_op_strategy
+from .._dispatch import R
 from .._dtensor_factory import make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, register_op_handler, register_op_strategy
 from .._redistribute import sum_gradients
 from ..placement_types import Shard
 from .rule_helpers import SUM, has_empty_part, shard_kinds

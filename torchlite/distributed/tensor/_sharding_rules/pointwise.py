@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchlite._dispatch import REGISTRY
 from torchlite._dispatch.op_record import POINTWISE
 
-from .._dispatch import SHARDING_RULES, OpCall, R, ShardingRule, Strategy, register_op_strategy
+from .._dispatch import R
+from .._op_strategy import SHARDING_RULES, OpCall, ShardingRule, Strategy, register_op_strategy
 from .rule_helpers import broadcast_placements, partial_kinds, shard_kinds
 
 

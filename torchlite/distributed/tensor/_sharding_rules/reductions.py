@@ -8,8 +8,9 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, Strategy, call_op, compute_local, register_op_handler, register_op_strategy
+from .._dispatch import call_op, compute_local
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, register_op_handler, register_op_strategy
 from ..placement_types import Partial, Shard
 from .rule_helpers import has_empty_part, normalize_dims, partial_kinds, shard_kinds
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R
+from .._dispatch import R
+from .._op_strategy import OpCall
 from ..placement_types import Partial, Placement, Shard
 
 SUM = Partial()

@@ -6,9 +6,10 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, R, register_op_handler
+from .._dispatch import R
 from .._dtensor_factory import make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, register_op_handler
 from .._redistribute import redistribute_local_tensor
 from ..placement_types import Partial, Placement, Shard
 from .rule_helpers import has_empty_part

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R, Strategy, local_shape, register_op_strategy
+from .._dispatch import R, local_shape
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from ..placement_types import Placement, Shard
 from .rule_helpers import partial_kinds, shard_kinds
 

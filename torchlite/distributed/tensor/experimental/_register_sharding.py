@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlite._aten.overload_impl import record_for_library_name
 
-from .._dispatch import SHARDING_RULES, OpCall, ShardingRule, Strategy, is_dtensor
+from .._op_strategy import SHARDING_RULES, OpCall, ShardingRule, Strategy, is_dtensor
 
 __all__ = ["register_sharding"]
 
