@@ -1,4 +1,5 @@
-"""Fifty steps of networks in stages against one process, for the night: `python -m tests.distributed.nightly_pipelines`.
+"""Fifty steps of networks in stages against one process, for the night: `python -m
+tests.distributed.nightly_pipelines`.
 
 A small GPT and a CNN under several schedules, and two pipelines of two stages with their gradients in common; the
 losses must agree to 1e-4 in each step.
@@ -14,11 +15,11 @@ import tempfile
 
 import torchlite as torch
 import torchlite.distributed as dist
+from tests.distributed.ddp.world_launcher import run
 from torchlite import nn
 from torchlite.nn import functional as F
 from torchlite.nn.parallel import DistributedDataParallel as DDP
 
-from ..ddp.world_launcher import run
 from .pipeline_checks import scheduled, stepped
 
 STEPS = 50

@@ -97,7 +97,7 @@ def engine_module(name: str, module: str) -> Any:
 
 
 def _load(name: str) -> CpuEngine:
-    return engine_module(name, "engine").engine
+    return engine_module(name, "cpu_engine").engine
 
 
 def _why_not(name: str) -> str:

@@ -9,7 +9,7 @@ zeros, over long runs whatever the images' size (half the time of NumPy's sums, 
 threads contend for the GIL).
 
 Rounding: the matrix products sum fewer terms than direct convolution, the transforms add some. Relative to the exact
-result the error is that of direct convolution, or up to twice it (`tests/backends/test_numpy_conv.py`). Infinities and
+result the error is that of direct convolution, or up to twice it (`tests/backends/numpy/test_conv.py`). Infinities and
 NaN spread over a tile here; the caller then uses direct convolution.
 """
 

@@ -44,7 +44,7 @@ def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Arr
 
 def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     """Return packed LU factors in a new array, pivots and info."""
-    found = input.device.factored("lu", input)
+    found = input.device.library_factorise("lu", input)
     if found is not None:
         return found
     *batch, m, n = input.shape
@@ -175,7 +175,7 @@ def _triangular_core(A, B, upper, unitriangular):
 
 
 def _cholesky_core(input):
-    found = input.device.factored("cholesky", input)
+    found = input.device.library_factorise("cholesky", input)
     if found is not None:
         return found
     a = clone_row_major(input)
