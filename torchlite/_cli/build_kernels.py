@@ -1,7 +1,7 @@
-"""`python -m torchlite build-kernels`: the CPU's compiled kernels that common programs ask for, built in advance.
+"""`python -m torchlite build-kernels`: prebuilds the compiled CPU kernels of common programs.
 
-Which they are is found by running the ops below with an engine that notes what it would build: ops over large arrays
-for each data type and each way that operands lie, and steps of small networks.
+They are found by running the ops below with an engine that records the programs it would build: large-array ops per
+dtype and operand layout, and training steps of small networks.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def programs() -> list[str]:
-    """The texts of the programs, where the process began with this engine chosen (`TORCHLITE_CPU_KERNELS=cc`)."""
+    """Return the sources of the programs, in a process started with `TORCHLITE_CPU_KERNELS=cc`."""
     from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
@@ -77,7 +77,7 @@ def programs() -> list[str]:
 
 def _run_all() -> None:
     for step in _steps():
-        with contextlib.suppress(Exception):  # results mean nothing here, so that an op may find them wrong
+        with contextlib.suppress(Exception):  # results are meaningless here, so an op may reject them
             step()
 
 
@@ -95,7 +95,7 @@ def _steps() -> Iterator[Callable[[], Any]]:
 def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
     def step() -> None:
         leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
-        for one in (False, True):  # gradients of their own, and one number for all
+        for one in (False, True):  # separate gradients, and one number for all
             out = function(*leaves)
             out = out[0] if isinstance(out, tuple) else out
             if out.requires_grad:

@@ -1,6 +1,4 @@
-"""`python -m torchlite demo`: a small convolutional network learns scikit-learn's handwritten digits on every device
-found.
-"""
+"""`python -m torchlite demo`: trains a small convolutional network on scikit-learn's digits, on every device."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ TRAINING_ROWS = 1437  # of 1797: four fifths
 
 @dataclass
 class Result:
-    """What one device did."""
+    """Result of one device."""
 
     device: str
     seconds: float = 0.0
@@ -37,7 +35,7 @@ def _require_package(package: str):
 
 
 def load_digits():
-    """The images (1797, 1, 8, 8) in 0 … 1 and their labels, in an order shuffled once and for all."""
+    """Return the images (1797, 1, 8, 8) in 0 … 1 and their labels, in a fixed shuffled order."""
     from sklearn.datasets import load_digits as load
 
     data = load()
@@ -47,7 +45,7 @@ def load_digits():
 
 
 def network() -> nn.Module:
-    """Two convolutions and two linear layers: 38,000 parameters."""
+    """Return two convolutions and two linear layers: 38,000 parameters."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -65,7 +63,7 @@ def network() -> nn.Module:
 
 
 def train(device: str, epochs: int, seed: int, images, labels) -> Result:
-    """Train on one device; the loss of every step and the test accuracy of every epoch are kept."""
+    """Train on one device; record the loss of every step and the test accuracy of every epoch."""
     torch.manual_seed(seed)
     result = Result(device)
     test_images, test_labels = images[TRAINING_ROWS:].to(device), labels[TRAINING_ROWS:].to(device)
@@ -104,7 +102,7 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
 
 
 def table(results: list[Result]) -> str:
-    """Device, seconds and accuracy, aligned."""
+    """Return a table of device, seconds and accuracy."""
     lines = [f"{'device':<12}{'seconds':>9}{'accuracy':>10}", "-" * 31]
     return "\n".join(lines + [f"{r.device:<12}{r.seconds:>9.1f}{100 * r.accuracy:>9.2f}%" for r in results])
 
@@ -136,7 +134,7 @@ def _curves(axes, results: list[Result]) -> None:
 
 
 def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
-    """Test images with what the network took them for; mistakes come first, in red."""
+    """Draw test images with their predictions; mistakes first, in red."""
     wrong = (result.predictions != result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     right = (result.predictions == result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     shown = (wrong + right)[: rows * columns]
@@ -176,7 +174,7 @@ def picture(results: list[Result], path: str) -> None:
 
 
 def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
-    """The command: 0 when every device reached the accuracy, 1 when one did not, 2 when a package is missing."""
+    """Run the command; return 0 if every device reached the accuracy, 1 if not, 2 if a package is missing."""
     for package in ("sklearn", "matplotlib"):
         try:
             __import__(package)

@@ -1,4 +1,4 @@
-"""Classes and functions of `torch.distributed` that are not implemented: remote calls and what builds on them."""
+"""Placeholder classes and functions for unavailable parts of `torch.distributed`, for annotations and isinstance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torchlite._types.unsupported import unsupported_function
 
 
 def unavailable_class(name: str, module: str = "torch.distributed", base: type = object) -> Any:
-    """A class without instances, for annotations and `isinstance`. Its constructor raises NotImplementedError."""
+    """Return a class without instances: its constructor raises NotImplementedError."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function(f"{module}.{name}")()
@@ -18,5 +18,5 @@ def unavailable_class(name: str, module: str = "torch.distributed", base: type =
 
 
 def unavailable_function(name: str, module: str) -> Any:
-    """A function that raises NotImplementedError."""
+    """Return a function that raises NotImplementedError."""
     return unsupported_function(f"{module}.{name}")

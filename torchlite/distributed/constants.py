@@ -1,6 +1,6 @@
-"""The default timeouts of process groups."""
+"""Default timeouts of process groups."""
 
-from ._reduce_ops import default_pg_timeout
+from ._collective_options import default_pg_timeout
 
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
 

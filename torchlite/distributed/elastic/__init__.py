@@ -1,1 +1,1 @@
-"""`torch.distributed.elastic`: `record`, which reports the errors of processes to `torchlite-run`."""
+"""Elastic launching: only `multiprocessing.errors`."""

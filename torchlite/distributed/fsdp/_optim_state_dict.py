@@ -1,4 +1,4 @@
-"""An optimizer's state by the names of the model that nothing wraps, in the kind that is chosen for state dicts."""
+"""Optimizer state dicts of FSDP models, keyed by unwrapped parameter names, in the selected state dict type."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ def _refuse_optim_input(optim_input: Any) -> None:
 
 
 class OptimStateDictMixin:
-    """The calls that give and take an optimizer's state."""
+    """FullyShardedDataParallel's methods for optimizer state."""
 
     @staticmethod
     def optim_state_dict(
         model: nn.Module, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None
     ) -> dict[str, Any]:
-        """The state of an optimizer of a model's parameters, by their names, in the kind that `set_state_dict_type`
-        chose: whole tensors by default. `group` has no effect: the group is that of the model's parameters.
+        """Return an optimizer's state by parameter names, in the type of `set_state_dict_type`: full tensors by
+        default.
+
+        `group` has no effect: the group is that of the model's parameters.
         """
         if optim_state_dict is not None:
             raise NotImplementedError(
@@ -54,8 +56,10 @@ class OptimStateDictMixin:
         load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:
-        """What `optim_state_dict` gave, as this rank's `optim.load_state_dict` takes it; with `load_directly` it is
-        loaded. `group` has no effect: the group is that of the model's parameters.
+        """Convert a state of `optim_state_dict` for this rank's `optim.load_state_dict`; with `load_directly` also load
+        it.
+
+        `group` has no effect: the group is that of the model's parameters.
         """
         if is_named_optimizer:
             raise NotImplementedError("optim_state_dict_to_load(): is_named_optimizer=True")
@@ -74,30 +78,32 @@ class OptimStateDictMixin:
     def full_optim_state_dict(
         model: nn.Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
     ) -> dict[str, Any]:
-        """The state by names, of whole tensors, on rank 0 or on all. `group` has no effect: the group is that of the
-        model's parameters.
+        """Return the state by names, as full tensors, on rank 0 or on all.
+
+        `group` has no effect: the group is that of the model's parameters.
         """
-        _refuse_optim_input(optim_input)
         return _optim_state_by_names(model, optim, True, True, rank0_only)
 
     @staticmethod
     def sharded_optim_state_dict(model: nn.Module, optim: Any, group: Any = None) -> dict[str, Any]:
-        """The state by names, of DTensors. `group` has no effect: the group is that of the model's parameters."""
+        """Return the state by names, as DTensors.
+
+        `group` has no effect: the group is that of the model's parameters.
+        """
         return _optim_state_by_names(model, optim, False, False, False)
 
     @staticmethod
     def shard_full_optim_state_dict(
         full_optim_state_dict: dict[str, Any], model: nn.Module, optim_input: Any = None, optim: Any = None
     ) -> dict[str, Any]:
-        """A state by names that each rank has whole, as this rank's optimizer takes it."""
-        _refuse_optim_input(optim_input)
+        """Convert a state by names, complete on each rank, for this rank's optimizer."""
         return localize_optim_state(model, optim, full_optim_state_dict)
 
     @staticmethod
     def flatten_sharded_optim_state_dict(
         sharded_optim_state_dict: dict[str, Any], model: nn.Module, optim: Any
     ) -> dict[str, Any]:
-        """A state by names, of DTensors, as this rank's optimizer takes it."""
+        """Convert a state by names, as DTensors, for this rank's optimizer."""
         return localize_optim_state(model, optim, sharded_optim_state_dict)
 
     @staticmethod
@@ -105,10 +111,10 @@ class OptimStateDictMixin:
         full_optim_state_dict: dict[str, Any] | None, model: nn.Module, optim_input: Any = None, optim: Any = None,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """A state by names that rank 0 has whole, as this rank's optimizer takes it. `group` has no effect: rank 0 of
-        the world sends.
+        """Convert a state by names, complete on rank 0, for this rank's optimizer.
+
+        `group` has no effect: rank 0 of the world sends.
         """
-        _refuse_optim_input(optim_input)
         held = [full_optim_state_dict if dist.get_rank() == 0 else None]
         dist.broadcast_object_list(held, 0)
         return localize_optim_state(model, optim, held[0] or {})
@@ -118,8 +124,7 @@ class OptimStateDictMixin:
         optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: nn.Module,
         optim_input: Any = None, optim: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """A state by parameters' names in place of their numbers in the optimizer, or by numbers in place of names."""
-        _refuse_optim_input(optim_input)
+        """Rename a state's keys from parameter numbers to names, or back."""
         names = [name.replace("_fsdp_wrapped_module.", "") for name, _ in model.named_parameters()]
         if optim is not None:
             found = {id(p): name.replace("_fsdp_wrapped_module.", "") for name, p in model.named_parameters()}

@@ -1,4 +1,4 @@
-"""Optimizers over several processes."""
+"""Distributed optimizers: ZeroRedundancyOptimizer, PostLocalSGDOptimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptim
 
 
 class DistributedOptimizer:
-    """Parameters in other processes, which need `torch.distributed.rpc`: not built."""
+    """Unsupported: optimizes remote parameters, which need `torch.distributed.rpc`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _get_default_group()

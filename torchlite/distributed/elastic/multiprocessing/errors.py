@@ -1,4 +1,4 @@
-"""Errors of processes that a launcher started, which it is told by a file."""
+"""`record`: reports a launched process's error to the launcher by a file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["ChildFailedError", "record"]
 
 
 class ChildFailedError(Exception):
-    """A process that a launcher started has failed. `torchlite-run` says so itself, and raises none."""
+    """A launched process failed. `torchlite-run` reports that itself, and does not raise it."""
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """Mark a program's main function: its error is written where `torchlite-run` reads it, and raised on."""
+    """Decorate a program's main function: its error is written to `torchlite-run`'s error file, and raised."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
