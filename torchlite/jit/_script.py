@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from typing import Any, NamedTuple
 
 from .._types.python_source import parse

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchlite.utils._progress_bar import progress_bar
+
 from .contestants import Contestant, ContestantError
 from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
 from .worker_process import Worker
