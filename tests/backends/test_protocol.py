@@ -15,6 +15,7 @@ from tests.toy_backend import load_page
 from torchlite._dispatch import REGISTRY, backend_registry
 from torchlite._dispatch.backend import REQUIRED_MEMBERS, KernelTable
 from torchlite._dispatch.meta_backend import MetaBackend
+from torchlite._types import devices
 from torchlite.backends import protocol
 from torchlite_backends.cc.backend import CompiledBackend
 from torchlite_backends.cupy.backend import CUDABackend
@@ -202,6 +203,24 @@ def test_an_incomplete_backend_is_an_error():
     ):
         protocol.register_backend("half", object())
     assert backend_registry.REGISTERED == before
+
+
+def test_modules_of_backends(monkeypatch):
+    """Those of `torchlite_backends`, and those that a registered backend is defined in or below; never a program."""
+    names = (
+        "torchlite_backends.array.shape",
+        "toy_backend",
+        "toy_backend.kernels",
+        "toy_backends",
+        "torchlite._dispatch",
+    )
+    known = [devices.is_backend_module(name) for name in names]
+    monkeypatch.setattr(devices, "REGISTERED", {**devices.REGISTERED, "other": load_page().backend})
+    assert [devices.is_backend_module(name) for name in names] == [True, True, True, False, False]
+    assert known[0] and not any(known[3:])
+    program = type("Program", (load_page().ToyBackend,), {"__module__": "__main__"})
+    monkeypatch.setattr(devices, "REGISTERED", {"other": program()})
+    assert not devices.is_backend_module("__main__")
 
 
 def test_optional_hooks_that_are_absent():

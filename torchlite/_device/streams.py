@@ -1,8 +1,9 @@
 """Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are
 those of any device type.
 
-A runtime with streams of its own (CUDA) is a `StreamRuntime` of `torchlite.backends.protocol`, and a stream here has a handle of it.
-One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by name.
+A runtime with several streams (CUDA) is a `StreamRuntime` of `torchlite.backends.protocol`, and a stream here has its
+handle. One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by
+name.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Stream(metaclass=_Generic):
 
     `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all streams
     are that queue.
+
+    `device_type` has no effect: the class belongs to one kind of device.
     """
 
     _of: Accelerator
@@ -176,6 +179,8 @@ class Event(metaclass=_Generic):
     """A place in a stream's work: record it, then ask or wait for it; `enable_timing=True` for `elapsed_time`.
 
     `torch.Event(device)` gives the device type's own class.
+
+    `blocking` has no effect: how the host waits changes no result. `external` has no effect: graphs record every event.
     """
 
     _of: Accelerator

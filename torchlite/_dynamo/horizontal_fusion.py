@@ -1,9 +1,9 @@
-"""Steps that do not read one another as one step, where a backend computes them together."""
+"""Horizontal fusion pass: independent neighbouring steps become one kernel call where the backend supports it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .program_ir import Layouts, Program, Slot, Step
 from .side_effects import is_pure
@@ -11,16 +11,16 @@ from .side_effects import is_pure
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
 
-# Views, which wait until what comes behind them was computed.
+# View ops that may be deferred past the fused step.
 _VIEW_OPS = frozenset(("reshape", "_view", "view", "permute", "transpose", "unbind", "expand", "unsqueeze", "squeeze"))
 
 
 def fuse_horizontally(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
-    """Have steps that follow each other, with nothing but views between them, and do not read what the others make, be
-    one step: the gradients of a linear layer, and layers of one input.
+    """Fuse neighbouring independent steps, with only views between them. Examples: the gradients of a linear layer,
+    several layers of one input.
     """
     steps: list[Step] = []
-    group: list[Step] = []  # and the views between
+    group: list[Step] = []  # and the views between them
     for step in program.steps:
         joins = _is_fusible(step, layouts, backend)
         made = {n for one in group for n in one.makes()}
@@ -47,7 +47,7 @@ def _step_layouts(step: Step, layouts: Layouts) -> list:
 
 
 def _fuse_group(group: list[Step], layouts: Layouts, backend: AnyBackend) -> list[Step]:
-    """The steps in the place of a group and the views in it."""
+    """Return the fused step of a group and its deferred views."""
     members = [step for step in group if step.name not in _VIEW_OPS]
     kernel = (
         backend.grouped_gemm([(step.name, _step_layouts(step, layouts)) for step in members]) if members[1:] else None

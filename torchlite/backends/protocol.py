@@ -23,7 +23,7 @@ from .._types.dtypes import from_np as from_numpy_dtype
 
 __all__ = [
     "Accelerator", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine", "DeviceArray", "DeviceRuntime",
-    "EventMarker", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines", "LargeArrays",
+    "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines", "LargeArrays",
     "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError", "Random", "RandomEngine",
     "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime", "UnrecordableError",
     "broadcast_shapes", "check_in_bounds_for_storage", "contiguous_strides", "device", "dtype", "from_numpy_dtype", "infer_size", "missing_kernels",
@@ -345,6 +345,14 @@ class LaunchRecording(Protocol):
         ...
 
 
+class FusedFunction(Protocol):
+    """A function of arrays that `HostFusion` made."""
+
+    text: str  # its source, which the caller sets
+
+    def __call__(self, *arrays: Any) -> Any: ...
+
+
 class HostFusion(Protocol):
     """Optional, all hooks or none. Loop fusion over host memory in programs of `torch.compile`. Without it a program
     calls the kernels one after the other.
@@ -354,13 +362,12 @@ class HostFusion(Protocol):
         """The name of the engine that runs the kernels of large arrays: "numpy", "cc" or "opencl"."""
         ...
 
-    def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
+    def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> FusedFunction:
         """A function of contiguous arrays that returns new ones. It splits all arrays into blocks of rows that fit in
         a core's cache, and calls `body(*blocks of the results, *blocks of the arrays)` for each block.
 
         outs: for each result its shape, its dtype, and its shape with `rows` as first dimension. arrays: for each
-        argument the shape that blocks have of it, and whether it is split. size: elements in a row. The function has
-        an attribute `text`, which the caller sets to its source.
+        argument the shape that blocks have of it, and whether it is split. size: elements in a row.
         """
         ...
 
