@@ -46,6 +46,8 @@ def register_for_tests() -> None:
         return lambda *args, **options: pytest.skip(f"a minimal backend may lack '{name}'")
 
     class ToyBackend(load_page().ToyBackend):
+        __module__ = MODULE  # for torch.compile, which takes what this module defines for kernels
+
         def kernels(self, index):
             return {**{name: lacked(name) for name in lacked_ops()}, **super().kernels(index)}
 
