@@ -32,6 +32,7 @@ class Callbacks:
     make_wrapper: Callable[..., Any]  # a tensor of such a class without data
 
     # From _ops/inplace.
+    copy: Op  # a tensor's elements written into another
     resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
 
     # From _tensor/signs.

@@ -15,7 +15,7 @@ from .memory_layout import (
     is_channels_last,
     is_contiguous,
 )
-from .op_record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
+from .op_record import ALWAYS_BOOL, CAST, POINTWISE, REGISTRY, VIEW, Op
 from .shapes import broadcast_shapes, contiguous_strides, infer_size
 
 
@@ -175,7 +175,7 @@ class MetaBackend:
             for p in op.params[len(args) :]:
                 values.append(kwargs.get(p.name, p.default))
             found = _ShapeRule.run(op, values)
-            if (op.tags & POINTWISE or op.name == "to") and op.layout is None and found.__class__ is MetaArray:
+            if op.tags & (POINTWISE | CAST) and op.layout is None and found.__class__ is MetaArray:
                 arrays = tuple([(v.shape, v.element_strides) for v in values if v.__class__ is MetaArray])
                 if arrays:
                     found.element_strides = elementwise_output_strides(found.shape, arrays)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._dispatch import Out
 from .._dispatch.argument_checks import unwrap_batched
 from .._types.dtypes import int64
 
@@ -18,6 +19,10 @@ LinAlgError = _LinAlgError
 
 
 # --- checks (run on Tensors) ----------------------------------------------------------------------
+
+CASTABLE_OUT = Out(
+    message="{dotted}: Expected result to be safely castable from {want} dtype, but got result with dtype {got}"
+)
 
 
 def check_matrix(name, A, argument="A"):

@@ -7,7 +7,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 
 import math
 
-from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.public_functions import torch
 from torchlite._types.dtypes import finfo
 
@@ -113,7 +113,8 @@ op(
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
     doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
     layout=memory_layout.like_first,
-).numbers = {"min_val": False, "max_val": False}
+    numbers={"min_val": False, "max_val": False},
+)
 
 op(
     "relu6(Tensor input)",
@@ -123,6 +124,7 @@ op(
     vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
     doc="``min(max(input, 0), 6)``, elementwise.",
     layout=memory_layout.like_first,
+    node_name="HardtanhBackward0",
 )
 
 
@@ -138,7 +140,9 @@ op(
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
     layout=memory_layout.like_first,
-).numbers = {"threshold": True, "value": False}
+    overlap=Overlap("allowed"),
+    numbers={"threshold": True, "value": False},
+)
 
 
 def _hardshrink(F, input, lambd):
@@ -160,7 +164,8 @@ op(
     vjp={"input": _hardshrink_vjp},
     doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
     layout=memory_layout.pointwise,
-).numbers = {"lambd": False}
+    numbers={"lambd": False},
+)
 
 
 def _softshrink(F, input, lambd):
@@ -182,6 +187,7 @@ op(
     vjp={"input": _hardshrink_vjp},
     doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
@@ -200,6 +206,7 @@ op(
         "weight": lambda F, g, input: F.where(F.gt(input, 0), F.zeros_like(g), F.mul(g, input)),
     },
     doc="``prelu`` with a weight that already broadcasts against the input.",
+    node_name="PreluKernelBackward0",
 )
 
 
@@ -293,6 +300,7 @@ op(
     vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
     doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
     layout=memory_layout.pointwise,
+    node_name="EluBackward0",
 )
 
 
@@ -353,6 +361,7 @@ op(
     ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
     """,
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
@@ -429,6 +438,7 @@ op(
     vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
     doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
@@ -446,6 +456,8 @@ op(
     vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
     doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
+    node_name="LogSigmoidBackward0",
 )
 
 

@@ -106,9 +106,9 @@ _attention = op(
     composite=_sdpa,
     meta=_sdpa_meta,
     vjp={("query", "key", "value"): _sdpa_vjp},
+    aux_outputs=True,
+    saved_for={"value": ("query", "key"), "out0": ("query", "key")},
 )
-_attention.aux_outputs = True
-_attention.saved_for = {"value": ("query", "key"), "out0": ("query", "key")}
 
 
 def _check(query, key, value, attn_mask, is_causal):

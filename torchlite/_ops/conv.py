@@ -353,7 +353,8 @@ op(
     composite=_backward,
     meta=_backward_meta,
     doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
-).check = check_gradient
+    check=check_gradient,
+)
 
 
 # -- public functions ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import NONDIFF, REGISTRY, call, composite, op
+from .._dispatch import NONDIFF, REGISTRY, Out, call, composite, op
 from .._dispatch.argument_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import record_constant
@@ -23,6 +23,7 @@ from .._dispatch.memory_layout import (
     strides_from_dim_order,
     with_strides,
 )
+from .._dispatch.public_functions import torch
 from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
@@ -31,9 +32,27 @@ from .._types.layouts import channels_last, channels_last_3d, contiguous_format,
 
 _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 
-op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
-op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
-op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, meta=lambda n, m, dtype: ((n, m), dtype))
+op(
+    "_linspace(start, end, steps, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda steps, dtype: ((steps,), dtype),
+    out=Out(resize="silent"),
+)
+op(
+    "_logspace(start, end, steps, base, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda steps, dtype: ((steps,), dtype),
+    out=Out(resize="silent"),
+)
+op(
+    "_identity_matrix(n, m, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda n, m, dtype: ((n, m), dtype),
+    out=Out(resize="silent"),
+)
 op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 
@@ -162,7 +181,14 @@ def _into(record, made, out):
 # --- constants ------------------------------------------------------------------------------------
 
 
-@composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
+@composite(
+    f"_zeros(*size, out=None, {_TAIL})",
+    where="",
+    alias="torch.zeros",
+    out=Out("any", resize="silent"),
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
@@ -179,7 +205,14 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     )
 
 
-@composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
+@composite(
+    f"_ones(*size, out=None, {_TAIL})",
+    where="",
+    alias="torch.ones",
+    out=Out("any", resize="silent"),
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout, out)
@@ -195,7 +228,14 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     )
 
 
-@composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
+@composite(
+    f"_new(*size, out=None, {_TAIL}, memory_format=None)",
+    where="",
+    alias="torch.empty",
+    out=Out("any", resize="silent"),
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory_format):
     """A tensor whose values are whatever was in its memory."""
     dtype = _dtype("empty", dtype, None)
@@ -218,7 +258,14 @@ def _fill_value(value, dtype, size=()):
     return cast_scalar(_number(value), dtype, infinite=math.prod(size) == 1)
 
 
-@composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
+@composite(
+    f"_filled(size, fill_value, *, out=None, {_TAIL})",
+    where="",
+    alias="torch.full",
+    out=Out("any"),
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_grad):
     """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
     _dense(layout, out)
@@ -429,7 +476,13 @@ def _checked_range(start, end, step):
     return start, end, step
 
 
-@composite(f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+@composite(
+    f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out(resize="rounding"),
+    kwarg_aliases={"stop": "end"},
+    array_api_first=True,
+)
 def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
     """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
 
@@ -458,7 +511,7 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     return made if out is None else _into(REGISTRY["arange"], made, out)
 
 
-@composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+@composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("any", resize="silent"))
 def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
     warnings.warn(
@@ -526,19 +579,46 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     return F.to(F.pow(*more, made) if more else made, dtype)
 
 
-@composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")
+def _linspace_endpoint(function, given, endpoint):
+    """`linspace(endpoint=)`: the end left out where it is False."""
+    if endpoint or not given.get("steps"):
+        return function(**given)
+    return torch.clone(function(**{**given, "steps": given["steps"] + 1})[:-1])
+
+
+@composite(
+    f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out("any"),
+    kwarg_aliases={"num": "steps", "endpoint": _linspace_endpoint},
+    array_api_first=True,
+)
 def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requires_grad):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
-@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch")
+@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out("any"))
 def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
     return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
-@composite(f"eye(n, m=None, *, out=None, {_TAIL})", where="torch")
+def _eye_off_diagonal(function, given, k):
+    """`eye(k=)`: the ones on another diagonal."""
+    device, rows = given.get("device"), given["n"]
+    columns = given.get("m", rows)
+    k = min(max(k, -rows), columns)
+    place = torch.arange(columns, device=device)
+    return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(given.get("dtype") or get_default_dtype())
+
+
+@composite(
+    f"eye(n, m=None, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out("any", resize="silent"),
+    kwarg_aliases={"k": _eye_off_diagonal},
+)
 def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
     """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
     for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
@@ -591,7 +671,7 @@ def _listed(tensors) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
-@composite("meshgrid(*tensors, indexing=None)", where="torch")
+@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
 def meshgrid(F, tensors, indexing):
     """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
     change places.
@@ -629,7 +709,7 @@ def _vectors(tensors) -> None:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
 
-@composite("cartesian_prod(*tensors)", where="torch")
+@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
 def cartesian_prod(F, tensors):
     """The Cartesian product of vectors, one combination a row."""
     tensors = _listed(tensors)

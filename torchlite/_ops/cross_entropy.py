@@ -79,7 +79,8 @@ op(
             g, input, target, weight, out1, ignore_index, reduction
         )
     },
-).aux_outputs = True
+    aux_outputs=True,
+)
 
 
 def _check_target(input, target, weight):

@@ -40,7 +40,8 @@ op(
     vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
     doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
     "the factors.",
-).aux_outputs = True
+    aux_outputs=True,
+)
 
 
 def _check(p, kind=RuntimeError) -> None:

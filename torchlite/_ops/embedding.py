@@ -2,7 +2,7 @@
 
 import math
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import Overlap, composite, op
 from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
 
@@ -125,6 +125,13 @@ op(
 )
 op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
+
+
+def _linear_node_name(node):
+    """A product of matrices with a bias is PyTorch's `addmm`."""
+    return "AddmmBackward0" if len(node._shape) == 2 and node._edges[-1] is not None else "ViewBackward0"
+
+
 op(
     "linear(Tensor input, Tensor weight, Tensor? bias=None)",
     where="nn.functional",
@@ -136,6 +143,8 @@ op(
     >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
     tensor([[3.5000]])
     """,
+    overlap=Overlap(operands="partial"),
+    node_name=_linear_node_name,
 )
 
 
@@ -220,7 +229,8 @@ op(
     doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
     gets no gradient.
     """,
-).sparse_grad_param = "sparse"
+    sparse_grad_param="sparse",
+)
 
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")

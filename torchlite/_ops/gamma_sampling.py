@@ -77,6 +77,7 @@ op(
     vjp={"concentration": lambda F, g, concentration, out: F.mul(g, F._standard_gamma_grad(concentration, out))},
     doc="Gamma variates of rate 1 (G. Marsaglia and W. W. Tsang, 'A simple method for generating gamma variables', "
     "2000).",
+    node_name="StandardGammaBackward0",
 )
 op(
     "_random_dirichlet(Tensor concentration, generator)",
@@ -84,6 +85,7 @@ op(
     composite=_dirichlets,
     vjp={"concentration": without_derivative("_sample_dirichlet")},
     doc="Dirichlet variates along the last dimension.",
+    node_name="NotImplemented",
 )
 
 
@@ -278,4 +280,5 @@ op(
     composite=lambda F, x, alpha, total: _at_least_single(F, _beta_moved, x, alpha, total),
     vjp=dict.fromkeys(("x", "alpha", "total"), without_derivative("_dirichlet_grad")),
     doc="How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``.",
+    node_name="NotImplemented",
 )

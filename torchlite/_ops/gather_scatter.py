@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
 from .._types.dtypes import bool_, int64
@@ -38,6 +39,8 @@ op(
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """,
+    out=Out("same", "{name}(): self and result must have the same scalar type"),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -52,7 +55,8 @@ op(
     where="",
     meta=_fill_rule,
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)},
-).numbers = {"value": False}
+    numbers={"value": False},
+)
 op(
     "_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)",
     where="",
@@ -61,10 +65,16 @@ op(
         "input": lambda F, g, mask: F._masked_fill(g, mask, 0),
         "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype),
     },
+    node_name="MaskedFillBackward1",
 )
 
 
-@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, layout=memory_layout.contiguous)
+@composite(
+    "masked_fill(Tensor input, Tensor mask, Tensor|Number value)",
+    tags=INPLACE,
+    layout=memory_layout.contiguous,
+    overlap=Overlap("deprecated", example="tensor[mask] = scalar"),
+)
 def masked_fill(F, input, mask, value):
     """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
 
@@ -99,6 +109,13 @@ op(
 
 # --- flat indices ------------------------------------------------------------------------
 
+
+def _take_along_axis(function, given, axis):
+    """`take(axis=)`: slices by indices, which may be negative."""
+    x, indices = given["input"], given["index"]
+    return torch.index_select(x, axis, torch.where(indices < 0, indices + x.shape[axis], indices))
+
+
 op(
     "take(Tensor input, Tensor index)",
     meta=lambda input, index: (index.shape, input.dtype),
@@ -108,6 +125,12 @@ op(
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
     tensor([1, 4])
     """,
+    out=Out(
+        "same",
+        "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
+    ),
+    overlap=Overlap(operands="none"),
+    kwarg_aliases={"axis": _take_along_axis},
 )
 
 
@@ -126,6 +149,7 @@ op(
     },
     doc="""`input` with `source` written (or added) at `index` into the flattened elements.""",
     layout=memory_layout.like_first,
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -133,7 +157,12 @@ def _from_front(F, index, size):
     return F.where(index < 0, index + size, index)
 
 
-@composite("take_along_dim(Tensor input, Tensor indices, dim=None)", layout=memory_layout.contiguous)
+@composite(
+    "take_along_dim(Tensor input, Tensor indices, dim=None)",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+)
 def take_along_dim(F, input, indices, dim):
     """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but
     broadcasting the other dimensions.
@@ -180,7 +209,10 @@ op(
             [4]])
     """,
     layout=memory_layout.contiguous,
-).sparse_grad_param = "sparse_grad"
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+    sparse_grad_param="sparse_grad",
+)
 
 
 def _scatter_input_vjp(F, g, dim, index, reduce):
@@ -203,7 +235,10 @@ op(
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """,
-).numbers = {"src": False, "value": False}
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
+    numbers={"src": False, "value": False},
+)
 
 
 def raw_indices(input, indices):
@@ -214,7 +249,10 @@ def raw_indices(input, indices):
 
 
 @composite(
-    "index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=memory_layout.like_first
+    "index_put(Tensor input, indices, Tensor values, accumulate=False)",
+    tags=INPLACE,
+    layout=memory_layout.like_first,
+    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 def index_put(F, input, indices, values, accumulate):
     """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
@@ -240,6 +278,7 @@ op(
         "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
         "values": lambda F, g, index: F._index(g, index),
     },
+    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 
 # --- scatter with a reduction ----------------------------------------------------------------
@@ -255,6 +294,8 @@ op(
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -345,6 +386,8 @@ op(
     >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]), "amax")
     tensor([0., 3.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 # --- rows ---------------------------------------------------------------------------------------
@@ -370,6 +413,8 @@ op(
             [3]])
     """,
     layout=memory_layout.contiguous,
+    out=Out("same", "{name}(): self and result must have the same scalar type"),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -388,6 +433,8 @@ op(
     >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -404,6 +451,8 @@ op(
     >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.]))
     tensor([0., 2.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -419,6 +468,7 @@ def _check_fill(input, dim, index, value):
 
 op(
     "index_fill(Tensor input, dim, Tensor index, Tensor|Number value)",
+    check=_check_fill,
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "value": _index_fill_value_vjp},
@@ -428,11 +478,17 @@ op(
     tensor([0., 5.])
     """,
     layout=memory_layout.like_first,
-).numbers = {"value": False}
-REGISTRY["index_fill"].check = _check_fill
+    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
+    numbers={"value": False},
+)
 
 
-@composite("index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)", tags=INPLACE)
+@composite(
+    "index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)",
+    tags=INPLACE,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
+)
 def index_reduce(F, input, dim, index, source, reduce, include_self):
     """`input` with the slices of `source` combined into the slices at `index` along `dim`, by "prod", "mean", "amax" or
     "amin".
@@ -518,6 +574,8 @@ op(
     },
     doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
     layout=memory_layout.like_first,
+    out=Out("same"),
+    overlap=Overlap(operands="partial"),
 )
 op(
     "select_scatter(Tensor input, Tensor src, dim, index)",
@@ -565,7 +623,7 @@ op(
 )
 
 
-@composite("unravel_index(Tensor indices, shape)", where="torch")
+@composite("unravel_index(Tensor indices, shape)", where="torch", out=Out(supported=False))
 def unravel_index(F, indices, shape):
     """The coordinates in an array of `shape` of flat `indices`: a tuple of one tensor a dimension.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, call, composite, memory_layout, op
+from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, memory_layout, op
 from .._dispatch.argument_checks import check_new_size
 from .._dispatch.autograd_graph import base_of, bump_version
 from .._dispatch.backend import owner_of
@@ -32,12 +32,13 @@ def _copy_rule(input, src):
     return input.shape, input.dtype
 
 
-_copy = op(
+_copy = CALLBACKS.copy = op(
     "_copy(Tensor input, Tensor src)",
     where="",
     tags=INPLACE,
     meta=_copy_rule,
     vjp={"input": lambda F, g: F.zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
+    overlap=Overlap("same_view"),
 )
 _fill = op(
     "_fill(Tensor input, Tensor|Number value)",
@@ -45,14 +46,16 @@ _fill = op(
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
+    overlap=Overlap("allowed"),
+    numbers={"value": True},
 )
-_fill.numbers = {"value": True}
 _fill_diagonal = op(
     "_fill_diagonal(Tensor input, value, wrap)",
     where="",
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)},
+    overlap=Overlap("allowed"),
 )
 
 
@@ -93,7 +96,7 @@ def copy_(F, input, src, non_blocking):
         if (ours.base is not None or theirs.base is not None) and (
             has_internal_overlap(ours) or has_partial_overlap(input._tl_kernels, ours, theirs)
         ):
-            check_in_place("_copy", [input, src])
+            check_in_place(_copy, [input, src])
         try:
             input._tl_kernels._copy_(input._tl_array, src._tl_array)
         except Exception:  # the general path below says what is wrong
@@ -224,7 +227,7 @@ def set_(F, input, source, storage_offset, size, stride):
     return input
 
 
-_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")})
+_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")}, node_name="NotImplemented")
 
 
 @composite("equal(Tensor input, Tensor other)")
@@ -311,7 +314,7 @@ def detach_(F, input):
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous)
+@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
 def detach_copy(F, input):
     """A copy of the tensor without history."""
     return input.detach().clone()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, composite, memory_layout, op
+from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.argument_checks import any_true
 from .._dispatch.public_functions import torch
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradient_helpers import keep_dims
-from ._linalg_common import check_float, check_matrix, check_square, check_tolerance, is_low, transposed
+from ._linalg_common import CASTABLE_OUT, check_float, check_matrix, check_square, check_tolerance, is_low, transposed
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -64,6 +64,7 @@ op(
         reduced_shape(input.shape, dim, keepdim) if dim else input.shape,
         _REAL.get(input.dtype, input.dtype),
     ),
+    node_name="LinalgVectorNormBackward0",
 )
 
 
@@ -116,7 +117,9 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
     return F.vector_norm_core(x, ord, dims, bool(keepdim))
 
 
-@composite("linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg", out=Out("same")
+)
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how
     many are not zero).
@@ -178,7 +181,11 @@ def _extreme(F, x, ord, dim, keepdim):
     return F.amax(x, dim, keepdim) if x.shape[dim] else F.sum(x, dim, keepdim)
 
 
-@composite("linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+)
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest,
     least singular value), 1 and -1 (column sums of sizes), inf and -inf (row sums).
@@ -189,7 +196,11 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     return _matrix_norm(F, "linalg.matrix_norm", A, ord, tuple(dim), keepdim, dtype)
 
 
-@composite("linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+)
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
     """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or
     a 2-d tensor and `ord` given).
@@ -212,7 +223,10 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
 
 
 @composite(
-    "norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=memory_layout.contiguous
+    "norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)",
+    layout=memory_layout.contiguous,
+    overlap=Overlap("allowed", "partial"),
+    keywords_from=1,
 )
 def norm(F, input, p, dim, keepdim, out, dtype):
     """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
@@ -230,7 +244,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous)
+@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous, out=Out("same"))
 def renorm(F, input, p, dim, maxnorm):
     """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     if input.ndim < 2:
@@ -247,7 +261,7 @@ def renorm(F, input, p, dim, maxnorm):
 # --- condition, rank ------------------------------------------------------------------------------
 
 
-@composite("linalg_cond(Tensor input, p=None)", where="linalg")
+@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT)
 def linalg_cond(F, A, p):
     """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the
     ratio of the extreme singular values (2, -2).
@@ -277,7 +291,11 @@ def linalg_cond(F, A, p):
     return F.where(info != 0, F.full_like(result, INFINITY), result)
 
 
-@composite("linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+@composite(
+    "linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)",
+    where="linalg",
+    out=CASTABLE_OUT,
+)
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
     """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
     `tol` is an absolute tolerance.
@@ -343,12 +361,18 @@ op(
     where="",
     vjp={("x1", "x2"): _cdist_vjp},
     meta=lambda x1, x2: ((*broadcast_shapes(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+    node_name="CdistBackward0",
 )
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite("cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", where="torch")
+@composite(
+    "cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')",
+    where="torch",
+    out=Out(supported=False),
+    keywords_from=2,
+)
 def cdist(F, x1, x2, p, compute_mode):
     """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch
     dimensions broadcast.
@@ -529,13 +553,17 @@ def dist(F, input, other, p):
     return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
 
 
-@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch")
+@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"))
 def frobenius_norm(F, input, dim, keepdim):
     """See `linalg.matrix_norm`: the 2-norm over the dimensions `dim` (all for an empty list)."""
     return _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, None)
 
 
-@composite("nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)", where="torch")
+@composite(
+    "nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)",
+    where="torch",
+    out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
+)
 def nuclear_norm(F, input, dim, keepdim):
     """See `linalg.matrix_norm`: the sum of the singular values."""
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)

@@ -236,7 +236,12 @@ def _bce_target_vjp(F, g, input):
     return F.mul(g, F.sub(F.log1p(F.neg(input)), F.log(input)))
 
 
-composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_input_vjp, "target": _bce_target_vjp})(_bce)
+composite(
+    "_bce(Tensor input, Tensor target)",
+    where="",
+    vjp={"input": _bce_input_vjp, "target": _bce_target_vjp},
+    node_name="BinaryCrossEntropyBackward0",
+)(_bce)
 
 
 @composite(

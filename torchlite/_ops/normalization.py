@@ -8,8 +8,9 @@ depend on the input.
 
 import math
 
-from torchlite._dispatch import INPLACE, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
+from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
 from .fused_inference import nothing_recorded
@@ -105,9 +106,10 @@ _of_rows = op(
         )
     },
     layout=memory_layout.contiguous,
+    node_name="NativeLayerNormBackward0",
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_of_rows.aux_outputs = True
-_of_rows.saved_for = {"weight": ("input",)}
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -195,9 +197,9 @@ _root_mean_square = op(
             g, input, weight, out1, n_dims, eps, needs
         )
     },
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_root_mean_square.aux_outputs = True
-_root_mean_square.saved_for = {"weight": ("input",)}
 
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
@@ -264,7 +266,8 @@ op(
     },
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
-).multi_output = True
+    multi_output=True,
+)
 
 
 def _channel_affine(F, input, scale, shift):
@@ -385,6 +388,7 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     "training, momentum, eps)",
     where="torch",
     layout=memory_layout.preserve_channels_last,
+    out=Out("same", SCALAR_TYPE),
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
@@ -440,11 +444,9 @@ _of_groups = op(
     meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
     vjp={("input", "weight", "bias"): _group_norm_vjp},
     doc="Group norm; the statistics of each group beside it.",
+    aux_outputs=True,
+    saved_for={"input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)},
 )
-_of_groups.aux_outputs = True
-_of_groups.saved_for = {
-    "input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)
-}  # fmt: skip
 
 
 @composite(

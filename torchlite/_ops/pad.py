@@ -59,7 +59,8 @@ op(
    tensor([0., 1., 1., 0., 0.])
     """,
     layout=memory_layout.suggest_memory_format,
-).numbers = {"value": False}
+    numbers={"value": False},
+)
 
 
 # -- the modes that repeat the input ---------------------------------------------------------------

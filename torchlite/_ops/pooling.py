@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch import Out, composite, memory_layout
 from torchlite._dispatch.argument_checks import min_and_max
 
 from .conv import tuple_of
@@ -226,6 +226,7 @@ def _declare_average(n):
         f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
         doc=_document(_AVG_DOC, n),
+        out=Out(supported=True),
     )(avg_pool)
 
 

@@ -271,7 +271,8 @@ op(
     },
     doc="The maximum over windows of the last len(kernel) dimensions.",
     layout=memory_layout.pooling,
-).repeatable = True  # its result is often written to: relu_ of it
+    repeatable=True,
+)  # its result is often written to: relu_ of it
 op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
     where="",

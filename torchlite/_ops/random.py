@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .._device.generators import check_in_place_random, engine_of, fill_random, new_random_tensor, write_random_values
-from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, memory_layout, op
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op
 from .._dispatch.argument_checks import all_true, any_true, set_requires_grad
 from .._dispatch.interceptors import is_inside_vmap
 from .._dispatch.memory_overlap import check_in_place
+from .._dispatch.node_names import default_node_name, saved_argument
 from .._dispatch.public_functions import torch
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
 from ._gradient_helpers import without_derivative
@@ -41,16 +42,23 @@ def _from_uniform(formula):
     return drawn
 
 
-op("_random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
+op(
+    "_random_uniform(size, dtype, low, high, generator)",
+    **_SHAPE,
+    doc="Uniform in [low, high).",
+    out=Out(resize="silent"),
+)
 op(
     "_random_normal(size, dtype, mean, std, serial, generator)",
     **_SHAPE,
     doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).",
+    out=Out(resize="silent"),
 )
 op(
     "_random_integers(size, dtype, low, span, generator)",
     **_SHAPE,
     doc="low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones.",
+    out=Out(resize="silent"),
 )
 op(
     "_random_bits(size, dtype, span, generator)",
@@ -65,6 +73,7 @@ op(
         F.sort(F._random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype
     ),
     doc="The numbers below size[0], shuffled.",
+    out=Out(resize="silent"),
 )
 op(
     "_random_bernoulli(size, dtype, p, generator)",
@@ -144,6 +153,7 @@ op(
     ),
     vjp={"p": lambda F, g: F.zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
+    node_name="BernoulliBackward0",
 )
 op(
     "_random_poisson(Tensor rate, generator)",
@@ -151,6 +161,7 @@ op(
     meta=lambda rate: (rate.shape, rate.dtype),
     vjp={"rate": lambda F, g: F.zeros_like(g)},
     doc="Poisson.",
+    node_name="PoissonBackward0",
 )
 op(
     "_random_binomial(Tensor count, Tensor prob, generator)",
@@ -158,7 +169,15 @@ op(
     meta=lambda count, prob: (prob.shape, prob.dtype),
     vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
     doc="Binomial.",
+    node_name="NotImplemented",
 )
+
+
+def _normal_node_name(node):
+    mean, std = (edge is not None for edge in node._edges[1:])
+    return f"NormalBackward{3 if mean and std else 2 if std else 1}"
+
+
 op(
     "_normal_sample(Tensor value, Tensor mean, Tensor std)",
     where="",
@@ -170,7 +189,16 @@ op(
         "std": lambda F, g, std_shape: F.new_zeros(g, std_shape),
     },
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
+    node_name=_normal_node_name,
 )
+
+
+def _random_fill_node_name(node):
+    """The name of the in-place op that drew the numbers."""
+    record = REGISTRY[saved_argument(node, "name")]
+    return record.node_name or default_node_name(record)
+
+
 op(
     "_random_fill(Tensor input, Tensor value, name)",
     where="",
@@ -179,6 +207,7 @@ op(
     meta=lambda value: (value.shape, value.dtype),
     vjp={"input": lambda F, g, name: F.zeros_like(g), "value": lambda F, g: g},
     doc="Numbers that were drawn into a tensor by the method of that name: what it was before has a gradient of zero.",
+    node_name=_random_fill_node_name,
 )
 
 
@@ -433,7 +462,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
 # --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first)
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("any"))
 def bernoulli(F, input, p, generator):
     """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
     gradient is zero.
@@ -445,7 +474,10 @@ def bernoulli(F, input, p, generator):
     return F._random_bernoulli_each(input, input.dtype, engine_of(input._tl_kernels, generator))
 
 
-@composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
+@composite(
+    "multinomial(Tensor input, num_samples, replacement=False, *, generator=None)",
+    out=Out("same", "multinomial expects Long tensor out, got: {got}"),
+)
 def multinomial(F, input, num_samples, replacement, generator):
     """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
     without replacement.
@@ -626,7 +658,7 @@ def _check_all_bits(dtype) -> None:
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
 
 
-@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor")
+@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name="RandomBackward1")
 def random_(F, input, from_, to, generator):
     """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
     that the dtype holds exactly.
@@ -652,14 +684,16 @@ def random_(F, input, from_, to, generator):
     return fill_random(this, input, "_random_integers", low, high - low, generator=generator)
 
 
-@composite("bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor")
+@composite(
+    "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor", node_name="BernoulliBackward2"
+)
 def bernoulli_(F, input, p, generator):
     """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
         check_in_place_random(input)
-        check_in_place("bernoulli_", [input, p])
+        check_in_place(REGISTRY["bernoulli_"], [input, p])
         drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._tl_kernels, generator))
         return write_random_values(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:

@@ -6,7 +6,7 @@ term). Said that way they need no division, so zeros in the input are no special
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, memory_layout, op
 
 from .._types.dtypes import BOOL, COMPLEX, int64
 from ._gradient_helpers import shifted_on
@@ -71,7 +71,9 @@ op(
     tensor([1, 3, 6])
     """,
     layout=memory_layout.contiguous,
-).refuses = {("dtype", BOOL): "cumsum_out_cpu"}
+    out=Out("any", dtype_param=True),
+    refuses={("dtype", BOOL): "cumsum_out_cpu"},
+)
 
 
 def _cumprod_vjp(F, g, input, input_dtype, dim):
@@ -98,7 +100,9 @@ op(
     tensor([1, 2, 6])
     """,
     layout=memory_layout.contiguous,
-).refuses = {("dtype", BOOL): "cumprod_out_cpu"}
+    out=Out("any", dtype_param=True),
+    refuses={("dtype", BOOL): "cumprod_out_cpu"},
+)
 
 
 def _running_vjp(F, g, input_shape, out1, dim):
@@ -116,8 +120,10 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
         shape. NaN counts as beyond everything.
         """,
+        out=Out("same", "expected scalar_type {want} but found {got}"),
         layout=memory_layout.contiguous,
-    ).refuses = {("input", COMPLEX): f"{_name}_cpu"}
+        refuses={("input", COMPLEX): f"{_name}_cpu"},
+    )
 
 
 def _logcumsumexp_vjp(F, g, input, out, dim):
@@ -148,4 +154,5 @@ op(
     tensor([0.0000, 0.6931])
     """,
     layout=memory_layout.contiguous,
+    out=Out("same", "expected scalar_type {want} but found {got}"),
 )

@@ -1,6 +1,6 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
-from torchlite._dispatch import composite, memory_layout, op
+from torchlite._dispatch import Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import bool_
 
@@ -66,7 +66,12 @@ op(
 )
 
 
-@composite("softmax(Tensor input, dim, dtype=None)", where="torch Tensor", alias="special.softmax")
+@composite(
+    "softmax(Tensor input, dim, dtype=None)",
+    where="torch Tensor",
+    alias="special.softmax",
+    overlap=Overlap(operands="partial"),
+)
 def softmax(F, input, dim, dtype):
     """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
     it first).
@@ -77,7 +82,12 @@ def softmax(F, input, dim, dtype):
     return F._softmax(input if dtype is None else F.to(input, dtype), dim)
 
 
-@composite("log_softmax(Tensor input, dim, dtype=None)", where="torch Tensor", alias="special.log_softmax")
+@composite(
+    "log_softmax(Tensor input, dim, dtype=None)",
+    where="torch Tensor",
+    alias="special.log_softmax",
+    overlap=Overlap(operands="partial"),
+)
 def log_softmax(F, input, dim, dtype):
     """The logarithm of ``softmax(input, dim)``, computed without underflow."""
     return F._log_softmax(input if dtype is None else F.to(input, dtype), dim)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, memory_layout, op
+from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Out, Overlap, composite, memory_layout, op
 from .._dispatch.autograd_graph import alias_meta
+from .._dispatch.node_names import saved_argument
+from .._dispatch.public_functions import torch
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
@@ -77,6 +79,17 @@ def _same(input, dims):
     return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
 
 
+def _reshape_copy(function, given, copy):
+    """`reshape(copy=)`: True copies, False raises ValueError where memory does not allow a view."""
+    x, shape = given["input"], given.get("shape", ())
+    if copy:
+        return function(torch.clone(x), shape)
+    try:
+        return x.view(shape)
+    except RuntimeError as error:
+        raise ValueError(f"reshape(copy=False): {error}") from None
+
+
 op(
     "reshape(Tensor input, *shape)",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
@@ -89,6 +102,9 @@ op(
     tensor([[1, 2],
             [3, 4]])
     """,
+    node_name="ViewBackward0",
+    kwarg_aliases={"copy": _reshape_copy},
+    array_api_first=True,
 )
 op(
     "_view(Tensor input, shape)",
@@ -106,6 +122,7 @@ op(
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """,
+    varargs_required=True,
 )
 op(
     "transpose(Tensor input, dim0, dim1)",
@@ -129,12 +146,21 @@ op(
             [2, 2, 2]])
     """,
 )
+
+
+def _squeeze_node_name(node):
+    dim = saved_argument(node, "dim")
+    return f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}"
+
+
 op(
     "squeeze(Tensor input, dim=None)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
     meta=_squeezed,
     doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
+    node_name=_squeeze_node_name,
+    array_api_first=True,
 )
 op(
     "unsqueeze(Tensor input, dim)",
@@ -200,6 +226,8 @@ op(
     meta=_same,
     doc="""A copy with the order of elements reversed along the given dimensions.""",
     layout=memory_layout.like_first,
+    varargs_required=True,
+    kwarg_aliases={"axis": "dims"},
 )
 op(
     "clone(Tensor input, *, memory_format=None)",
@@ -266,6 +294,8 @@ op(
     tensor([1, 2, 3])
     """,
     layout=memory_layout.cat,
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
 )
 
 

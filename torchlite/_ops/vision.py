@@ -86,6 +86,7 @@ op(
         )
     },
     doc="The sliding blocks of a batched input as columns.",
+    node_name="Im2ColBackward0",
 )
 op(
     "_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)",
