@@ -5,7 +5,6 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import REGISTRY, memory_overlap
 from torchlite.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -147,14 +146,3 @@ def test_what_is_let_through(name):
 def test_what_is_let_through_with_a_warning(name):
     with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
         DEPRECATED[name]()
-
-
-def test_lists_name_ops():
-    names = (
-        memory_overlap.ALLOWS_INTERNAL_OVERLAP
-        | memory_overlap.ALLOWS_PARTIAL_OVERLAP
-        | memory_overlap.REFUSES_FULL_OVERLAP
-        | set(memory_overlap.DEPRECATED_ON_EXPANDED)
-    )
-    public = {name for space in torch._dispatch.NAMESPACES.values() for name in space}
-    assert sorted(n for n in names if n not in REGISTRY and n not in public and n + "_" not in REGISTRY) == []

@@ -161,7 +161,7 @@ def check_out(op: Op, out: Any, values) -> None:
 
 
 def _check_operands(op: Op, out: Any, values) -> None:
-    allowed = op.overlap.operands or ("partial" if op.name.startswith(("linalg_", "fft_")) else "full")
+    allowed = op.overlap.operands or ("partial" if op.name.startswith(("linalg_", "fft_")) else "identical")
     if allowed == "partial":
         return
     changed = allowed == "target"

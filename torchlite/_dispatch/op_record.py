@@ -153,7 +153,7 @@ class Out:
         complex_to_real: bool = False,
         in_place_message: str = "",
     ):
-        # Its dtype: "same" as the result's, one to which that is "castable", or "any"; the names of other dtypes that
+        # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes that
         # it may have; what an error of another class than RuntimeError says, for several results one message each.
         self.dtype, self.accepts, self.error, self.message = dtype, accepts, error, message
         # Whether the op takes `out=`; None: if the functions of its namespace do.
@@ -174,9 +174,9 @@ class Overlap:
         # Elements of the written tensor that share memory: "refused", "allowed", "deprecated" (a warning shows the
         # `example`), "same_view" (allowed if the source is the same view), "unchecked" (the op itself checks).
         self.internal, self.example = internal, example
-        # The operands that the result may overlap: "full" (an operand itself, but no part of one), "partial" (parts
-        # too), "none", "target" (none but the first, of which the op changes some elements). By default "full", and
-        # "partial" for ops of linalg and fft.
+        # The operands that the result may overlap: "identical" (an operand itself, no part of one), "partial" (parts
+        # too), "none", "target" (none but the first, of which the op changes some elements). By default "identical",
+        # and "partial" for ops of linalg and fft.
         self.operands = operands
 
 

@@ -185,7 +185,7 @@ def _into(record, made, out):
     f"_zeros(*size, out=None, {_TAIL})",
     where="",
     alias="torch.zeros",
-    out=Out("any", resize="silent"),
+    out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -209,7 +209,7 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     f"_ones(*size, out=None, {_TAIL})",
     where="",
     alias="torch.ones",
-    out=Out("any", resize="silent"),
+    out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -232,7 +232,7 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     f"_new(*size, out=None, {_TAIL}, memory_format=None)",
     where="",
     alias="torch.empty",
-    out=Out("any", resize="silent"),
+    out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -262,7 +262,7 @@ def _fill_value(value, dtype, size=()):
     f"_filled(size, fill_value, *, out=None, {_TAIL})",
     where="",
     alias="torch.full",
-    out=Out("any"),
+    out=Out("unchecked"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -511,7 +511,9 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     return made if out is None else _into(REGISTRY["arange"], made, out)
 
 
-@composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("any", resize="silent"))
+@composite(
+    f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("unchecked", resize="silent")
+)
 def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
     warnings.warn(
@@ -589,7 +591,7 @@ def _linspace_endpoint(function, given, endpoint):
 @composite(
     f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
     where="torch",
-    out=Out("any"),
+    out=Out("unchecked"),
     kwarg_aliases={"num": "steps", "endpoint": _linspace_endpoint},
     array_api_first=True,
 )
@@ -598,7 +600,7 @@ def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requi
     return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
-@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out("any"))
+@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out("unchecked"))
 def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
     return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
@@ -616,7 +618,7 @@ def _eye_off_diagonal(function, given, k):
 @composite(
     f"eye(n, m=None, *, out=None, {_TAIL})",
     where="torch",
-    out=Out("any", resize="silent"),
+    out=Out("unchecked", resize="silent"),
     kwarg_aliases={"k": _eye_off_diagonal},
 )
 def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):

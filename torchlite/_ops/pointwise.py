@@ -308,7 +308,7 @@ for _name, _alias, _sign in (
         tags=TEST,
         alias=_alias,
         scalar_rounding="always",
-        out=Out("any"),
+        out=Out("unchecked"),
         doc=f"``input {_sign} other``, elementwise: a bool tensor.",
     )
 for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
@@ -317,10 +317,16 @@ for _name, _what in (("and", "both elements are"), ("or", "either element is"), 
         scalars="none",
         promote=ALWAYS_BOOL,
         tags=TEST,
-        out=Out("any"),
+        out=Out("unchecked"),
         doc=f"Whether {_what} not zero.",
     )
-op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=TEST, doc="Whether each element is zero.", out=Out("any"))
+op(
+    "logical_not(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=TEST,
+    doc="Whether each element is zero.",
+    out=Out("unchecked"),
+)
 for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
     binary(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
 for _name in ("left", "right"):

@@ -462,7 +462,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
 # --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("any"))
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("unchecked"))
 def bernoulli(F, input, p, generator):
     """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
     gradient is zero.

@@ -71,7 +71,7 @@ op(
     tensor([1, 3, 6])
     """,
     layout=memory_layout.contiguous,
-    out=Out("any", dtype_param=True),
+    out=Out("unchecked", dtype_param=True),
     refuses={("dtype", BOOL): "cumsum_out_cpu"},
 )
 
@@ -100,7 +100,7 @@ op(
     tensor([1, 2, 6])
     """,
     layout=memory_layout.contiguous,
-    out=Out("any", dtype_param=True),
+    out=Out("unchecked", dtype_param=True),
     refuses={("dtype", BOOL): "cumprod_out_cpu"},
 )
 
