@@ -217,7 +217,7 @@ ADAPTERS: dict[str, Callable] = {
         input_sizes
     ).diagonal_scatter(grad_output, offset, dim1, dim2),
     "trace_backward": lambda grad, sizes: grad * torch.eye(*sizes, dtype=grad.dtype, device=grad.device),
-    "unfold_backward": lambda grad_in, input_sizes, dim, size, step: function_for(REGISTRY["unfold_backward"])(
+    "unfold_backward": lambda grad_in, input_sizes, dim, size, step: function_for(REGISTRY["_unfold_backward"])(
         grad_in, tuple(input_sizes), dim, size, step
     ),
     "masked_scatter_backward": _masked_scatter_backward,

@@ -124,11 +124,11 @@ def write_expanded(op: Op, values: list) -> None:
     compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
     adds = given.get("accumulate", False)
     name = "values" if "values" in given else "value"
-    base = F.zeros_like(target) if adds else target
+    base = F._zeros_like(target) if adds else target
     new = compute(*{**given, "input": base}.values())
     if not adds:
-        mark = True if not hasattr(given[name], "_tl_array") else F.to(F.ones_like(given[name]), bool_)
-        none = F.to(F.zeros_like(target), bool_)
+        mark = True if not hasattr(given[name], "_tl_array") else F.to(F._ones_like(given[name]), bool_)
+        none = F.to(F._zeros_like(target), bool_)
         marks = compute(*{**given, "input": none, name: mark}.values())
     place = target._tl_array
     for d, (n, step) in enumerate(zip(place.shape, place.strides, strict=True)):

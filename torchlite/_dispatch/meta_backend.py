@@ -165,7 +165,7 @@ class MetaBackend:
                 table[op.name] = _ViewKernel(op.name)
             elif op.meta is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._kernel(op)
-        table.update(reshape=_reshape, as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
+        table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod

@@ -39,7 +39,6 @@ CREATES = frozenset(
         "zeros_like bartlett_window blackman_window hamming_window hann_window kaiser_window empty_permuted"
     ).split()
 )
-_MADE = {"_filled": "full", "_new": "empty"}
 
 
 def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
@@ -416,7 +415,7 @@ class DispatchMode(Interceptor):
             return function(*args, **kwargs)
         if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
             pass  # draws of tensors' sizes
-        elif op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
+        elif op.name in CREATES or op.name.removeprefix("_") in CREATES:
             return self._creating(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
         if out is not None:
@@ -476,7 +475,7 @@ class DispatchMode(Interceptor):
         """An op that makes a tensor out of none."""
         kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
         wants = kwargs.pop("requires_grad", False)
-        packet = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_")))
+        packet = getattr(ops.aten, op.name.removeprefix("_"))
         while args and len(args) > 1 and (args[-1] is None or args[-1] == op.params[len(args) - 1].default):
             args = args[:-1]
         if op.params and op.params[0].kind == "varargs":

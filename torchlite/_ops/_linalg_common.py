@@ -161,13 +161,13 @@ def column(F, v):
 
 def identity(F, like, n):
     """The identity in the dtype of `like`."""
-    place = F.new_arange(like, 0, n, 1, int64)
+    place = F._new_arange(like, 0, n, 1, int64)
     return F.to(F.eq(F.unsqueeze(place, -1), place), F.dtype_of(like))
 
 
 def on_diagonal(F, like, n):
     """A mask of the diagonal of n x n matrices."""
-    place = F.new_arange(like, 0, n, 1, int64)
+    place = F._new_arange(like, 0, n, 1, int64)
     return F.eq(F.unsqueeze(place, -1), place)
 
 
@@ -203,7 +203,7 @@ def right_solve_lower(F, b, a):
 
 def zero_if_none(F, g, like):
     """A gradient, or zeros where an output was not used."""
-    return F.zeros_like(like) if g is None else g
+    return F._zeros_like(like) if g is None else g
 
 
 def sum_two(F, a, b):

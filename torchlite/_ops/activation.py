@@ -35,11 +35,11 @@ def _relu(F, input):
         raise NotImplementedError("clamp is not supported for complex types")
     if dtype.category == 0:
         raise RuntimeError("Boolean inputs not supported for relu")
-    return F.where(F.le(input, 0), F.zeros_like(input), input)
+    return F.where(F.le(input, 0), F._zeros_like(input), input)
 
 
 def _relu_backward(F, grad, out):
-    return F.where(F.le(out, 0), F.zeros_like(grad), grad)
+    return F.where(F.le(out, 0), F._zeros_like(grad), grad)
 
 
 op("_relu_backward(Tensor grad, Tensor out)", where="", composite=_relu_backward, tags=POINTWISE)
@@ -89,13 +89,13 @@ def _hardtanh(F, input, min_val, max_val):
         raise ValueError("min_val cannot be greater than max_val")
     if F.dtype_of(input).category == 0:
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    low = F.where(F.lt(input, min_val), F.full_like(input, min_val), input)
-    return F.where(F.gt(low, max_val), F.full_like(input, max_val), low)
+    low = F.where(F.lt(input, min_val), F._full_like(input, min_val), input)
+    return F.where(F.gt(low, max_val), F._full_like(input, max_val), low)
 
 
 def _hardtanh_backward(F, grad, input, min_val, max_val):
     inside = F.logical_and(F.gt(input, min_val), F.lt(input, max_val))
-    return F.where(inside, grad, F.zeros_like(grad))
+    return F.where(inside, grad, F._zeros_like(grad))
 
 
 op(
@@ -129,7 +129,7 @@ op(
 
 
 def _threshold(F, input, threshold, value):
-    return F.where(F.le(input, threshold), F.full_like(input, value), input)
+    return F.where(F.le(input, threshold), F._full_like(input, value), input)
 
 
 op(
@@ -137,7 +137,7 @@ op(
     where="torch nn.functional",
     composite=_threshold,
     tags=POINTWISE | INPLACE,
-    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
+    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F._zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
     layout=memory_layout.like_first,
     overlap=Overlap("allowed"),
@@ -148,12 +148,12 @@ op(
 def _hardshrink(F, input, lambd):
     require_float(F, input, "hardshrink_cpu")
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
-    return F.where(inside, F.zeros_like(input), input)
+    return F.where(inside, F._zeros_like(input), input)
 
 
 def _hardshrink_vjp(F, g, input, lambd):
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
-    return F.where(inside, F.zeros_like(g), g)
+    return F.where(inside, F._zeros_like(g), g)
 
 
 op(
@@ -203,7 +203,7 @@ op(
     composite=lambda F, input, weight: F.where(F.gt(input, 0), input, F.mul(input, weight)),
     vjp={
         "input": lambda F, g, input, weight: F.where(F.gt(input, 0), g, F.mul(g, weight)),
-        "weight": lambda F, g, input: F.where(F.gt(input, 0), F.zeros_like(g), F.mul(g, input)),
+        "weight": lambda F, g, input: F.where(F.gt(input, 0), F._zeros_like(g), F.mul(g, input)),
     },
     doc="``prelu`` with a weight that already broadcasts against the input.",
     node_name="PreluKernelBackward0",
@@ -341,7 +341,7 @@ def _gelu_backward(F, grad, input, approximate="none"):
     if approximate == "tanh":
         bounded = F.tanh(F.mul(F.add(input, F.mul(F.mul(square, input), TANH_CUBIC)), TANH_SCALE))
         inner = F.mul(F.add(F.mul(square, 3.0 * TANH_CUBIC), 1.0), TANH_SCALE)
-        bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.mul(inner, 0.5))
+        bell = F.mul(F.sub(F._ones_like(bounded), F.mul(bounded, bounded)), F.mul(inner, 0.5))
     else:
         bounded = F.erf(F.mul(input, SQRT_HALF))
         bell = F.mul(F.exp(F.mul(square, -0.5)), INV_SQRT_2PI)
@@ -372,7 +372,7 @@ def _silu(F, input):
 
 def _silu_backward(F, grad, input):
     gate = F.sigmoid(input)
-    slope = F.mul(gate, F.add(F.mul(input, F.sub(F.ones_like(gate), gate)), 1.0))
+    slope = F.mul(gate, F.add(F.mul(input, F.sub(F._ones_like(gate), gate)), 1.0))
     return F.mul(grad, F.conj(slope))
 
 
@@ -395,7 +395,7 @@ def _mish(F, input):
 
 def _mish_backward(F, grad, input):
     bounded = F.tanh(F.softplus(input))
-    bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.sigmoid(input))
+    bell = F.mul(F.sub(F._ones_like(bounded), F.mul(bounded, bounded)), F.sigmoid(input))
     return F.mul(grad, F.add(bounded, F.mul(input, bell)))
 
 
@@ -415,7 +415,7 @@ def _softplus(F, input, beta=1.0, threshold=20.0):
     require_float(F, input, "softplus_cpu")
     scaled = F.mul(input, beta)
     linear = F.gt(scaled, threshold)
-    safe = F.where(linear, F.zeros_like(scaled), scaled)
+    safe = F.where(linear, F._zeros_like(scaled), scaled)
     return F.where(linear, input, F.mul(F.log1p(F.exp(safe)), 1.0 / beta))
 
 
@@ -444,7 +444,7 @@ op(
 
 def _logsigmoid(F, input):
     require_float(F, input, "log_sigmoid_cpu", True)
-    negative_part = F.where(F.lt(input, 0), input, F.zeros_like(input))
+    negative_part = F.where(F.lt(input, 0), input, F._zeros_like(input))
     return F.sub(negative_part, F.log1p(F.exp(F.neg(F.abs(input)))))
 
 
@@ -485,7 +485,7 @@ def _hardswish(F, input):
 def _hardswish_backward(F, grad, input):
     slope = F.add(F.mul(input, 1.0 / 3.0), 0.5)
     inside = F.where(F.lt(input, 3.0), F.mul(grad, slope), grad)
-    return F.where(F.le(input, -3.0), F.zeros_like(grad), inside)
+    return F.where(F.le(input, -3.0), F._zeros_like(grad), inside)
 
 
 op("_hardswish_backward(Tensor grad, Tensor input)", where="", composite=_hardswish_backward, tags=POINTWISE)
@@ -535,13 +535,13 @@ def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
 
     With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
     """
-    noise = F.zeros_like(logits)
+    noise = F._zeros_like(logits)
     noise.exponential_(generator=generator)
     soft = F.softmax((logits - F.log(noise)) / tau, dim)
     if not hard:
         return soft
     index = F.argmax(soft.detach(), dim, True)
-    one_hot = F.scatter(F.zeros_like(soft).detach(), dim, index, 1.0)
+    one_hot = F.scatter(F._zeros_like(soft).detach(), dim, index, 1.0)
     return one_hot - soft.detach() + soft
 
 

@@ -69,7 +69,7 @@ op(
     "copysign(Tensor input, Tensor|Number other)",
     promote=INT_TO_FLOAT,
     tags=BINARY,
-    vjp={"input": copysign_vjp, "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": copysign_vjp, "other": lambda F, g: F._zeros_like(g)},
     doc="The size of ``input`` with the sign of ``other``.",
     layout=memory_layout.pointwise,
 )
@@ -88,7 +88,7 @@ op(
     "nextafter(Tensor input, Tensor other)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F._zeros_like(g)},
     doc="The next number after ``input`` towards ``other``.",
     layout=memory_layout.pointwise,
 )

@@ -182,9 +182,8 @@ def _into(record, made, out):
 
 
 @composite(
-    f"_zeros(*size, out=None, {_TAIL})",
-    where="",
-    alias="torch.zeros",
+    f"zeros(*size, out=None, {_TAIL})",
+    where="torch",
     out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
@@ -206,9 +205,8 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 
 
 @composite(
-    f"_ones(*size, out=None, {_TAIL})",
-    where="",
-    alias="torch.ones",
+    f"ones(*size, out=None, {_TAIL})",
+    where="torch",
     out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
@@ -229,9 +227,8 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 
 
 @composite(
-    f"_new(*size, out=None, {_TAIL}, memory_format=None)",
-    where="",
-    alias="torch.empty",
+    f"empty(*size, out=None, {_TAIL}, memory_format=None)",
+    where="torch",
     out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
@@ -259,9 +256,8 @@ def _fill_value(value, dtype, size=()):
 
 
 @composite(
-    f"_filled(size, fill_value, *, out=None, {_TAIL})",
-    where="",
-    alias="torch.full",
+    f"full(size, fill_value, *, out=None, {_TAIL})",
+    where="torch",
     out=Out("unchecked"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
@@ -281,7 +277,7 @@ def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_g
     )
 
 
-@composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
+@composite(f"scalar_tensor(s, *, {_TAIL})", where="torch")
 def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
     """A tensor without dimensions of the default dtype or `dtype`."""
     dtype = dtype or get_default_dtype()
@@ -301,7 +297,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     extent = storage_nbytes_for(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
-    made._tl_array = made._tl_kernels.as_strided(made._tl_array, size, stride, 0)
+    made._tl_array = made._tl_kernels._as_strided(made._tl_array, size, stride, 0)
     return set_requires_grad(made, requires_grad)
 
 
@@ -364,7 +360,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
 
 
 def _declare_like(name: str, kernel: str, value, doc: str) -> None:
-    @composite(f"_{name}(Tensor input, *, {_LIKE})", where="", alias=f"torch.{name}", doc=doc)
+    @composite(f"{name}(Tensor input, *, {_LIKE})", where="torch", doc=doc)
     def like(F, input, dtype, layout, device, pin_memory, requires_grad, memory_format):
         return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
 
@@ -386,7 +382,7 @@ _declare_like(
 )
 
 
-@composite(f"_full_like(Tensor input, fill_value, *, {_LIKE})", where="", alias="torch.full_like")
+@composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, pin_memory, requires_grad, memory_format):
     """`fill_value` everywhere, with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
     return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
@@ -396,7 +392,7 @@ _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=Fa
 
 
 def _declare_new(name: str, kernel: str, value, doc: str) -> None:
-    @composite(f"_{name}(Tensor input, *size, {_NEW})", where="", alias=f"Tensor.{name}", doc=doc)
+    @composite(f"{name}(Tensor input, *size, {_NEW})", where="Tensor", doc=doc)
     def new(F, input, size, dtype, device, requires_grad, layout, pin_memory):
         _dense(layout)
         args = (() if value is None else (value,)) + (_dtype(name, dtype, input.dtype),)
@@ -423,7 +419,7 @@ _declare_new(
 )
 
 
-@composite(f"_new_full(Tensor input, size, fill_value, *, {_NEW})", where="", alias="Tensor.new_full")
+@composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, pin_memory):
     """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
     dtype = _dtype("new_full", dtype, input.dtype)
@@ -438,7 +434,7 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, p
     )
 
 
-@composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
+@composite(f"new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="Tensor")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layout, pin_memory):
     """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
     unless said otherwise.
@@ -449,7 +445,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layo
     )
 
 
-@composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
+@composite(f"new_tensor(Tensor input, data, *, {_NEW})", where="Tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory):
     """A copy of the data with this tensor's dtype and device, unless said otherwise."""
     from .._tensor.creation import tensor

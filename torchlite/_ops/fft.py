@@ -30,7 +30,7 @@ def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
     if onesided and missing:
         shape = list(g.shape)
         shape[last] = missing
-        g = F.cat([g, F.new_zeros(g, tuple(shape))], last)
+        g = F.cat([g, F._new_zeros(g, tuple(shape))], last)
     return F.real(F._fft_c2c_core(g, dim, scale, False))
 
 
@@ -615,8 +615,8 @@ def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
 def _overlapped(F, frames, hop_length):
     """The sum of frames (B, T, N), each `hop_length` after the one before: (B, (T - 1) hop_length + N)."""
     batch, count, width = frames.shape
-    start = F.new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
-    place = (start + F.new_arange(frames, 0, width, 1, int64)).reshape(-1)
+    start = F._new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
+    place = (start + F._new_arange(frames, 0, width, 1, int64)).reshape(-1)
     return F.index_add(
         frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width)
     )

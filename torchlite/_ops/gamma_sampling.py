@@ -171,7 +171,7 @@ def _by_pieces(F, formula, *operands):
     if size <= piece:
         return F.reshape(formula(*flat), shape)
     parts = [
-        formula(*(F.slice(x, 0, start, min(start + piece, size), 1) for x in flat)) for start in range(0, size, piece)
+        formula(*(F._slice(x, 0, start, min(start + piece, size), 1) for x in flat)) for start in range(0, size, piece)
     ]
     return F.reshape(F.cat(parts, 0), shape)
 

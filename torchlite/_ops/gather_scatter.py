@@ -28,7 +28,7 @@ def _numel(shape):
 
 def _masked_select_vjp(F, g, input_shape, mask):
     shape = broadcast_shapes(input_shape, mask.shape)
-    return F.masked_scatter(F.new_zeros(g, shape), mask, g)
+    return F.masked_scatter(F._new_zeros(g, shape), mask, g)
 
 
 op(
@@ -63,7 +63,7 @@ op(
     meta=_fill_rule,
     vjp={
         "input": lambda F, g, mask: F._masked_fill(g, mask, 0),
-        "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype),
+        "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F._zeros_like(g))), value_dtype),
     },
     node_name="MaskedFillBackward1",
 )
@@ -90,7 +90,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
     taken = F.masked_select(g, mask)
     rest = _numel(source_shape) - taken.shape[0]
     if rest > 0:
-        taken = F.cat([taken, F.new_zeros(taken, (rest,))], 0)
+        taken = F.cat([taken, F._new_zeros(taken, (rest,))], 0)
     return F.reshape(taken, source_shape)
 
 
@@ -119,7 +119,7 @@ def _take_along_axis(function, given, axis):
 op(
     "take(Tensor input, Tensor index)",
     meta=lambda input, index: (index.shape, input.dtype),
-    vjp={"input": lambda F, g, input_shape, index: F.put(F.new_zeros(g, input_shape), index, g, True)},
+    vjp={"input": lambda F, g, input_shape, index: F.put(F._new_zeros(g, input_shape), index, g, True)},
     doc="""The elements of the flattened `input` at `index` (int64): shape of `index`.
 
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
@@ -135,7 +135,7 @@ op(
 
 
 def _put_input_vjp(F, g, index, source_shape, accumulate):
-    return g if accumulate else F.put(g, index, F.new_zeros(g, source_shape), False)
+    return g if accumulate else F.put(g, index, F._new_zeros(g, source_shape), False)
 
 
 op(
@@ -199,7 +199,7 @@ def take_along_dim(F, input, indices, dim):
 op(
     "gather(Tensor input, dim, Tensor index, *, sparse_grad=False)",
     meta=lambda input, index: (index.shape, input.dtype),
-    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F.new_zeros(g, input_shape), dim, index, g)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`.
     RuntimeError for an index out of
    range.
@@ -301,12 +301,12 @@ op(
 
 def _places_kept(F, g, dim, index, include_self):
     """The gradient of what `input` itself brings in: nothing at the places written to, unless it is included."""
-    return g if include_self else F.scatter(g, dim, index, F.new_zeros(g, index.shape))
+    return g if include_self else F.scatter(g, dim, index, F._new_zeros(g, index.shape))
 
 
 def ones_for_zeros(F, x):
     """What a product's factors that are not zero are."""
-    return F._where(F.eq(x, 0), F.ones_like(x), x)
+    return F._where(F.eq(x, 0), F._ones_like(x), x)
 
 
 def zeros_beside(F, x, added):
@@ -315,9 +315,9 @@ def zeros_beside(F, x, added):
     """
     zero = F.eq(x, 0)
     count = F.sub(added(lambda x: F.to(F.eq(x, 0), F.dtype_of(x))), F.to(zero, F.dtype_of(x)))
-    own = lambda x: F._where(F.eq(x, 0), x, F.zeros_like(x))
-    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F.zeros_like(x))
-    return F._where(F.eq(count, 0), F.ones_like(x), other)
+    own = lambda x: F._where(F.eq(x, 0), x, F._zeros_like(x))
+    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F._zeros_like(x))
+    return F._where(F.eq(count, 0), F._ones_like(x), other)
 
 
 def _product_vjp(F, g, input, dim, index, src, include_self):
@@ -325,7 +325,7 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
     start = (
         input
         if include_self
-        else F.scatter(input, dim, index, F.ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
+        else F.scatter(input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
     )
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
@@ -340,9 +340,9 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
 
 
 def _scatter_mean_vjp(F, g, dim, index, src, include_self):
-    count = F.ones_like(g) if include_self else F.zeros_like(g)
-    count = F.scatter_add(count, dim, index, F.ones_like(src))
-    share = F.div(g, F.maximum(count, F.ones_like(count)))
+    count = F._ones_like(g) if include_self else F._zeros_like(g)
+    count = F.scatter_add(count, dim, index, F._ones_like(src))
+    share = F.div(g, F.maximum(count, F._ones_like(count)))
     return _places_kept(F, share, dim, index, include_self), F.gather(share, dim, index)
 
 
@@ -350,9 +350,9 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
     mine = F.to(F.eq(input, out), F.dtype_of(g))
     theirs = F.to(F.eq(src, F.gather(out, dim, index)), F.dtype_of(g))
     if not include_self:
-        mine = F._where(F.eq(F.scatter(F.zeros_like(mine), dim, index, F.ones_like(src)), 1), F.zeros_like(mine), mine)
+        mine = F._where(F.eq(F.scatter(F._zeros_like(mine), dim, index, F._ones_like(src)), 1), F._zeros_like(mine), mine)
     count = F.scatter_add(mine, dim, index, theirs)
-    share = F.div(g, F._where(F.eq(count, 0), F.ones_like(count), count))
+    share = F.div(g, F._where(F.eq(count, 0), F._ones_like(count), count))
     return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(
         theirs, F.gather(share, dim, index)
     )
@@ -360,7 +360,7 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
 
 def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
     if 0 in index.shape:
-        return g, F.zeros_like(src)
+        return g, F._zeros_like(src)
     if reduce == "sum":
         return _places_kept(F, g, dim, index, include_self), F.gather(g, dim, index)
     if reduce == "mean":
@@ -404,7 +404,7 @@ def _select_rule(input, dim, index):
 op(
     "index_select(Tensor input, dim, Tensor index)",
     meta=_select_rule,
-    vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F.new_zeros(g, input_shape), dim, index, g)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""The slices of `input` at `index` (a vector of int32 or int64) along `dim`. IndexError for an index out of
     range.
 
@@ -568,9 +568,9 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
-            g, F.new_zeros(g, src_shape), dim, start, end, step
+            g, F._new_zeros(g, src_shape), dim, start, end, step
         ),
-        "src": lambda F, g, dim, start, end, step: F.slice(g, dim, start, end, step),
+        "src": lambda F, g, dim, start, end, step: F._slice(g, dim, start, end, step),
     },
     doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
     layout=memory_layout.like_first,
@@ -581,7 +581,7 @@ op(
     "select_scatter(Tensor input, Tensor src, dim, index)",
     meta=lambda input: (input.shape, input.dtype),
     vjp={
-        "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index),
+        "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F._new_zeros(g, src_shape), dim, index),
         "src": lambda F, g, dim, index: F.select(g, dim, index),
     },
     doc="""`input` with `src` in place of its slice `index` along `dim`.""",
@@ -592,7 +592,7 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
-            g, F.new_zeros(g, src_shape), offset, dim1, dim2
+            g, F._new_zeros(g, src_shape), offset, dim1, dim2
         ),
         "src": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     },
@@ -616,7 +616,7 @@ def as_strided_scatter(F, input, src, size, stride, storage_offset):
 
 
 op(
-    "select_backward(Tensor grad, shape, dim, index)",
+    "_select_backward(Tensor grad, shape, dim, index)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, index: F.select(g, dim, index)},

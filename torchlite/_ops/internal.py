@@ -131,13 +131,13 @@ op(
     meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
     out=Out(resize="rounding"),
 )
-for _name in ("zeros_like", "ones_like"):
+for _name in ("_zeros_like", "_ones_like"):
     op(f"{_name}(Tensor input)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
-op("new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op("_full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
+op("_new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op("_new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
 op(
-    "new_arange(Tensor input, start, end, step, dtype)",
+    "_new_arange(Tensor input, start, end, step, dtype)",
     where="",
     tags=NONDIFF,
     meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),

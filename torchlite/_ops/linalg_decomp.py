@@ -288,7 +288,7 @@ op(
 
 def _reflector_vector(F, A, i):
     """Column i of the packed form as a unit lower trapezoidal vector (..., m, 1)."""
-    place = F.new_arange(A, 0, A.shape[-2], 1, int64)
+    place = F._new_arange(A, 0, A.shape[-2], 1, int64)
     return (A[..., :, i] * (place > i).to(A.dtype) + (place == i).to(A.dtype)).unsqueeze(-1)
 
 
@@ -320,9 +320,9 @@ def _householder_vjp(F, g, input, tau):
     g_inner = F.triu(F.mul(g_mixed, F.conj(row(F, tau))), 1)
     g_v = F.matmul(v, F.add(g_inner, adjoint(F, g_inner)))
     g_v = F.sub(g_v, F.matmul(g, adjoint(F, F.mul(column(F, tau), solved))))
-    below = F.new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
+    below = F._new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
     g_v = F.tril(F.add(g_v, F.cat([adjoint(F, back), below], -2)), -1)
-    beside = F.new_zeros(g_v, (*g_v.shape[:-1], n - k))
+    beside = F._new_zeros(g_v, (*g_v.shape[:-1], n - k))
     g_tau = F.add(F.sum(F.mul(scaled, F.conj(solved)), -1), F.sum(F.mul(g_mixed, F.conj(inner)), -2))
     return F.cat([g_v, beside], -1), g_tau
 

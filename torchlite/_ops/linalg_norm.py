@@ -20,21 +20,21 @@ INFINITY = float("inf")
 def _safe_divide(F, x, y):
     """x / y, and 0 where y is 0."""
     zero = F.eq(y, 0)
-    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
+    return F.where(zero, F._zeros_like(x), F.div(x, F.where(zero, F._ones_like(y), y)))
 
 
 def _power_of_size(F, size, exponent):
     """size ** exponent, and 0 where size is 0 (exponents may be negative)."""
     if exponent == 0:
-        return F.ones_like(size)
+        return F._ones_like(size)
     zero = F.eq(size, 0)
-    return F.where(zero, F.zeros_like(size), F.pow(F.where(zero, F.ones_like(size), size), exponent))
+    return F.where(zero, F._zeros_like(size), F.pow(F.where(zero, F._ones_like(size), size), exponent))
 
 
 def _norm_slope(F, size, norm, ord):
     """The derivative of a norm by the sizes |x|, a subgradient (0) where there is none."""
     if ord == 1:
-        return F.ones_like(size)
+        return F._ones_like(size)
     if ord in (INFINITY, -INFINITY):
         chosen = F.to(F.eq(size, norm), F.dtype_of(size))
         return chosen
@@ -44,7 +44,7 @@ def _norm_slope(F, size, norm, ord):
 def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
     shape = tuple(input.shape)
     if ord == 0:
-        return F.zeros_like(input)
+        return F._zeros_like(input)
     g, out = keep_dims(F, g, shape, dim, keepdim), keep_dims(F, out, shape, dim, keepdim)
     if ord == 2:
         scale = _safe_divide(F, g, out)
@@ -57,7 +57,7 @@ def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
 
 
 op(
-    "vector_norm_core(Tensor input, ord, dim, keepdim)",
+    "_vector_norm_core(Tensor input, ord, dim, keepdim)",
     where="",
     vjp={"input": _vector_norm_vjp},
     meta=lambda input, dim, keepdim: (
@@ -114,7 +114,7 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
         x = x.to(dtype)
     if not x.ndim:
         return x.abs() if ord else (x != 0).to(x.abs().dtype)
-    return F.vector_norm_core(x, ord, dims, bool(keepdim))
+    return F._vector_norm_core(x, ord, dims, bool(keepdim))
 
 
 @composite(
@@ -149,7 +149,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     if isinstance(ord, str):
         if ord == "fro":
-            return F.vector_norm_core(A, 2.0, dims, bool(keepdim))
+            return F._vector_norm_core(A, 2.0, dims, bool(keepdim))
         if ord != "nuc":
             raise RuntimeError(f"{name}: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, INFINITY):
@@ -159,7 +159,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
         result = _spectral_norm(F, A, ord, dims)
     else:
         along, over = dims if abs(ord) == 1 else dims[::-1]
-        sums = F.vector_norm_core(A, 1.0, (along,), True)
+        sums = F._vector_norm_core(A, 1.0, (along,), True)
         result = _extreme(F, sums, ord, over, True).squeeze(dims)
     if keepdim:
         for d in sorted(dims):
@@ -254,8 +254,8 @@ def renorm(F, input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     dim = wrap_dims(dim, input.ndim)[0]
-    size = F.vector_norm_core(input, float(p), tuple(d for d in range(input.ndim) if d != dim), True)
-    return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones_like(size))
+    size = F._vector_norm_core(input, float(p), tuple(d for d in range(input.ndim) if d != dim), True)
+    return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F._ones_like(size))
 
 
 # --- condition, rank ------------------------------------------------------------------------------
@@ -282,13 +282,13 @@ def linalg_cond(F, A, p):
     inverse, info = F.linalg_inv_ex(A)
     if p == "nuc":  # there are no singular values of what is no number
         singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
-        inverse = F.where(singular, F.zeros_like(inverse), inverse)
+        inverse = F.where(singular, F._zeros_like(inverse), inverse)
         size = F.nuclear_norm(A)
-        return size * F.where(info != 0, F.full_like(size, INFINITY), F.nuclear_norm(inverse))
+        return size * F.where(info != 0, F._full_like(size, INFINITY), F.nuclear_norm(inverse))
     result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(
         F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None
     )
-    return F.where(info != 0, F.full_like(result, INFINITY), result)
+    return F.where(info != 0, F._full_like(result, INFINITY), result)
 
 
 @composite(
@@ -320,7 +320,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
             else (
                 default
                 if isinstance(atol, (int, float))
-                else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default))
+                else F.where(atol > 0, F._zeros_like(atol), F._full_like(atol, default))
             )
         )
     A = A.detach()
@@ -343,7 +343,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
 
 def _cdist_vjp(F, g, x1, x2, out, p, needs):
     if p == 0:
-        return (F.zeros_like(x1) if needs[0] else None), (F.zeros_like(x2) if needs[1] else None)
+        return (F._zeros_like(x1) if needs[0] else None), (F._zeros_like(x2) if needs[1] else None)
     if p == 2:
         ratio = _safe_divide(F, g, out)
         one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
@@ -408,7 +408,7 @@ def pdist(F, input, p):
         raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = torch.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
-    return F.vector_norm_core(difference, float(p), (1,), False)
+    return F._vector_norm_core(difference, float(p), (1,), False)
 
 
 # --- statistics of rows ---------------------------------------------------------------------------
@@ -576,4 +576,4 @@ def norm_except_dim(F, v, pow, dim):
     """
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)
-    return F.vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)
+    return F._vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)

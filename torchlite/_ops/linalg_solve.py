@@ -536,7 +536,7 @@ def logdet(F, input):
     sign, logarithm = F._slogdet_core(input)
     if input.dtype.is_complex:
         return logarithm + F.log(sign)
-    return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)
+    return F.where(F.eq(sign.detach(), -1.0), F._full_like(logarithm, float("nan")), logarithm)
 
 
 # --- functions of matrices ------------------------------------------------------------------------
@@ -548,7 +548,7 @@ def _matrix_exp_vjp(F, g, input):
     """
     n, flipped = input.shape[-1], adjoint(F, input)
     upper = F.cat([flipped, g], -1)
-    lower = F.cat([F.zeros_like(flipped), flipped], -1)
+    lower = F.cat([F._zeros_like(flipped), flipped], -1)
     whole = F.matrix_exp(F.cat([upper, lower], -2))
     return F.narrow(F.narrow(whole, -2, 0, n), -1, n, n)
 
@@ -586,7 +586,7 @@ def matrix_power(F, input, n):
     """
     check_square("linalg.matrix_power", input)
     if n == 0:
-        return F.where(F.to(F.ones_like(input), bool_), identity(F, input, input.shape[-1]), input)
+        return F.where(F.to(F._ones_like(input), bool_), identity(F, input, input.shape[-1]), input)
     base = input if n > 0 else F.linalg_inv(input)
     n, result = abs(n), None
     if n == 1:

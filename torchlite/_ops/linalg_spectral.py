@@ -39,7 +39,7 @@ def _batch(a):
 def _gaps(F, values, like):
     """values[j] - values[i], with ones on the diagonal."""
     gaps = F.sub(row(F, values), column(F, values))
-    return F.where(on_diagonal(F, values, values.shape[-1]), F.ones_like(gaps), gaps)
+    return F.where(on_diagonal(F, values, values.shape[-1]), F._ones_like(gaps), gaps)
 
 
 def _eigh_vjp(F, g, out0, out1, input_dtype):
@@ -48,7 +48,7 @@ def _eigh_vjp(F, g, out0, out1, input_dtype):
     inner = None
     if g[1] is not None:
         inner = F.div(F.matmul(inverse, g[1]), F.to(_gaps(F, values, vectors), input_dtype))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         own = F.to(g[0], input_dtype)
         if inner is None:
@@ -118,7 +118,7 @@ def _eig_vjp(F, g, out0, out1, input_dtype):
         own = F.to(F.real(F.diagonal(along, 0, -2, -1)), F.dtype_of(along))
         inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), row(F, own)))
         inner = F.div(inner, F.conj(_gaps(F, values, vectors)))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
     result = F._solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
@@ -208,7 +208,7 @@ def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
     if input_dtype.is_complex:
         inner = _svd_phase(F, inner, skew_u, skew_v, wide)
     elif own is None:
-        inner = F.where(on_diagonal(F, s, k), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, s, k), F._zeros_like(inner), inner)
     return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
 
 
@@ -220,9 +220,9 @@ def _svd_phase(F, inner, skew_u, skew_v, wide):
     eye = on_diagonal(F, F.real(wide), k)
     for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
         if skew is not None:
-            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F.zeros_like(inner)))
+            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F._zeros_like(inner)))
     if skew_u is not None:
-        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F.zeros_like(inner)))
+        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F._zeros_like(inner)))
     return inner
 
 

@@ -32,7 +32,7 @@ from torchlite._types.layouts import contiguous_format
 op(
     "select(Tensor input, dim, index)",
     tags=VIEW,
-    vjp={"input": lambda F, g, input_shape, dim, index: F.select_backward(g, input_shape, dim, index)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F._select_backward(g, input_shape, dim, index)},
     doc="""The slice `index` along `dim`, as a view without that dimension.
 
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 0, 1)
@@ -42,7 +42,7 @@ op(
 
 
 def _given(F, g, like, shape):
-    return F.new_zeros(like, shape) if g is None else g
+    return F._new_zeros(like, shape) if g is None else g
 
 
 def _split_vjp(F, g, input_shape, split_sizes, dim):
@@ -191,7 +191,7 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections, tensor_i
         least, extra = divmod(size, where)
         where = [i * least + min(i, extra) for i in range(1, where)]
     edges = [slice(None, i).indices(size)[1] for i in where]
-    return tuple(F.slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
+    return tuple(F._slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
 
 
 def _split_evenly(F, name, input, where, dim, least):
@@ -366,7 +366,7 @@ def block_diag(F, tensors):
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
         height, own = b.shape
-        rows.append(F.cat([F.new_zeros(b, (height, before)), b, F.new_zeros(b, (height, width - before - own))], 1))
+        rows.append(F.cat([F._new_zeros(b, (height, before)), b, F._new_zeros(b, (height, width - before - own))], 1))
         before += own
     return F.cat(rows, 0)
 
@@ -616,7 +616,7 @@ op(
     "diagonal(Tensor input, offset=0, dim1=0, dim2=1)",
     tags=VIEW,
     vjp={
-        "input": lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(g, input_shape, offset, dim1, dim2)
+        "input": lambda F, g, input_shape, offset, dim1, dim2: F._diagonal_backward(g, input_shape, offset, dim1, dim2)
     },
     doc="""The diagonal of the plane of `dim1` and `dim2` as a view, with the diagonal as the last dimension; `offset`
     counts diagonals above it.
@@ -626,7 +626,7 @@ op(
     """,
 )
 op(
-    "diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
+    "_diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
@@ -728,7 +728,7 @@ op(
     where="Tensor",
     tags=VIEW,
     vjp={
-        "input": lambda F, g, input_shape, dimension, size, step: F.unfold_backward(
+        "input": lambda F, g, input_shape, dimension, size, step: F._unfold_backward(
             g, input_shape, dimension, size, step
         )
     },
@@ -740,7 +740,7 @@ op(
     """,
 )
 op(
-    "unfold_backward(Tensor grad, shape, dim, size, step)",
+    "_unfold_backward(Tensor grad, shape, dim, size, step)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, size, step: F.unfold(g, dim, size, step)},
@@ -790,7 +790,7 @@ def _chunk_cat(F, tensors, dim, num_chunks):
     for t in tensors:
         missing = -t.shape[dim] % num_chunks
         if missing:
-            t = F.cat([t, F.new_zeros(t, (*t.shape[:dim], missing, *t.shape[dim + 1 :]))], dim)
+            t = F.cat([t, F._new_zeros(t, (*t.shape[:dim], missing, *t.shape[dim + 1 :]))], dim)
         rows.append(t.reshape(*t.shape[:dim], num_chunks, -1))
     return F.cat(rows, dim + 1)
 
@@ -810,20 +810,20 @@ def _copy_of(name, schema):
         where="torch",
         layout=None if kept else memory_layout.contiguous,
         out=Out("same"),
-        overlap=Overlap(operands="" if kept or name == "slice" else "partial"),
+        overlap=Overlap(operands="" if kept or name == "_slice" else "partial"),
     )(copied)
 
 
 for _name, _schema in {
     "expand": ", size",
     "diagonal": ", offset=0, dim1=0, dim2=1",
-    "_as_strided": ", size, stride, storage_offset=None",
+    "as_strided": ", size, stride, storage_offset=None",
     "permute": ", dims",
     "squeeze": ", dim=None",
     "unsqueeze": ", dim",
     "transpose": ", dim0, dim1",
     "select": ", dim, index",
-    "slice": ", dim=0, start=None, end=None, step=1",
+    "_slice": ", dim=0, start=None, end=None, step=1",
     "unfold": ", dimension, size, step",
     "view": ", size",
     "t": "",

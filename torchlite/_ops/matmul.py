@@ -249,7 +249,7 @@ def _conj_number(x):
 
 
 def _add_input(F, g, beta):
-    return F.zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
+    return F._zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
 
 
 def _scaled_product(F, alpha, a, b):
@@ -421,10 +421,10 @@ def addr(F, input, vec1, vec2, beta, alpha):
     _check_factor("beta", beta, promote_types(input.dtype, product.dtype))
     _check_factor("alpha", alpha, promote_types(input.dtype, product.dtype))
     if input.dtype.name == "bool" and product.dtype.name == "bool":
-        product = product if alpha else F.zeros_like(product)
+        product = product if alpha else F._zeros_like(product)
         return product | input if beta else product
     if not beta:
-        return product * alpha + F.zeros_like(input)
+        return product * alpha + F._zeros_like(input)
     return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
 
 
@@ -688,7 +688,7 @@ def _int_mm(F, input, mat2):
     tensor([[20000]], dtype=torch.int32)
     """
     _check_int_mm(input, mat2)
-    total = F.new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
+    total = F._new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
     for start in range(0, input.shape[1], _EXACT):
         stop = start + _EXACT
         total = total + F.matmul(input[:, start:stop].to(float32), mat2[start:stop].to(float32)).to(int32)

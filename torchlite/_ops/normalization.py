@@ -395,7 +395,7 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
     all differentiable.
     """
     if not training:
-        empty = F.new_zeros(input, (0,))
+        empty = F._new_zeros(input, (0,))
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
     _check_channels(input, weight, bias, running_mean, running_var)
     shape, channels = _channel_shape(input), (input.shape[1],)
@@ -542,13 +542,13 @@ def local_response_norm(F, input, size, alpha, beta, k):
         return input
     channels = input.shape[1]
     squares = input * input
-    window = F.zeros_like(squares)
+    window = F._zeros_like(squares)
     for offset in range(-(size // 2), (size - 1) // 2 + 1):
         length = channels - abs(offset)
         if length <= 0:
             continue
         piece = F.narrow(squares, 1, max(offset, 0), length)
-        missing = F.new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
+        missing = F._new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
         window = window + F.cat([piece, missing] if offset >= 0 else [missing, piece], 1)
     return input / (window * (alpha / size) + k) ** beta
 

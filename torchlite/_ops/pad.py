@@ -38,7 +38,7 @@ def _constant(F, input, pad, value):
             start = max(0, -before)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
         pieces = [
-            F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))
+            F._new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))
         ]
         pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
         x = F.cat(pieces, dim) if len(pieces) > 1 else x

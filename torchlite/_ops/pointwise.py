@@ -102,7 +102,7 @@ def check_power(input, exponent):
 def pow_base(F, g, input, exponent):
     if not hasattr(exponent, "shape"):
         if exponent == 0:
-            return F.zeros_like(g)
+            return F._zeros_like(g)
         return F.mul(g, F.mul(F.conj(F.pow(input, exponent - 1)), conj_of(F, exponent)))
     lowered = F.mul(g, F.conj(F.mul(exponent, F.pow(input, F.sub(exponent, 1)))))
     return F.where(F.eq(exponent, 0), 0, lowered)
@@ -175,7 +175,7 @@ binary(
     "_trunc_divide",
     where="",
     tags=POINTWISE,
-    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "other": lambda F, g: F._zeros_like(g)},
     doc="``input / other`` rounded towards zero.",
     node_name="DivBackward2",
     scalar_rounding="never",
@@ -184,7 +184,7 @@ binary(
     "_floor_divide",
     where="",
     tags=POINTWISE,
-    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "other": lambda F, g: F._zeros_like(g)},
     doc="``input / other`` rounded down, with a gradient (of zero).",
     node_name="DivBackward2",
     scalar_rounding="never",
@@ -336,7 +336,7 @@ for _name in ("left", "right"):
 
 
 def zero_gradient(F, g):
-    return F.zeros_like(g)
+    return F._zeros_like(g)
 
 
 unary(
@@ -499,7 +499,7 @@ def where(F, condition, input, other):
     return F._choose(input, other, condition)
 
 
-@composite("_where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
+@composite("where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
 def where_method(F, input, condition, other):
     """``torch.where(condition, self, other)``."""
     return F.where(condition, input, other)

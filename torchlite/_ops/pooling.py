@@ -343,7 +343,7 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
             raise RuntimeError(
                 f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})"
             )
-    out = F.scatter(F.new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
+    out = F.scatter(F._new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
     return F.reshape(out, (*lead, *size))
 
 

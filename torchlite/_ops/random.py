@@ -120,7 +120,7 @@ op(
 def _bisected(F, weights, num_samples, generator):
     """For each draw the number of running sums below it."""
     sums = F.to(F.cumsum(weights, -1), float32)
-    total = F.unsqueeze(F.slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
+    total = F.unsqueeze(F._slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
     uniform = F._random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
     return F.sum(F.to(F.le(F.unsqueeze(sums, -2), F.mul(uniform, total)), int64), -1)
 
@@ -139,7 +139,7 @@ op(
     tags=RANDOM | NONDIFF,
     meta=lambda input: (input.shape, input.dtype),
     composite=lambda F, input, lower, upper, generator: F.where(
-        F.gt(input, 0), F.ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
+        F.gt(input, 0), F._ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
     ),
     doc="For rrelu: 1 where the input is positive, else uniform in [lower, upper).",
 )
@@ -151,7 +151,7 @@ op(
     composite=lambda F, p, dtype, generator: F.to(
         F.lt(F._random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
     ),
-    vjp={"p": lambda F, g: F.zeros_like(g)},
+    vjp={"p": lambda F, g: F._zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
     node_name="BernoulliBackward0",
 )
@@ -159,7 +159,7 @@ op(
     "_random_poisson(Tensor rate, generator)",
     **_ZERO,
     meta=lambda rate: (rate.shape, rate.dtype),
-    vjp={"rate": lambda F, g: F.zeros_like(g)},
+    vjp={"rate": lambda F, g: F._zeros_like(g)},
     doc="Poisson.",
     node_name="PoissonBackward0",
 )
@@ -185,8 +185,8 @@ op(
     composite=lambda F, value, mean, std: F.clone(value),
     meta=lambda value: (value.shape, value.dtype),
     vjp={
-        "mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape),
-        "std": lambda F, g, std_shape: F.new_zeros(g, std_shape),
+        "mean": lambda F, g, mean_shape: F._new_zeros(g, mean_shape),
+        "std": lambda F, g, std_shape: F._new_zeros(g, std_shape),
     },
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
     node_name=_normal_node_name,
@@ -205,7 +205,7 @@ op(
     tags=RANDOM,
     composite=lambda F, input, value, name: value,
     meta=lambda value: (value.shape, value.dtype),
-    vjp={"input": lambda F, g, name: F.zeros_like(g), "value": lambda F, g: g},
+    vjp={"input": lambda F, g, name: F._zeros_like(g), "value": lambda F, g: g},
     doc="Numbers that were drawn into a tensor by the method of that name: what it was before has a gradient of zero.",
     node_name=_random_fill_node_name,
 )
@@ -365,7 +365,7 @@ def _check_permuted(n: int, dtype) -> None:
 
 def _like(F, input, options: tuple, fill_in):
     dtype, device, requires_grad, memory_format = options
-    out = F._empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    out = F.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_in(out)
     return set_requires_grad(out, requires_grad)
 
@@ -455,7 +455,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
         result = F._normal_sample(result, *by)
     if call.MODE.forwards:
         for t in tensors:
-            call.CALLBACKS.map_tangents(t, result, lambda tangent: F.zeros_like(F.expand(tangent, result.shape)))
+            call.CALLBACKS.map_tangents(t, result, lambda tangent: F._zeros_like(F.expand(tangent, result.shape)))
     return _into(out, result)
 
 
@@ -468,7 +468,7 @@ def bernoulli(F, input, p, generator):
     gradient is zero.
     """
     if p is not None:
-        return F._empty_like(input).bernoulli_(p, generator=generator)
+        return F.empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
     return F._random_bernoulli_each(input, input.dtype, engine_of(input._tl_kernels, generator))
@@ -510,7 +510,7 @@ def multinomial(F, input, num_samples, replacement, generator):
     if replacement and num_samples > 1:
         return F._random_multinomial(input, num_samples, engine_of(input._tl_kernels, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
-    race = F._div(input, F._empty_like(input).exponential_(1, generator=generator))
+    race = F._div(input, F.empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 

@@ -23,8 +23,8 @@ def _reversed(F, x, dim):
 def _after(F, x, dim, fill):
     """`x` shifted by one towards the front along `dim`; `fill` enters at the end."""
     size = x.shape[dim]
-    tail = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
-    return F.cat([F.slice(x, dim, 1, size, 1), tail], dim)
+    tail = F._full_like(F._slice(x, dim, 0, 1, 1), fill)
+    return F.cat([F._slice(x, dim, 1, size, 1), tail], dim)
 
 
 def _backward_recurrence(F, factor, term, dim):
@@ -40,7 +40,7 @@ def _is_empty(x):
 
 def _recurrence_vjp(F, g, factor, out, dim):
     if _is_empty(out):
-        return F.zeros_like(g), g
+        return F._zeros_like(g), g
     term = _backward_recurrence(F, F.conj(factor), g, dim)
     return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
 
@@ -106,7 +106,7 @@ op(
 
 
 def _running_vjp(F, g, input_shape, out1, dim):
-    zeros = F.new_zeros(g[0], input_shape)
+    zeros = F._new_zeros(g[0], input_shape)
     return F.scatter_add(zeros, dim, out1, g[0]) if input_shape else g[0]
 
 
@@ -135,7 +135,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
     def ratio(a, b):
         gap = F.sub(a, b)
-        return F.conj(F.exp(F._where(F.isnan(gap), F.zeros_like(gap), gap)))
+        return F.conj(F.exp(F._where(F.isnan(gap), F._zeros_like(gap), gap)))
 
     total = _backward_recurrence(F, ratio(shifted_on(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)

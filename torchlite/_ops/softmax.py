@@ -12,7 +12,7 @@ def _shifted(F, input, dim):
 
 def _softmax(F, input, dim):
     if input.ndim == 0:
-        return F.ones_like(input)
+        return F._ones_like(input)
     if input.shape[dim] == 0:
         return input
     weights = F.exp(_shifted(F, input, dim))
@@ -21,14 +21,14 @@ def _softmax(F, input, dim):
 
 def _softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F.zeros_like(grad)
+        return F._zeros_like(grad)
     weighted = F.mul(grad, out)
     return F.sub(weighted, F.mul(out, F.sum(weighted, dim, True)))
 
 
 def _log_softmax(F, input, dim):
     if input.ndim == 0:
-        return F.zeros_like(input)
+        return F._zeros_like(input)
     if input.shape[dim] == 0:
         return input
     shifted = _shifted(F, input, dim)
@@ -37,7 +37,7 @@ def _log_softmax(F, input, dim):
 
 def _log_softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F.zeros_like(grad)
+        return F._zeros_like(grad)
     return F.sub(grad, F.mul(F.exp(out), F.sum(grad, dim, True)))
 
 
@@ -97,7 +97,7 @@ def log_softmax(F, input, dim, dtype):
 def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that gives zeros where a whole row is minus infinity."""
     out = F.softmax(input, dim, dtype)
-    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F.zeros_like(out), out)
+    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F._zeros_like(out), out)
 
 
 def _mask_over(input, mask, mask_type):

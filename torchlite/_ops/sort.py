@@ -243,7 +243,7 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     return _asked_for(found, return_inverse, return_counts)
 
 
-op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)
+op("_nonzero_indices(Tensor input)", where="", tags=NONDIFF)
 
 
 @composite(
@@ -259,14 +259,14 @@ def nonzero(F, input, as_tuple):
     tensor([[1]])
     """
     if as_tuple:
-        return F.unbind(F.nonzero_indices(input if input.ndim else input.reshape(1)), 1)
-    return F.nonzero_indices(input)
+        return F.unbind(F._nonzero_indices(input if input.ndim else input.reshape(1)), 1)
+    return F._nonzero_indices(input)
 
 
 @composite("argwhere(Tensor input)", layout=memory_layout.nonzero_indices)
 def argwhere(F, input):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
-    return F.nonzero_indices(input)
+    return F._nonzero_indices(input)
 
 
 def _nonzero_static_shape(input, size, fill_value):

@@ -204,7 +204,7 @@ def times_log(name, where, alias, inner, edge, doc, node_name=""):
 
     def by_input(F, g, input, other):
         if not hasattr(other, "shape"):
-            other = F.full_like(g, other)
+            other = F._full_like(g, other)
         dead = F.logical_and(F.eq(input, 0), F.le(other, edge))
         return F.where(dead, 0, F.mul(g, getattr(F, inner)(F.where(dead, 1, other))))
 

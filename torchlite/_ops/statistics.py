@@ -32,13 +32,13 @@ def _var_vjp(F, g, input, input_shape, dim, correction, keepdim):
 
 
 def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
-    safe = F._where(F.eq(out, 0), F.ones_like(out), out)
-    g = F._where(F.eq(out, 0), F.zeros_like(g), F.div(g, F.mul(safe, 2.0)))
+    safe = F._where(F.eq(out, 0), F._ones_like(out), out)
+    g = F._where(F.eq(out, 0), F._zeros_like(g), F.div(g, F.mul(safe, 2.0)))
     return _var_vjp(F, g, input, input_shape, dim, correction, keepdim)
 
 
 op(
-    "var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    "_var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _var_vjp},
@@ -46,7 +46,7 @@ op(
     node_name="VarBackward0",
 )
 op(
-    "std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    "_std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _std_vjp},
@@ -91,13 +91,13 @@ def var(F, input, dim, unbiased, keepdim, correction):
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    return F.var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
+    return F._var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
 @composite("std" + _SPREAD, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def std(F, input, dim, unbiased, keepdim, correction):
     """The standard deviation over `dim`: the square root of `var`."""
-    return F.std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
+    return F._std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
 
 
 def _mean_over(F, input, dim, keepdim):
@@ -125,7 +125,7 @@ def _std_mean_vjp(F, g, input, input_shape, out0, dim, correction, keepdim):
     return of_mean if of_std is None else F.add(of_std, of_mean)
 
 
-for _name, _spread, _vjp in (("var", "var_correction", _var_mean_vjp), ("std", "std_correction", _std_mean_vjp)):
+for _name, _spread, _vjp in (("var", "_var_correction", _var_mean_vjp), ("std", "_std_correction", _std_mean_vjp)):
     op(
         f"_{_name}_mean(Tensor input, dim, correction, keepdim)",
         where="",
@@ -206,7 +206,7 @@ for _name, _overload, _refuses in (
     ("max", 0, {}), ("min", 0, {}), ("median", 1, _MEDIAN_REFUSES), ("nanmedian", 1, _MEDIAN_REFUSES)
 ):  # fmt: skip
     op(
-        f"{_name}_dim(Tensor input, dim, keepdim=False)",
+        f"_{_name}_dim(Tensor input, dim, keepdim=False)",
         where="",
         outputs=_PAIR,
         nondiff=(1,),
@@ -218,7 +218,7 @@ for _name, _overload, _refuses in (
     )
 for _name in ("median", "nanmedian"):
     op(
-        f"{_name}_all(Tensor input)",
+        f"_{_name}_all(Tensor input)",
         where="",
         meta=lambda input: ((), input.dtype),
         vjp={"input": shared_evenly},
@@ -266,7 +266,7 @@ def _extreme(F, name, input, dim, keepdim, other):
     if dim is not None:
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
-        return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
+        return named(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -308,7 +308,7 @@ def median(F, input, dim, keepdim):
     >>> torch.median(torch.tensor([3, 1, 2]))
     tensor(2)
     """
-    return F.median_all(input) if dim is None else named("median", F.median_dim(input, dim, keepdim))
+    return F._median_all(input) if dim is None else named("median", F._median_dim(input, dim, keepdim))
 
 
 @composite(
@@ -316,7 +316,7 @@ def median(F, input, dim, keepdim):
 )
 def nanmedian(F, input, dim, keepdim):
     """The median of the elements that are not NaN; otherwise as `median`."""
-    return F.nanmedian_all(input) if dim is None else named("nanmedian", F.nanmedian_dim(input, dim, keepdim))
+    return F._nanmedian_all(input) if dim is None else named("nanmedian", F._nanmedian_dim(input, dim, keepdim))
 
 
 @composite(
@@ -360,7 +360,7 @@ def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
         return F.to(
             F.reshape(g, ())
             if not input_shape
-            else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.ones_like(input)),
+            else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F._ones_like(input)),
             input_dtype,
         )
     x = F.conj(F.to(input, F.dtype_of(g)))
@@ -399,7 +399,7 @@ def nansum(F, input, dim, keepdim, dtype):
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input.dtype.category == 2:
-        input = F.where(F.isnan(input), F.zeros_like(input), input)
+        input = F.where(F.isnan(input), F._zeros_like(input), input)
     return F.sum(input, dim, keepdim, dtype=dtype)
 
 
@@ -411,7 +411,7 @@ def nanmean(F, input, dim, keepdim, dtype):
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
         )
     nan = F.isnan(input)
-    kept = F.where(nan, F.zeros_like(input), input)
+    kept = F.where(nan, F._zeros_like(input), input)
     return F.sum(kept, dim, keepdim, dtype=dtype) / F.sum(~nan, dim, keepdim)
 
 
@@ -466,7 +466,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
     if not hasattr(q, "_tl_array"):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = F.new_full(input.detach(), (), float(q))
+        q = F._new_full(input.detach(), (), float(q))
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
@@ -573,8 +573,8 @@ def _edges(F, column, bins, limits):
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (high - low) / bins
-    inner = F.new_arange(column, 0, bins, 1, column.dtype) * step + low
-    return F.cat([inner, F.new_full(column, (1,), high)], 0)
+    inner = F._new_arange(column, 0, bins, 1, column.dtype) * step + low
+    return F.cat([inner, F._new_full(column, (1,), high)], 0)
 
 
 def _density(F, hist, edges):

@@ -24,7 +24,7 @@ LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
 
 
 def zero_gradient(F, g):
-    return F.zeros_like(g)
+    return F._zeros_like(g)
 
 
 def smooth(name, vjp, doc, alias="", **more):
@@ -120,7 +120,7 @@ op(
 def sgn_vjp(F, g, input, out):
     """For complex z: what is left of g/|z| without its part along z."""
     if not F.dtype_of(input).is_complex:
-        return F.zeros_like(g)
+        return F._zeros_like(g)
     size = F.abs(input)
     along = F.mul(F.to(F.real(F.mul(g, F.conj(out))), F.dtype_of(g)), out)
     return F.where(F.eq(size, 0), 0, F.div(F.sub(g, along), F.where(F.eq(size, 0), 1, size)))
@@ -172,7 +172,7 @@ op(
 
 def angle_vjp(F, g, input):
     if not F.dtype_of(input).is_complex:
-        return F.zeros_like(g)
+        return F._zeros_like(g)
     square = F.real(F.mul(input, F.conj(input)))
     zero = F.eq(square, 0)
     return F.where(zero, 0, F.mul(F.mul(input, 1j), F.div(g, F.where(zero, 1, square))))

@@ -181,7 +181,7 @@ def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
 # `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs
 # to know of its layout.
 op(
-    "as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
+    "_as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
     where="",
     tags=VIEW,
     vjp={"input": _as_strided_vjp},
@@ -201,7 +201,7 @@ op(
 
 
 @composite(
-    "_as_strided(Tensor input, size, stride, storage_offset=None)",
+    "as_strided(Tensor input, size, stride, storage_offset=None)",
     where="",
     alias="torch.as_strided Tensor.as_strided",
     tags=VIEW,
@@ -217,7 +217,7 @@ def as_strided(F, input, size, stride, storage_offset):
             [2, 3]])
     """
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return F.as_strided(input, tuple(size), tuple(stride), offset, input.stride())
+    return F._as_strided(input, tuple(size), tuple(stride), offset, input.stride())
 
 
 op(
@@ -274,7 +274,7 @@ def _cat_vjp(F, g, tensors_shape, dim):
     d = wrap_dim(dim, g.ndim) if any(tuple(shape) != (0,) for shape in tensors_shape) else 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
-            out.append(F.new_zeros(g, (0,)))
+            out.append(F._new_zeros(g, (0,)))
             continue
         out.append(F.narrow(g, d, start, shape[d]))
         start += shape[d]
@@ -304,7 +304,7 @@ def _narrow_back(F, g, shape, dim, start, stop, step):
 
 
 op(
-    "slice(Tensor input, dim=0, start=None, stop=None, step=1)",
+    "_slice(Tensor input, dim=0, start=None, stop=None, step=1)",
     where="",
     tags=VIEW | KEEPS_DTYPE,
     vjp={
@@ -317,7 +317,7 @@ op(
     "_slice_backward(Tensor input, shape, dim, start, stop, step)",
     where="",
     meta=lambda input, shape: (shape, input.dtype),
-    vjp={"input": lambda F, g, dim, start, stop, step: F.slice(g, dim, start, stop, step)},
+    vjp={"input": lambda F, g, dim, start, stop, step: F._slice(g, dim, start, stop, step)},
 )
 op(
     "_narrow(Tensor input, dim, start, length)",
@@ -347,7 +347,7 @@ def narrow(F, input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return F.slice(input, dim, start, start + length, 1)
+    return F._slice(input, dim, start, start + length, 1)
 
 
 @composite("view(Tensor input, *size, dtype=None)", where="Tensor")

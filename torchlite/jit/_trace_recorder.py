@@ -510,13 +510,11 @@ def _index_parts(index: Any, ndim: int) -> list:
 def _library_aliases(op: Any, writes: bool) -> list[str]:
     """Other names of the library that an op may have."""
     names = {
-        "_filled": ["full"],
-        "_new": ["empty"],
-        "max_dim": ["max"],
-        "min_dim": ["min"],
+        "_max_dim": ["max"],
+        "_min_dim": ["min"],
         "_where": ["where"],
-        "var_correction": ["var"],
-        "std_correction": ["std"],
+        "_var_correction": ["var"],
+        "_std_correction": ["std"],
     }
     return [n + "_" * writes for n in names.get(op.name, ())]
 
@@ -671,7 +669,7 @@ def _new(name: str) -> Any:
 
 _SPECIAL: dict[str, Any] = {
     "to": _cast,
-    **{f"_{name}": _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
+    **{name: _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
     **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)},
     **{f"avg_pool{d}d": _avg_pool(d) for d in (1, 2, 3)},
     "arange": _arange,

@@ -29,8 +29,8 @@ _NEEDS_FLOAT32 = """
     _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
     _trunc_divide addbmm addcdiv addcmul addmm
     addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp _linear_recurrence logaddexp logaddexp2 logit
-    logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py std_correction
-    var_correction xlogy
+    logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py _std_correction
+    _var_correction xlogy
 """.split()
 
 # The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.

@@ -17,7 +17,7 @@ import numpy as np
 import torchlite_backends.array
 from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
 from torchlite_backends.array.dim_checks import wrap_dims
-from torchlite_backends.array.linalg import vector_norm_core as _shared_vector_norm_core
+from torchlite_backends.array.linalg import _vector_norm_core as _shared_vector_norm_core
 from torchlite_backends.array.pointwise import to as _shared_to
 from torchlite_backends.array.rearrange import repeat as _shared_repeat
 from torchlite_backends.array.reduce import argmax as _shared_argmax
@@ -26,8 +26,8 @@ from torchlite_backends.array.reduce import sum as _shared_sum
 from torchlite_backends.array.scatter import _masked_fill as _shared_masked_fill
 from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.shape import clone as _shared_clone
-from torchlite_backends.array.statistics import max_dim as _shared_max_dim
-from torchlite_backends.array.statistics import min_dim as _shared_min_dim
+from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
+from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
 from torchlite_backends.array.statistics import prod as _shared_prod
 
 from .blas import single_threaded

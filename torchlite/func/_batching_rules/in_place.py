@@ -54,7 +54,6 @@ def _metadata_rule(level, op, values):
     """What changes how a tensor looks, and not its elements."""
     target = values[0]
     name = "transpose" if op.name.startswith("swap") else op.name[:-1]
-    name = "_as_strided" if name == "as_strided" else name  # whose offset is the storage's
     with ReenabledInterceptor(level):
         made = function_for(REGISTRY[name])(*values)
     target._value, target._dim = made._value, made._dim

@@ -20,7 +20,7 @@ from ..core.device import Device
 from ..core.device_asserts import SCATTERED, error_code
 from ..core.host_transfer import from_numpy
 from ..core.pointwise_dispatch import apply, cast
-from ..core.views import broadcast_view, reshape, select, slice, slice_view
+from ..core.views import _slice, broadcast_view, reshape, select, slice_view
 from .creation import full
 from .gather_scatter import ThreeDimView, copy_kind, scatter_3d, take_slices, work_sizes
 from .pointwise import RULES
@@ -157,7 +157,7 @@ def stack(tensors, dim=0):
 
 def _slice_backward(input, shape, dim, start, stop, step):
     out = full(input.device, shape, 0, input.kind)
-    copy_into(slice(out, dim, start, stop, step), input)
+    copy_into(_slice(out, dim, start, stop, step), input)
     return out
 
 
@@ -177,7 +177,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     )
 
 
-def diagonal_backward(grad, shape, offset, dim1, dim2):
+def _diagonal_backward(grad, shape, offset, dim1, dim2):
     out = full(grad.device, shape, 0, grad.kind)
     copy_into(diagonal(out, offset, dim1, dim2), grad)
     return out
@@ -194,7 +194,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size, kept = input.shape[-1] + abs(offset), iter(input.shape[:-1])
-    return diagonal_backward(
+    return _diagonal_backward(
         input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second
     )
 
@@ -292,7 +292,7 @@ def unfold(input, dimension, size, step):
     return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
 
 
-def unfold_backward(grad, shape, dim, size, step):
+def _unfold_backward(grad, shape, dim, size, step):
     if not shape:
         return total(grad) if size else full(grad.device, (), 0, grad.kind)
     dim = wrap_dim(dim, len(shape))

@@ -38,7 +38,7 @@ def _remaining_args(found: OpCall) -> dict[str, Any]:
     return {p.name: v for p, v in list(zip(found.op.params, found.values, strict=True))[1:]}
 
 
-@register_op_handler("_zeros_like", "_ones_like", "_full_like", "_empty_like")
+@register_op_handler("zeros_like", "ones_like", "full_like", "empty_like")
 def _like(found: OpCall) -> Any:
     """As the other lies: each process makes its part."""
     tensor = found.values[0]
@@ -53,7 +53,7 @@ def _like(found: OpCall) -> Any:
     return out.requires_grad_() if wants else out
 
 
-@register_op_handler("_new_zeros", "_new_ones", "_new_full", "_new_empty", "_new_empty_strided", "_new_tensor")
+@register_op_handler("new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided", "new_tensor")
 def _new(found: OpCall) -> Any:
     """Of the same size as the other lies, of another one whole."""
     tensor = found.values[0]
@@ -94,9 +94,9 @@ def _random_in_place(found: OpCall) -> Any:
 
 
 @register_op_handler(
-    "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "_torch_dropout",
-    "_torch_alpha_dropout", "_torch_feature_dropout", "_torch_feature_alpha_dropout", "_torch_dropout_",
-    "_torch_alpha_dropout_", "_torch_feature_dropout_", "_torch_feature_alpha_dropout_", "native_dropout", "rrelu",
+    "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "torch_dropout",
+    "torch_alpha_dropout", "torch_feature_dropout", "torch_feature_alpha_dropout", "torch_dropout_",
+    "torch_alpha_dropout_", "torch_feature_dropout_", "torch_feature_alpha_dropout_", "native_dropout", "rrelu",
 )  # fmt: skip
 def _dropout(found: OpCall) -> Any:
     """What is drawn for an element is the same however the tensor lies: `a * x + b` for the op's own a and b."""

@@ -62,7 +62,7 @@ def _on_elements(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from pointwise(found, number)
 
 
-@register_op_strategy("to", "clone", "contiguous", "alias", "_cow_clone", "_detach")
+@register_op_strategy("to", "clone", "contiguous", "alias", "_cow_clone", "detach")
 def _copies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Copies and casts: as it lies. Casting a sum that is rounded is not the sum of the casts."""
     for cut in shard_kinds(found, number):
