@@ -103,8 +103,8 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
 
 
 @composite(
-    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
-    "reduction='mean', zero_infinity=False)",
+    "functional_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, "
+    "blank=0, reduction='mean', zero_infinity=False)",
     where="",
     alias="nn.functional.ctc_loss",
 )
@@ -150,7 +150,9 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
     labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
     blanks = F._new_full(labels, (batch, longest), blank)
-    states = F.cat([F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F._new_full(labels, (batch, 1), blank)], 1)
+    states = F.cat(
+        [F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F._new_full(labels, (batch, 1), blank)], 1
+    )
     may_skip = None
     if longest:
         differs = states[:, 2:] != states[:, :-2]

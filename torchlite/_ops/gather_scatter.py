@@ -325,7 +325,9 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
     start = (
         input
         if include_self
-        else F.scatter(input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
+        else F.scatter(
+            input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index))
+        )
     )
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
@@ -350,7 +352,9 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
     mine = F.to(F.eq(input, out), F.dtype_of(g))
     theirs = F.to(F.eq(src, F.gather(out, dim, index)), F.dtype_of(g))
     if not include_self:
-        mine = F._where(F.eq(F.scatter(F._zeros_like(mine), dim, index, F._ones_like(src)), 1), F._zeros_like(mine), mine)
+        mine = F._where(
+            F.eq(F.scatter(F._zeros_like(mine), dim, index, F._ones_like(src)), 1), F._zeros_like(mine), mine
+        )
     count = F.scatter_add(mine, dim, index, theirs)
     share = F.div(g, F._where(F.eq(count, 0), F._ones_like(count), count))
     return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(

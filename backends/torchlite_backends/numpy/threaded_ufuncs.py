@@ -56,8 +56,8 @@ _CHEAP_UFUNCS = frozenset(
     isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
-_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large_max_dim
-    large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
+_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large__max_dim
+    large__min_dim large__masked_fill large_prod large__vector_norm_core""".split()
 _MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
@@ -324,13 +324,13 @@ def large_argmin(input, dim=None, keepdim=False):
     return argextreme(input, dim, False)[1].reshape(shape_without(input, dim, keepdim))
 
 
-def large_max_dim(input, dim, keepdim=False):
+def large__max_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_max_dim(input, dim, keepdim)
     return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, True))
 
 
-def large_min_dim(input, dim, keepdim=False):
+def large__min_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_min_dim(input, dim, keepdim)
     return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, False))
@@ -353,7 +353,7 @@ def large_prod(input, dim=None, keepdim=False, *, dtype=None):
     return out.reshape(shape_without(input, dim, keepdim))
 
 
-def large_vector_norm_core(input, ord, dim, keepdim):
+def large__vector_norm_core(input, ord, dim, keepdim):
     found = row_norms(input, dim, keepdim) if ord == 2 else None
     if found is not None:
         return found

@@ -108,3 +108,23 @@ def test_only_op_sets_facts():
 )
 def test_nodes_are_named_after_their_ops(name, want):
     assert default_node_name(REGISTRY[name]) == want
+
+
+# Internal records that have a public function's name: what it is without its keywords, or as a kernel.
+KERNELS_OF_PUBLIC_FUNCTIONS = {"add", "sub", "div", "conj", "to"}
+
+
+def test_an_underscore_means_private():
+    names: dict[str, set[str]] = {}
+    for space in torch._dispatch.NAMESPACES.values():
+        for name, record in space.items():
+            names.setdefault(record.name, set()).add(name)
+    for record in REGISTRY.values():
+        if record.base_op:
+            assert record.base_op in KERNELS_OF_PUBLIC_FUNCTIONS  # `_add` is `torch.add`, and `add` it without `alpha=`
+            continue
+        public = names.get(record.name, set())
+        if record.name.startswith("_"):  # `torch._conj` is PyTorch's
+            assert record.name in public or not any(not name.startswith("_") for name in public), record
+        else:
+            assert public or record.name in KERNELS_OF_PUBLIC_FUNCTIONS, record
