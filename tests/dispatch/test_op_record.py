@@ -93,6 +93,17 @@ def test_facts_name_parameters():
         assert isinstance(messages, str) or len(messages) == len(record.outputs), record
 
 
+# Kernels for which `call.write_out` writes the result of a function that has a parameter `out`.
+OUT_OF_KERNELS = {"_arange", "_empty", "_full", "_random_uniform"}
+
+
+def test_out_is_read():
+    for record in REGISTRY.values():
+        if record.out is not op_record.OpFacts.out and record.out.supported is None:
+            takes_out = record.has_out or any(p.name == "out" for p in record.params)
+            assert takes_out or record.name in OUT_OF_KERNELS, record
+
+
 def test_only_op_sets_facts():
     """No family changes a record after it is declared, its own or another's."""
     facts = set(op_record.OpFacts.__annotations__)

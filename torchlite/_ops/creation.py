@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import NONDIFF, REGISTRY, Out, call, composite, op
+from .._dispatch import NONDIFF, REGISTRY, Out, Overlap, call, composite, op
 from .._dispatch.argument_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import record_constant
@@ -32,27 +32,9 @@ from .._types.layouts import channels_last, channels_last_3d, contiguous_format,
 
 _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 
-op(
-    "_linspace(start, end, steps, dtype)",
-    where="",
-    tags=NONDIFF,
-    meta=lambda steps, dtype: ((steps,), dtype),
-    out=Out(resize="silent"),
-)
-op(
-    "_logspace(start, end, steps, base, dtype)",
-    where="",
-    tags=NONDIFF,
-    meta=lambda steps, dtype: ((steps,), dtype),
-    out=Out(resize="silent"),
-)
-op(
-    "_identity_matrix(n, m, dtype)",
-    where="",
-    tags=NONDIFF,
-    meta=lambda n, m, dtype: ((n, m), dtype),
-    out=Out(resize="silent"),
-)
+op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
+op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
+op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, meta=lambda n, m, dtype: ((n, m), dtype))
 op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 
@@ -181,13 +163,7 @@ def _into(record, made, out):
 # --- constants ------------------------------------------------------------------------------------
 
 
-@composite(
-    f"zeros(*size, out=None, {_TAIL})",
-    where="torch",
-    out=Out("unchecked", resize="silent"),
-    kwarg_aliases={"shape": "size"},
-    array_api_first=True,
-)
+@composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
@@ -204,13 +180,7 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     )
 
 
-@composite(
-    f"ones(*size, out=None, {_TAIL})",
-    where="torch",
-    out=Out("unchecked", resize="silent"),
-    kwarg_aliases={"shape": "size"},
-    array_api_first=True,
-)
+@composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout, out)
@@ -229,7 +199,6 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 @composite(
     f"empty(*size, out=None, {_TAIL}, memory_format=None)",
     where="torch",
-    out=Out("unchecked", resize="silent"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -258,7 +227,6 @@ def _fill_value(value, dtype, size=()):
 @composite(
     f"full(size, fill_value, *, out=None, {_TAIL})",
     where="torch",
-    out=Out("unchecked"),
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
 )
@@ -558,7 +526,7 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
     more = [_number(v) for v in more]
     place = _place(device, out)
     made = call.create(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
-    return made if out is None else _into(REGISTRY[kernel], made, out)
+    return made if out is None else _into(REGISTRY[name], made, out)
 
 
 def _spaced_batch(name: str, start, end, steps: int, more, dtype):
@@ -587,7 +555,7 @@ def _linspace_endpoint(function, given, endpoint):
 @composite(
     f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
     where="torch",
-    out=Out("unchecked"),
+    out=Out(resize="silent"),
     kwarg_aliases={"num": "steps", "endpoint": _linspace_endpoint},
     array_api_first=True,
 )
@@ -596,7 +564,9 @@ def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requi
     return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
-@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out("unchecked"))
+@composite(
+    f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out(resize="silent")
+)
 def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
     return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
@@ -615,6 +585,7 @@ def _eye_off_diagonal(function, given, k):
     f"eye(n, m=None, *, out=None, {_TAIL})",
     where="torch",
     out=Out("unchecked", resize="silent"),
+    overlap=Overlap("allowed"),
     kwarg_aliases={"k": _eye_off_diagonal},
 )
 def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):

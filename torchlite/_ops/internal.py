@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, call, composite, memory_layout, op, table_of
+from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, Overlap, call, composite, memory_layout, op, table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.node_names import saved_argument
 
@@ -123,8 +123,15 @@ op(
     tags=UNINITIALIZED,
     meta=lambda size, dtype: (size, dtype),
     out=Out(resize="silent"),
+    overlap=Overlap("allowed"),
 )
-op("_full(size, value, dtype)", where="", meta=lambda size, dtype: (size, dtype), out=Out(resize="silent"))
+op(
+    "_full(size, value, dtype)",
+    where="",
+    meta=lambda size, dtype: (size, dtype),
+    out=Out(resize="silent"),
+    overlap=Overlap("allowed"),
+)
 op(
     "_arange(start, end, step, dtype)",
     where="",

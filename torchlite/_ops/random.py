@@ -52,13 +52,11 @@ op(
     "_random_normal(size, dtype, mean, std, serial, generator)",
     **_SHAPE,
     doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).",
-    out=Out(resize="silent"),
 )
 op(
     "_random_integers(size, dtype, low, span, generator)",
     **_SHAPE,
     doc="low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones.",
-    out=Out(resize="silent"),
 )
 op(
     "_random_bits(size, dtype, span, generator)",
@@ -73,7 +71,6 @@ op(
         F.sort(F._random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype
     ),
     doc="The numbers below size[0], shuffled.",
-    out=Out(resize="silent"),
 )
 op(
     "_random_bernoulli(size, dtype, p, generator)",
