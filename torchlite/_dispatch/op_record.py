@@ -13,6 +13,7 @@ from .._types import dtypes, layouts
 from .._types.package_name import package_name
 from .._types.python_source import literal
 from .callbacks import CALLBACKS
+from .creation_options import handled_options, with_options
 from .saved_variables import SavedVariables
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
@@ -243,6 +244,10 @@ class Op(OpFacts):
         self.schema = schema
         self.__dict__.update(facts)
         self.nondiff = frozenset(self.nondiff)
+        composite = self.composite
+        self.creation_options = handled_options(composite, schema) if composite is not None else ()
+        if composite is not None and self.creation_options:
+            self.composite = with_options(composite, self)
         if self.layout is not None and self.is_implicit:
             self.composite = self.layout.over(self.composite)
         self._backward: Callable | None = None  # made from the formulas at the first backward

@@ -11,6 +11,7 @@ from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.error_translation import ARGUMENT_ERRORS
 from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
@@ -170,7 +171,7 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
         value = value._tl_array
     try:
         target._tl_kernels._setitem_(target._tl_array, index, value)
-    except Exception:  # the way of all others has the words for it
+    except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(target)
     return True

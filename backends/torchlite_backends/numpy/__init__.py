@@ -198,7 +198,7 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return engine_selection.engine_module("cc", "program_build").why_not()
+        return engine_selection.engine_module("cc", "cxx_compiler").why_not()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
@@ -229,7 +229,7 @@ def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
         nonlocal serving
         if serving is None:
             engine = engine_selection.select_engine().engine
-            serving = plain if engine is None else engine.few({name: plain}).get(name, plain)
+            serving = plain if engine is None else engine.small_array_kernels({name: plain}).get(name, plain)
         return serving(*args, **options)
 
     kernel.__name__ = kernel.__qualname__ = name
