@@ -56,6 +56,18 @@ from ._debug_level import DebugLevel, get_debug_level, set_debug_level, set_debu
 from ._debug_tools import breakpoint, record_comm
 from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
 from ._grad_bucket import GradBucket
+from ._group_creation import _abort_process_group as _abort_process_group
+from ._group_creation import _new_group_with_tag as _new_group_with_tag
+from ._group_creation import (
+    destroy_process_group,
+    get_default_backend_for_device,
+    get_node_local_rank,
+    init_process_group,
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    split_group,
+)
 from ._group_registry import (
     GroupMember,
     get_backend,
@@ -92,18 +104,6 @@ from ._rendezvous_handlers import register_rendezvous_handler, rendezvous
 from ._single_process import SingleProcessCommunicator as SingleProcessCommunicator
 from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work
-from ._world import _abort_process_group as _abort_process_group
-from ._world import _new_group_with_tag as _new_group_with_tag
-from ._world import (
-    destroy_process_group,
-    get_default_backend_for_device,
-    get_node_local_rank,
-    init_process_group,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
-    split_group,
-)
 
 __all__ = [
     "AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig",

@@ -132,6 +132,7 @@ template <class T> static inline T added_up(const typename Vector<T>::V& v) {
 _BANDWIDTH_PASSES = 4
 _MODULES = (
     "native_gather",
+    "native_cat",
     "native_sum",
     "native_topk",
     "native_lstm",

@@ -1,4 +1,4 @@
-"""Process groups of this process: the default group, new groups, and ranks."""
+"""Creation and destruction of process groups: init_process_group, new_group, split_group."""
 
 from __future__ import annotations
 
