@@ -169,7 +169,7 @@ def test_what_picking_leaves_to_others(engine, numbers):
 @pytest.mark.parametrize("cached", [0, 1 << 25])
 def test_cat(engine, numbers, monkeypatch, dtype, cached):
     monkeypatch.setattr(Device, "cached", cached)
-    monkeypatch.setattr(native_gather, "_CHUNK", 100)
+    monkeypatch.setattr(native_cat, "CHUNK", 100)
     x = numbers(5, 7, 9, dtype=dtype)
     for dim in (0, 1, 2, -2):
         for given in ([x, x + x], [x], [x[:, :0, :].copy(), x] if dim in (1, -2) else [x, np.empty(0, dtype)], [x] * 5):
