@@ -138,7 +138,7 @@ _MODULES = (
     "native_lstm",
     "native_optim",
     "native_spmm",
-    "native_layer_norm",
+    "native_layer_norm_backward",
     "native_batch_norm",
     "native_binary",
 )

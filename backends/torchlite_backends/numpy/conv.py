@@ -1,7 +1,7 @@
 """Convolution on the CPU by im2col: windows gathered block by block into a reused buffer, one BLAS call per block.
 
 Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
-`conv_kn2row` (stride 1, long rows) and `conv_patches` (adjacent windows). Each has `is_faster(plan, dtype)`.
+`conv_kn2row` (stride 1, long rows) and `conv_nonoverlapping` (adjacent windows). Each has `is_faster(plan, dtype)`.
 
 Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
 completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_depthwise, conv_kn2row, conv_native, conv_onednn, conv_patches, winograd
+from . import conv_depthwise, conv_kn2row, conv_native, conv_nonoverlapping, conv_onednn, winograd
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, parallel_range, parallel_sum, run_blocks, scratch_buffer
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, conv_geometry
@@ -178,8 +178,8 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
         return out
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.conv_forward(x, weight, bias, plan, out)
-    if conv_patches.is_faster(plan, x.dtype):
-        return conv_patches.conv_forward(x, weight, bias, plan, out)
+    if conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_nonoverlapping.conv_forward(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
     columns_of = _columns_function(x, plan)
     if plan.by_filters:
@@ -273,8 +273,8 @@ def _conv_transpose(g, weight, bias, plan):
         return _add_bias(out, bias)
     if conv_depthwise.is_faster(plan, g.dtype):
         return _add_bias(conv_depthwise.conv_transpose(g, weight, plan, out), bias)
-    if conv_patches.is_faster_transposed(plan, g.dtype):
-        return _add_bias(conv_patches.conv_transpose(g, weight, plan, out), bias)
+    if conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
+        return _add_bias(conv_nonoverlapping.conv_transpose(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
         back = conv_geometry(
@@ -456,8 +456,8 @@ def _weight_gradient(g, x, shape, plan):
         return gradient
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.weight_gradient(g, x, gradient, plan)
-    if conv_patches.is_faster(plan, x.dtype):
-        return conv_patches.weight_gradient(g, x, gradient, plan)
+    if conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_nonoverlapping.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
     columns_of = _columns_function(x, plan)
     if plan.by_filters:

@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.numpy import conv, conv_banded, conv_geometry, conv_native, conv_patches, winograd
+from torchlite_backends.numpy import conv, conv_banded, conv_geometry, conv_native, conv_nonoverlapping, winograd
 
 
 @pytest.fixture(autouse=True)
@@ -365,8 +365,8 @@ PATCHES = [
 def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, stride, dtype):
     calls = []
     for name in ("conv_forward", "conv_transpose", "weight_gradient"):
-        real = getattr(conv_patches, name)
-        monkeypatch.setattr(conv_patches, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
+        real = getattr(conv_nonoverlapping, name)
+        monkeypatch.setattr(conv_nonoverlapping, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
     x, w = case(rng, batch, channels, filters, size, kernel, dtype=dtype)
     found = check(rng, x, w, stride, bias=rng.standard_normal(filters).astype(dtype))
     assert sorted(calls) == ["conv_forward", "conv_transpose", "weight_gradient"]
@@ -385,7 +385,7 @@ def test_patches_where_it_pays():
         plan = conv_geometry.conv_geometry(
             2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups
         )
-        return conv_patches.is_faster(plan, np.dtype(dtype)), conv_patches.is_faster_transposed(plan, np.dtype(dtype))
+        return conv_nonoverlapping.is_faster(plan, np.dtype(dtype)), conv_nonoverlapping.is_faster_transposed(plan, np.dtype(dtype))
 
     assert (
         is_faster(16, 16) == is_faster(8, 8) == (True, True)
