@@ -151,14 +151,14 @@ class MPITransport:
         if self._process is None:
             self._process = os.getpid()
             atexit.register(self._end, MPI)
-            from .forked import refuse_all
+            from .fork_guard import refuse_all
 
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=refuse_all)
 
     def _check_fork(self) -> None:
         if self._process not in (None, os.getpid()):
-            from .forked import WORDS
+            from .fork_guard import WORDS
 
             raise RuntimeError(WORDS)
 

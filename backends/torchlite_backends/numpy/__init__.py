@@ -149,7 +149,7 @@ class NumpyBackend:
 
     def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
         """A function of arrays that goes over them in blocks of rows, see `parts.Blocks`."""
-        from .partitioning import BlockwiseFunction
+        from .elementwise_partitioning import BlockwiseFunction
 
         return BlockwiseFunction(body, outs, arrays, rows, size)
 

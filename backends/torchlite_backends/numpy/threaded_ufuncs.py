@@ -31,7 +31,7 @@ from torchlite_backends.array.statistics import prod as _shared_prod
 
 from .blas import single_threaded
 from .cache_blocking import can_share_work, parallel_for, run_blocks
-from .partitioning import axis_to_cut, elementwise_parts
+from .elementwise_partitioning import axis_to_cut, elementwise_parts
 from .pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import row_major

@@ -104,7 +104,8 @@ def test_unary_functions_and_their_special_values(engine, kernels, name, rng):
         if name == "sin":
             given[np.abs(given) > 1e6] = 1e5
         wide = np.float64 if dtype == np.float32 else np.longdouble
-        expected = function(given.astype(wide)).astype(dtype)
+        # Exact functions in their own dtype: a wider one would round twice.
+        expected = function(given.astype(wide) if ulps else given).astype(dtype)
         found = engine.unwrap(kernels[name](engine.wrap(given)))
         assert np.array_equal(np.isnan(found), np.isnan(expected))
         zero = expected == 0

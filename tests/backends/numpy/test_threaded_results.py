@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 import torchlite_backends.numpy
 from torchlite._settings import thread_count
-from torchlite_backends.numpy import cache_blocking, partitioning, threaded_ufuncs
+from torchlite_backends.numpy import cache_blocking, elementwise_partitioning, threaded_ufuncs
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_backends.numpy.backend.kernels(0)
@@ -67,8 +67,8 @@ def agree(got, expected):
 def spread_parts(monkeypatch):
     """Counts how often work was handed out in parts."""
     counted = []
-    real = partitioning.parallel_range
-    monkeypatch.setattr(partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args)))
+    real = elementwise_partitioning.parallel_range
+    monkeypatch.setattr(elementwise_partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args)))
     return counted
 
 
