@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 __all__ = [
-    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
+    "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
-
-
-class Attribute(NamedTuple):
-    """Value of a module attribute, with its TorchScript type."""
-
-    value: Any
-    type: Any
 
 
 class ScriptWarning(Warning):

@@ -11,9 +11,9 @@ from typing import Any
 from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
+from .._jit_internal import Attribute
 from . import _arguments
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
-from ._script import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
 
