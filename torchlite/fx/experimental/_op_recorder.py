@@ -41,6 +41,7 @@ from ._unbacked_symbols import UnbackedSymbols, to_concrete
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_SYMBOLIC_SHAPES_FILE = SymBool.negated.__code__.co_filename
 _aten = ops.aten
 
 
@@ -295,7 +296,7 @@ class OpRecorder(DispatchMode):
         if self.line is not None:
             return self.line
         frame: Any = sys._getframe(2)
-        while frame.f_code.co_filename.endswith("_symbolic.py"):
+        while frame.f_code.co_filename == _SYMBOLIC_SHAPES_FILE:
             frame = frame.f_back
         name = frame.f_code.co_filename
         return None if name.startswith((_HERE, "<torchlite")) else f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
