@@ -62,7 +62,7 @@ class GraphCompiledFunction(CompiledFunction):
             return result
         try:
             run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
-        except Exception as error:
+        except Exception as error:  # the user's compiler may raise anything
             del self.variants[key]
             raise BackendCompilerFailed(self.compiler, error) from error
 

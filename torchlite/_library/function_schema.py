@@ -368,6 +368,8 @@ def infer_schema(
     '(Tensor x, float factor=2.0) -> Tensor'
     """
     signature = inspect.signature(prototype_function)
+    if any(getattr(tag, "name", tag) in ("inplace", "out") for tag in (tags if isinstance(tags, Iterable) else [tags])):
+        raise NotImplementedError("infer_schema(): an op with the tag inplace or out needs its schema as text")
 
     def refuse(what: str) -> ValueError:
         return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")

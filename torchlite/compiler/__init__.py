@@ -161,6 +161,8 @@ def substitute_in_graph(
 ) -> Callable[[Any], Any]:
     """Return a decorator for a replacement that a compiler would trace instead of `original_fn`. Captures run the
     original; the replacement marks it as pure. Raise TypeError for a non-function and for different parameters.
+
+    `can_constant_fold_through` and `is_embedded_type` have no effect: no bytecode is read.
     """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
@@ -185,6 +187,8 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 class set_stance:
     """Set how compiled functions run in this thread; a call, context manager or decorator. "force_eager" runs functions
     eagerly; other stances capture and replay them.
+
+    `skip_guard_eval_unsafe` has no effect: guards are always evaluated.
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",

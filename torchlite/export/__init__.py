@@ -50,6 +50,9 @@ def export(
     with the source line for a data-dependent branch, UserError for sizes that change the program, ValueError for a
     non-module.
 
+    `strict` has no effect: the module runs in both modes. `prefer_deferred_runtime_asserts_over_guards` has no effect:
+    decisions on sizes become guards.
+
     >>> import torchlite as torch
     >>> class Scaled(torch.nn.Module):
     ...     def forward(self, x):
@@ -80,6 +83,13 @@ def export_for_training(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     return export(mod, args, kwargs, **options)
 
 
+def _check_opset_version(versions: dict[str, int]) -> None:
+    from ._serialize import OPSET_VERSION
+
+    if versions.get("aten", OPSET_VERSION) != OPSET_VERSION:
+        raise NotImplementedError(f"torch.export: torchlite reads and writes opset {OPSET_VERSION} of aten alone")
+
+
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
     """Load a program from a `.pt2` file, a path or a binary stream, written by PyTorch's or torchlite's
     `torch.export.save`.
@@ -88,6 +98,8 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     """
     from ._deserialize import open_program
 
+    if expected_opset_version is not None:
+        _check_opset_version(expected_opset_version)
     return open_program(f, extra_files)
 
 
@@ -102,11 +114,15 @@ def save(
     """Write a program to a `.pt2` file, a path or a binary stream, that PyTorch's `torch.export.load` reads.
 
     extra_files: names and contents of additional files. Raise TypeError for a non-program.
+
+    `pickle_protocol` has no effect: the file has no pickles.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'.")
     from ._serialize import write_program
 
+    if opset_version is not None:
+        _check_opset_version(opset_version)
     write_program(ep, f, extra_files)
 
 

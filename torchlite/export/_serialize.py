@@ -24,6 +24,8 @@ from ._checked_functions import FUNCTION_NAMES
 from ._pt2_archive import is_valid_name
 from ._serde_schema import DTYPE_CODES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
 
+OPSET_VERSION = 10  # of the ops of aten
+
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:
     """Write a program to a path or binary stream, atomically. Raise RuntimeError for names that files cannot have."""
@@ -140,7 +142,7 @@ class _ProgramSerializer:
                 "metadata": {},
                 "treespec_namedtuple_fields": self._named_tuples(),
             },
-            "opset_version": {"aten": 10},
+            "opset_version": {"aten": OPSET_VERSION},
             "range_constraints": {str(name): self._range(r) for name, r in program.range_constraints.items()},
             "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},
             "verifiers": ["ATEN" if functional else "TRAINING"],

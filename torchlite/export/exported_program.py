@@ -25,6 +25,8 @@ def default_decompositions() -> dict[Any, Callable]:
 class ExportedProgram:
     """A program as a graph of ops, with its input and output specs, parameters, buffers and constants.
 
+    `verifiers` has no effect: programs are checked when they are read and written.
+
     >>> import torchlite as torch
     >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
     >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
@@ -172,6 +174,8 @@ class ExportedProgram:
     def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> Any:
         """Return the program in core ATen ops and functional form: new buffer values are outputs. `decomp_table` maps
         overloads to functions and replaces the default.
+
+        `decompose_custom_triton_ops` has no effect: there are no Triton kernels.
         """
         from ._run_decompositions import decompose_program
 

@@ -40,8 +40,8 @@ def resolve_public_name(name: str) -> Any:
     """Return the object of a dotted name under `torch`, for example `torch.nn.functional.relu`. Raise AttributeError if
     there is none.
 
-    >>> from torchlite.fx._naming import resolved
-    >>> resolved("torch.ops.aten.add.Tensor")
+    >>> from torchlite.fx._naming import resolve_public_name
+    >>> resolve_public_name("torch.ops.aten.add.Tensor")
     <OpOverload(op='aten.add', overload='Tensor')>
     """
     found = torchlite_package()
@@ -144,7 +144,7 @@ def qualified_name(func: Callable[..., Any]) -> str:
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()
-        except Exception as error:
+        except (OSError, TypeError, SyntaxError, IndexError) as error:
             raise RuntimeError("Unable to represent lambda") from error
     if getattr(func, "__module__", None) is None:
         raise RuntimeError(f"cannot find module for {func}")

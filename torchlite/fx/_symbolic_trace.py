@@ -312,7 +312,10 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
-        """True if a module is recorded as one call: modules of torch.nn except Sequential."""
+        """True if a module is recorded as one call: modules of torch.nn except Sequential.
+
+        `module_qualified_name` has no effect; subclasses may decide by it.
+        """
         parts = type(m).__module__.split(".")
         ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
         return ours and not isinstance(m, Sequential)
@@ -346,7 +349,10 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
-        """Return a module attribute: parameters become nodes, each once; buffers too with `proxy_buffer_attributes`."""
+        """Return a module attribute: parameters become nodes, each once; buffers too with `proxy_buffer_attributes`.
+
+        `attr` has no effect; subclasses may decide by it.
+        """
         if isinstance(attr_val, Parameter):
             among: Iterable[tuple[str, Any]] = self.root.named_parameters()
         elif self.proxy_buffer_attributes and isinstance(attr_val, Tensor):

@@ -136,7 +136,10 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """Return the nodes of an op kind, and a target if given, in order."""
+        """Return the nodes of an op kind, and a target if given, in order.
+
+        `sort` has no effect: nodes are always in order.
+        """
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     # -- creating nodes ----------------------------------------------------------------------------------------
@@ -352,6 +355,8 @@ class Graph:
 
         ``verbose`` adds value metadata and source locations.
         """
+        if record_func:
+            raise NotImplementedError("Graph.python_code(): record_func=True")
         return self._written(
             root_module,
             verbose=verbose,

@@ -433,6 +433,8 @@ class GraphModule(Module):
     ) -> str:
         """Print (optionally) and return the code as a class, with shapes and source locations where known, followed by
         submodules with graphs.
+
+        `fast_sympy_print` has no effect: sizes are not SymPy expressions.
         """
         return _print_readable(
             self,

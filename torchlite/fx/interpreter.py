@@ -117,7 +117,10 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the next input; all remaining ones for `*args`."""
+        """Return the next input; all remaining ones for `*args`.
+
+        `kwargs` has no effect.
+        """
         if str(target).startswith("*"):
             return list(self.args_iter)
         for value in self.args_iter:
@@ -151,7 +154,10 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the graph's output."""
+        """Return the graph's output.
+
+        `target` and `kwargs` have no effect.
+        """
         return args[0]
 
     @compatibility(is_backward_compatible=True)

@@ -133,7 +133,10 @@ def format_stack() -> list[str]:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """Make a node the current one within the context."""
+    """Make a node the current one within the context.
+
+    `pass_name` has no effect: `from_node` has names and targets alone.
+    """
     if not (_STATE.should_preserve_node_meta and node.meta):
         yield
         return

@@ -53,7 +53,10 @@ def __getattr__(name: str) -> Any:
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """Return the value; the type is for TorchScript."""
+    """Return the value; the type is for TorchScript.
+
+    `the_type` has no effect in Python.
+    """
     return the_value
 
 
@@ -71,7 +74,7 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
     future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(error)
     return future
 
@@ -87,11 +90,11 @@ _fork, _wait = fork, wait
 def _raise_unsupported(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"torch.jit.{name} needs TorchScript, which torchlite does not have yet: save state_dict() with torch.save"
+            f"torch.jit.{name}: torchlite does not read or write flatbuffers; use torch.jit.save and torch.jit.load"
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "NotImplementedError: there is no TorchScript yet."
+    refuse.__doc__ = "NotImplementedError: torchlite does not read or write flatbuffers."
     return refuse
 
 
@@ -214,7 +217,10 @@ def last_executed_optimized_graph() -> None:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Context manager that sets TorchScript's optimization flag; has no effect."""
+    """Context manager that sets TorchScript's optimization flag; has no effect.
+
+    `should_optimize` has no effect: Python runs the program.
+    """
     yield
 
 

@@ -113,7 +113,7 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
     grad = MODE.grad
     try:
         made = function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:
             raise

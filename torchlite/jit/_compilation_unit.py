@@ -8,6 +8,7 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
+from .._types.python_source import attach_source, one_line
 from . import _builtin_ops, _inline_cache, _runtime, _type_text
 from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
 from ._placeholder import PLACEHOLDER
@@ -108,6 +109,7 @@ class ScriptProgram:
         self.by_python = False  # True if Python runs the program; untranslatable parts raise on saving only
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._pieces: dict[str, dict[str, LazyDefinition]] = {}
+        self._lines: dict[str, list[str]] = {}  # of the records, for tracebacks
         self._found: dict[str, Any] = {}
         self._tables_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
@@ -322,9 +324,19 @@ class ScriptProgram:
         finally:
             self._busy = False
 
+    def _lines_of(self, path: str, method: bool) -> list[str]:
+        """The lines of the record that has a function, for tracebacks: a file's text is shown without escapes."""
+        module = path.rpartition(".")[0]
+        module = module.rpartition(".")[0] if method else module
+        if module not in self._lines:
+            self._lines[module] = [one_line(line) + "\n" for line in self.sources.get(module, "").split("\n")]
+        return self._lines[module]
+
     def _translated(self, path: str, translator: PythonTranslator, node: ast.FunctionDef, method: bool = False) -> Any:
         try:
-            return translator.function(node, method)
+            made = translator.function(node, method)
+            attach_source(made, self._lines_of(path, method))
+            return made
         except ProgramError as error:
             if not self.by_python:
                 raise

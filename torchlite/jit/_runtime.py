@@ -53,7 +53,7 @@ def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
         if made.__class__ in CONTAINERS:
             _scalar_ops.count_visited(made, tensor=0)
         return made
-    except Exception as error:
+    except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:
             raise
@@ -464,7 +464,7 @@ def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
     future: Any = Future()
     try:
         future.set_result(invoke(function, *args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(as_runtime_error(error))
     return future
 

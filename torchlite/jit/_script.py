@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from typing import Any
+
+from .._types.python_source import parse
 
 __all__ = [
     "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
@@ -21,6 +25,8 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     `@torch.jit.export`. Raise NotSupportedError (a RuntimeError) for unsupported syntax, RuntimeError for undefined
     names.
 
+    `example_inputs` has no effect: types come from annotations alone.
+
     >>> import torchlite as torch
     >>> @torch.jit.script
     ... def clipped(x: torch.Tensor, most: float = 1.0):
@@ -30,6 +36,12 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     """
     from . import _recursive
 
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     return _recursive.script(obj)
 
 
@@ -81,11 +93,14 @@ class CompilationUnit:
             self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
-        """Add the functions of a text."""
+        """Add the functions of a text. rcb: a function that gives the value of a name, None for one that it has not."""
         from . import _recursive
         from ._source_resolution import names_in_frame
 
         names = names_in_frame(_frames_up + 1)
+        if rcb is not None:
+            wanted = {node.id for node in ast.walk(parse(lang)) if isinstance(node, ast.Name)}
+            names |= {name: value for name in wanted if (value := rcb(name)) is not None}
         self._functions |= _recursive.compile_functions(lang, {**names, **self._functions})
 
     def get_functions(self) -> list:

@@ -38,6 +38,8 @@ class ScriptModule(Module, metaclass=ScriptMeta):
     marked by `torch.jit.script_method` and those added by `define`.
 
     Python runs marked methods; the compiled program runs methods from `define`.
+
+    `arg` has no effect: PyTorch ignores it too.
     """
 
     def __init__(self, arg: Any = None) -> None:
@@ -483,7 +485,10 @@ class ScriptFunction:
     inlined_graph = graph
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the graph; arguments are not needed."""
+        """Return the graph; arguments are not needed.
+
+        `args` and `kwargs` have no effect: there is one graph for all inputs.
+        """
         return self.graph
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -146,7 +146,7 @@ class SourceWriter:
             return printer.definition(last), printer
         except (NotSupportedError, OSError):
             raise
-        except Exception as error:
+        except Exception as error:  # the program's own code may raise anything while names are looked up
             if isinstance(error, RuntimeError) and not isinstance(error, (NotImplementedError, RecursionError)):
                 raise
             if isinstance(function, FunctionDefinition):  # Python cannot run it

@@ -49,6 +49,12 @@ def trace(
     >>> double(torch.arange(3.0))
     tensor([0., 2., 4.])
     """
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     if isinstance(func, (ScriptModule, ScriptFunction)) and not isinstance(func, TracedModule):
         if isinstance(func, RecursiveScriptModule | ScriptFunction):
             warnings.warn(
@@ -84,6 +90,12 @@ def trace_module(
     _store_inputs: bool = True,
 ) -> Any:
     """Trace several methods of a module: `inputs` has example inputs by method name."""
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     if not isinstance(mod, torch.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):

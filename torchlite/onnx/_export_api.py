@@ -56,6 +56,10 @@ def export(
     `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are accepted and have no effect. Raise
     OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express.
 
+    `verbose`, `optimize`, `do_constant_folding` and `autograd_inlining` have no effect: they change how PyTorch gets to
+    the model, not what it computes. `artifacts_dir` has no effect: NotImplementedError for `report`, `profile`,
+    `dump_exported_program`, `export_modules_as_functions` and other types of operators than ONNX's.
+
     >>> import io, torchlite as torch
     >>> file = io.BytesIO()
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
@@ -63,6 +67,11 @@ def export(
     >>> torch.onnx.load(file.getvalue())(torch.ones(4, 3)).shape
     torch.Size([4, 2])
     """
+    _refuse_unsupported(
+        report=report, profile=profile, dump_exported_program=dump_exported_program,
+        export_modules_as_functions=export_modules_as_functions,
+        operator_export_type=operator_export_type is not OperatorExportTypes.ONNX,
+    )  # fmt: skip
     version = _target_opset(opset_version)
     if isinstance(args, Tensor):
         args = (args,)
@@ -91,6 +100,12 @@ def export(
         path = isinstance(f, (str, os.PathLike))
         program.save(f, external_data=path and external_data and dynamo or None)
     return program if dynamo or f is None else None
+
+
+def _refuse_unsupported(**options: Any) -> None:
+    for name, value in options.items():
+        if value:
+            raise NotImplementedError(f"torch.onnx.export(): torchlite does not support `{name}`")
 
 
 def _target_opset(asked: int | None) -> int:

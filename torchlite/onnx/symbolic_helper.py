@@ -23,7 +23,10 @@ def parse_args(*arg_descriptors: str) -> Any:
 def quantized_args(
     *arg_q_descriptors: bool, scale: Any = None, zero_point: Any = None, quantize_output: bool = True
 ) -> Any:
-    """Return a decorator that declares quantized arguments."""
+    """Return a decorator that declares quantized arguments.
+
+    `arg_q_descriptors`, `scale`, `zero_point` and `quantize_output` have no effect: there are no quantised tensors.
+    """
 
     def decorator(fn: Any) -> Any:
         @functools.wraps(fn)

@@ -154,6 +154,8 @@ def make_fx(
     autograd, with changes of the grad mode. Casts of autocast are recorded. Reading elements raises
     GuardOnDataDependentSymNode with the source line.
 
+    `record_stack_traces` has no effect: nodes always have `meta["stack_trace"]`.
+
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.proxy_tensor import make_fx
     >>> print(make_fx(lambda x: (x * 2).relu())(torch.ones(3)).code.strip())
@@ -164,6 +166,9 @@ def make_fx(
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
+    if proxy_module_inputs or record_module_stack:
+        option = "proxy_module_inputs" if proxy_module_inputs else "record_module_stack"
+        raise NotImplementedError(f"make_fx(): torchlite does not support {option}=True")
     table = dict(decomposition_table or {})
 
     @functools.wraps(f)

@@ -56,7 +56,10 @@ def free_symbols(val: Any) -> set[Any]:
 
 
 def free_unbacked_symbols(x: Any) -> set[Any]:
-    """Return the unbacked symbols of a value: none."""
+    """Return the unbacked symbols of a value: none.
+
+    `x` has no effect: every size has a value.
+    """
     return set()
 
 

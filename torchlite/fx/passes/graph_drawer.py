@@ -51,7 +51,7 @@ class DotGraph:
 
     def write(self, path: Any, prog: Any = None, format: str = "raw") -> bool:
         """Write the DOT text, or `dot`'s rendering, to a file."""
-        made = self.to_string().encode() if format in ("raw", "dot") else self.create(format=format)
+        made = self.to_string().encode() if format in ("raw", "dot") else self.create(prog, format)
         Path(path).write_bytes(made)
         return True
 
@@ -59,7 +59,7 @@ class DotGraph:
         """Return `dot`'s rendering. Raise RuntimeError if it is not installed or fails."""
         try:
             done = subprocess.run(
-                ["dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
+                [prog or "dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
             )
         except FileNotFoundError:
             raise RuntimeError(

@@ -20,7 +20,10 @@ __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attr
 
 @compatibility(is_backward_compatible=False)
 def default_matching(name: str, target_version: int) -> str:
-    """Return an attribute's name in a class version: the same in all."""
+    """Return an attribute's name in a class version: the same in all.
+
+    `target_version` has no effect.
+    """
     return name
 
 

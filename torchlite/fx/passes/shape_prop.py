@@ -71,7 +71,7 @@ class ShapeProp(Interpreter):
                 self.module = self.fake_module
             with self.fake_mode or contextlib.nullcontext():
                 result = super().run_node(n)
-        except Exception as error:
+        except Exception as error:  # the node's function may raise anything
             traceback.print_exc()
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
         finally:

@@ -193,6 +193,8 @@ def split_module(
     keep_original_input_name: keep names in partitions. partition_affix: prefix `submod_<affix>_`. tuple_return: return
     single results as tuples. Raise RuntimeError for cyclic partitions.
 
+    `root_m` has no effect: PyTorch ignores it too.
+
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.split_module import split_module
     >>> module = torch.fx.symbolic_trace(lambda x: torch.relu(x + 1) * 2)

@@ -155,7 +155,7 @@ class GraphTranslator:
             result = written(self.writer, *args, **kwargs)
         except OnnxExporterError:
             raise
-        except Exception as error:
+        except Exception as error:  # a rule, which may be the user's, raises anything
             raise OnnxExporterError(
                 f"{node.name} ({name}): {type(error).__name__}: {error}{_source_location(node)}"
             ) from error

@@ -42,9 +42,9 @@ class PassBase(ABC):
         """Run the pass."""
 
     def requires(self, graph_module: Any) -> None:
-        """Check the preconditions; raise if violated."""
+        """Check the preconditions; raise if violated. `graph_module` has no effect; subclasses read it."""
         return
 
     def ensures(self, graph_module: Any) -> None:
-        """Check the postconditions; raise if violated."""
+        """Check the postconditions; raise if violated. `graph_module` has no effect; subclasses read it."""
         return

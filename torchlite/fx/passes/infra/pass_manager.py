@@ -146,7 +146,10 @@ class PassManager:
         setattr(self, "check", check)  # noqa: B010
 
     def check(self, module: Any) -> None:
-        """Check a module."""
+        """Check a module.
+
+        `module` has no effect; subclasses check it.
+        """
         return
 
     def __call__(self, module: Any) -> PassResult:
@@ -159,7 +162,7 @@ class PassManager:
             for place, function in enumerate(self.passes):
                 try:
                     result = self._run(function, module)
-                except Exception as error:
+                except Exception as error:  # the user's pass may raise anything
                     before = [_name(other) for other in self.passes[:place]]
                     raise Exception(
                         f"An error occurred when running the '{_name(function)}' pass after the following passes: "
