@@ -175,7 +175,9 @@ class RecursiveScriptModule(ScriptModule):
 
     @property
     def forward(self) -> ScriptMethod:  # type: ignore[override]
-        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not match."""
+        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not
+        match.
+        """
         method = self._script.methods.get("forward")
         if method is None:
             raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')

@@ -183,7 +183,8 @@ _CLASSES = (Tensor, Parameter)
 _METHODS: dict[str, Callable] = {
     "shape": _shape, "size": _size, "numel": _numel, "__getitem__": _getitem, "__setitem__": _setitem,
     "detach": _detach, "detach_": _detach_in_place, "data": _detach, "__bool__": _data_reading_method("bool(tensor)"),
-    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"), "__index__": _data_reading_method("an index"),
+    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"),
+    "__index__": _data_reading_method("an index"),
     "__complex__": _data_reading_method("complex(tensor)"), "item": _data_reading_method("tensor.item()", _item),
     "tolist": _data_reading_method("tensor.tolist()", _tolist), "numpy": _data_reading_method("tensor.numpy()"),
     "__array__": _data_reading_method("an array of NumPy"), "__format__": _format,
