@@ -229,7 +229,7 @@ def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
         nonlocal serving
         if serving is None:
             engine = engine_selection.select_engine().engine
-            serving = plain if engine is None else engine.few({name: plain}).get(name, plain)
+            serving = plain if engine is None else engine.small_array_kernels({name: plain}).get(name, plain)
         return serving(*args, **options)
 
     kernel.__name__ = kernel.__qualname__ = name
