@@ -9,7 +9,7 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 
 from .futures import Future
 
@@ -227,6 +227,17 @@ def _qualified_name(obj: Any, mangle_name: bool = True) -> str:
         raise RuntimeError(f"Could not get qualified name for class '{name}': '{name}' is not a valid identifier")
     module = "__torch__" if module == "__main__" else f"__torch__.{module}"
     return f"{module}.{name}" if mangle_name else f"{module.removeprefix('__torch__.')}.{name}"
+
+
+class TracerWarning(Warning):
+    """Warning category of tracing."""
+
+
+class Attribute(NamedTuple):
+    """Value of a module attribute, with its TorchScript type."""
+
+    value: Any
+    type: Any
 
 
 def is_library_class(module: str | None, part: str = "") -> bool:

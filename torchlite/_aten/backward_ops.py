@@ -184,8 +184,12 @@ ADAPTERS: dict[str, Callable] = {
     "max_pool2d_with_indices_backward": _max_pool_backward,
     "max_pool3d_with_indices_backward": lambda grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
     indices: _scatter_to_indices(grad_output, self, indices, 4),
-    "adaptive_max_pool2d_backward": lambda grad_output, self, indices: _scatter_to_indices(grad_output, self, indices, 3),
-    "adaptive_max_pool3d_backward": lambda grad_output, self, indices: _scatter_to_indices(grad_output, self, indices, 4),
+    "adaptive_max_pool2d_backward": lambda grad_output, self, indices: _scatter_to_indices(
+        grad_output, self, indices, 3
+    ),
+    "adaptive_max_pool3d_backward": lambda grad_output, self, indices: _scatter_to_indices(
+        grad_output, self, indices, 4
+    ),
     "_adaptive_avg_pool2d_backward": lambda grad_output, self: gradients_of(
         lambda x: torch.nn.functional.adaptive_avg_pool2d(x, grad_output.shape[-2:]), [self], grad_output
     )[0],
@@ -222,7 +226,9 @@ ADAPTERS: dict[str, Callable] = {
     ),
     "masked_scatter_backward": _masked_scatter_backward,
     "linear_backward": lambda self, grad_output, weight, output_mask: tuple(
-        gradients_of(torch.nn.functional.linear, [self, weight, weight.new_zeros(weight.shape[0])], grad_output, output_mask)
+        gradients_of(
+            torch.nn.functional.linear, [self, weight, weight.new_zeros(weight.shape[0])], grad_output, output_mask
+        )
     ),
     "_cdist_backward": _cdist_backward,
     "_pdist_backward": lambda grad, self, p, pdist: gradients_of(lambda x: torch.pdist(x, p), [self], grad)[0],

@@ -571,7 +571,8 @@ ADAPTERS: dict[str, Callable] = {
     # attention
     "_scaled_dot_product_flash_attention_for_cpu": _flash_attention_cpu,
     "_scaled_dot_product_flash_attention_for_cpu_backward": _flash_attention_cpu_backward,
-    "_scaled_dot_product_flash_attention": _flash_attention, "_scaled_dot_product_efficient_attention": _efficient_attention,
+    "_scaled_dot_product_flash_attention": _flash_attention,
+    "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_scaled_dot_product_attention_math": _attention_math, "_transformer_encoder_layer_fwd": _encoder_layer,
     # losses
     **dict.fromkeys(("nll_loss", "nll_loss2d", "nll_loss_nd"), _nll),

@@ -35,7 +35,8 @@ _RECORDS = {
     "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
     "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
     "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
-    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r", "_unique_and_all": "_unique2",
+    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r",
+    "_unique_and_all": "_unique2",
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that the record lacks, by op.
@@ -217,7 +218,9 @@ def match_overload(op: Op, values: list, writes: bool = False, whole: bool = Fal
 def _bind_overload(
     op: Op, overload: Any, places: list, rest: list[int], values: list, given: dict[str, Any], reads: bool
 ) -> list | None:
-    """Return an overload's arguments, None if the values do not match. One-element tensors become numbers if `reads`."""
+    """Return an overload's arguments, None if the values do not match. One-element tensors become numbers if
+    `reads`.
+    """
     if any(not _is_default(values[place], op.params[place].default) for place in rest):
         return None
     bound = []

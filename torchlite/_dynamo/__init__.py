@@ -2,8 +2,8 @@
 
 A call passes through these modules. `compiled_function` manages the captures of a function. `guards` walks the state
 that a function can reach, and `side_effect_monitor` observes its side effects. `capture` records one call and
-`captured_backward` its backward pass, as a `program_ir.Program`. `tensor_guards` checks arguments, `replay` runs the passes, and `python_codegen`
-generates the program's source.
+`captured_backward` its backward pass, as a `program_ir.Program`. `tensor_guards` checks arguments, `replay` runs the
+passes, and `python_codegen` generates the program's source.
 """
 
 from __future__ import annotations

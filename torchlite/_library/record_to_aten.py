@@ -53,7 +53,8 @@ def _max_pool(dims: int, always: bool = False) -> Callable:
         if dims == 1:
             wide = call_overload(aten.unsqueeze.default, input, -2)
             found = call_overload(
-                aten.max_pool2d_with_indices.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride), _unsqueezed_size(padding),
+                aten.max_pool2d_with_indices.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride),
+                _unsqueezed_size(padding),
                 _unsqueezed_ones(dilation), ceil_mode,
             )  # fmt: skip
             found = tuple(call_overload(aten.squeeze.dim, part, -2) for part in found)
@@ -82,7 +83,8 @@ def _avg_pool(
         return call_overload(pool, input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
     wide = call_overload(aten.unsqueeze.default, input, -2)
     found = call_overload(
-        aten.avg_pool2d.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride or kernel), _unsqueezed_size(padding), ceil_mode,
+        aten.avg_pool2d.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride or kernel),
+        _unsqueezed_size(padding), ceil_mode,
         count_include_pad,
     )  # fmt: skip
     return call_overload(aten.squeeze.dim, found, -2)
@@ -520,7 +522,9 @@ LOWERED: dict[str, Callable] = {
     "nll_loss": _nll, "l1_loss": _l1, "logsigmoid": _select_results("log_sigmoid_forward"),
     "_lstm_layer": _lstm_layer, "_gru_layer": _gru_layer, "embedding_bag": _embedding_bag, "_sdpa": _attention,
     "_convolution_backward": _convolution_backward,
-    "_softmax_backward": lambda grad, out, dim: call_overload(aten._softmax_backward_data.default, grad, out, dim, out.dtype),
+    "_softmax_backward": lambda grad, out, dim: call_overload(
+        aten._softmax_backward_data.default, grad, out, dim, out.dtype
+    ),
     "_log_softmax_backward": lambda grad, out, dim: call_overload(
         aten._log_softmax_backward_data.default, grad, out, dim, out.dtype
     ),
@@ -529,21 +533,26 @@ LOWERED: dict[str, Callable] = {
         aten.embedding_dense_backward.default, grad, indices, rows, padding_idx, scale_grad_by_freq
     ),
     "split": _split, "chunk": _chunk, "_choose": _choose,
-    "var": _var_or_std("var"), "std": _var_or_std("std"), "var_mean": _var_or_std("var_mean"), "std_mean": _var_or_std("std_mean"),
+    "var": _var_or_std("var"), "std": _var_or_std("std"), "var_mean": _var_or_std("var_mean"),
+    "std_mean": _var_or_std("std_mean"),
     "square": lambda input: call_overload(aten.pow.Tensor_Scalar, input, 2),
     "relu6": lambda input: call_overload(aten.hardtanh.default, input, 0, 6),
     "selu": lambda input: call_overload(aten.elu.default, input, 1.6732632423543772, 1.0507009873554805),
     "_cdist_core": lambda x1, x2, p: call_overload(aten._cdist_forward.default, x1, x2, p, None),
     "pdist": lambda input, p: call_overload(aten._pdist_forward.default, input, p),
-    "outer": lambda input, vec2: call_overload(aten.mul.Tensor, call_overload(aten.view.default, input, [input.shape[0], 1]), vec2),
+    "outer": lambda input, vec2: call_overload(
+        aten.mul.Tensor, call_overload(aten.view.default, input, [input.shape[0], 1]), vec2
+    ),
     "linalg_svdvals": lambda A, driver: call_overload(aten._linalg_svd.default, A, False, False, driver=driver)[1],
     "_cholesky_core": _select_results("linalg_cholesky_ex", 0, 1), "_inv_core": _select_results("linalg_inv_ex", 0, 1),
-    "_solve_core": _select_results("_linalg_solve_ex", 0, 3), "_pinv_core": _pinv, "_det_core": _select_results("_linalg_det"),
+    "_solve_core": _select_results("_linalg_solve_ex", 0, 3), "_pinv_core": _pinv,
+    "_det_core": _select_results("_linalg_det"),
     "_slogdet_core": _select_results("_linalg_slogdet", 0, 1), "_svd_core": _select_results("_linalg_svd", 0, 1, 2),
     "_svdvals_core": lambda input: call_overload(aten._linalg_svd.default, input, False, False)[1],
     "_eigh_core": _select_results("_linalg_eigh", 0, 1),
     "_eigvalsh_core": lambda input, UPLO: call_overload(aten._linalg_eigh.default, input, UPLO, False)[0],
-    "_eig_core": _select_results("linalg_eig", 0, 1), "_eigvals_core": lambda input: call_overload(aten._linalg_eigvals.default, input),
+    "_eig_core": _select_results("linalg_eig", 0, 1),
+    "_eigvals_core": lambda input: call_overload(aten._linalg_eigvals.default, input),
     "_householder_product_core": lambda input, tau: call_overload(aten.linalg_householder_product.default, input, tau),
     "_triangular_core": lambda A, B, upper, unitriangular: call_overload(
         aten.linalg_solve_triangular.default, A, B, upper=upper, unitriangular=unitriangular

@@ -184,7 +184,9 @@ def _root(x: Any, /) -> Any:
 
 
 class _TraceInterceptor(Seen):
-    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic numbers."""
+    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic
+    numbers.
+    """
 
     calls_modules = True
 

@@ -43,9 +43,9 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
     directions, tangents_spec = tree_flatten(tangents)
     if spec != tangents_spec:
         raise RuntimeError(
-            f"{_JVP_SIGNATURE}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
-            f"{tangents_spec}"
+            f"{_JVP_SIGNATURE}: Expected primals and tangents to have the same python structure. For example, if "
+            f"primals is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents "
+            f"with structure {tangents_spec}"
         )
     _check_tensors(flat, "primals")
     _check_tensors(directions, "tangents")

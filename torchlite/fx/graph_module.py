@@ -296,7 +296,9 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the way."""
+        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the
+        way.
+        """
         *path, name = target.split(".")
         owner: Any = self
         for part in path:

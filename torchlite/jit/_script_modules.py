@@ -11,9 +11,9 @@ from typing import Any
 from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
+from .._jit_internal import Attribute
 from . import _arguments
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
-from ._script import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
 
@@ -175,7 +175,9 @@ class RecursiveScriptModule(ScriptModule):
 
     @property
     def forward(self) -> ScriptMethod:  # type: ignore[override]
-        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not match."""
+        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not
+        match.
+        """
         method = self._script.methods.get("forward")
         if method is None:
             raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')

@@ -7,11 +7,7 @@ from typing import Any
 
 from .._jit_internal import STATE
 
-__all__ = ["TracerWarning", "is_tracing", "trace", "trace_module"]
-
-
-class TracerWarning(Warning):
-    """Warning category of tracing."""
+__all__ = ["is_tracing", "trace", "trace_module"]
 
 
 def is_tracing() -> bool:

@@ -17,7 +17,7 @@ from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
-from .._jit_internal import STATE
+from .._jit_internal import STATE, TracerWarning
 from .._library.library_op import LibraryOp
 from .._library.torch_dispatch import library_call_for
 from .._types import dtypes
@@ -26,7 +26,6 @@ from .._types.layouts import Size, layout, memory_format
 from ..utils.weak import WeakIdKeyDictionary
 from ._builtin_ops import _matches_type
 from ._dtype_codes import to_code
-from ._trace import TracerWarning
 
 Parameter = torch.nn.Parameter
 # Schema argument names and their names in records.
