@@ -1,0 +1,299 @@
+"""The import graph of a checkout: statements, `import_module` with literals, lazy attributes of the root.
+
+    python -m tests.import_graph [ROOT]     # upward arrows and circles
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FRONT, BACKENDS = "torchlite", "torchlite_backends"
+LOADERS = ("import_module", "__import__", "find_spec")
+
+
+class Arrow(NamedTuple):
+    """An import of `target` by `source`, at `line`; `late` if it runs inside a function."""
+
+    source: str
+    target: str
+    line: int
+    late: bool
+
+
+def module_name(path: pathlib.Path, root: pathlib.Path = ROOT) -> str:
+    """The dotted name under which a file is imported."""
+    parts = path.relative_to(root).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "backends" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+class Graph:
+    """The modules of a checkout and the arrows between them."""
+
+    def __init__(self, root: pathlib.Path = ROOT):
+        self.root = root
+        self.paths = {
+            module_name(path, root): path for folder in ("torchlite", "backends") for path in files(folder, root)
+        }
+        self.trees = {name: ast.parse(path.read_text()) for name, path in self.paths.items()}
+        self.homes = self._root_homes()
+        self.arrows = [arrow for name in self.paths for arrow in _Reader(self, name).arrows()]
+
+    def _root_homes(self) -> dict[str, str]:
+        """For each lazy attribute of the root, from its table, the module that defines it."""
+        tables = [
+            ast.literal_eval(node.value)
+            for node in self.trees[FRONT].body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES"
+        ]
+        return {name: f"{FRONT}.{home}" for table in tables for home, names in table.items() for name in names}
+
+    def longest(self, name: str) -> str | None:
+        """The longest prefix of a dotted name that is a module."""
+        while name and name not in self.paths:
+            name = name.rpartition(".")[0]
+        return name or None
+
+    @functools.cached_property
+    def _ops(self) -> set[str]:
+        sys.path[:0] = [str(self.root), str(self.root / "backends")]
+        import torchlite
+
+        return set(torchlite._dispatch.NAMESPACES["torch"])
+
+    def resolved(self, name: str) -> str | None:
+        """The module that a dotted name stands for; an attribute of the root is the module that defines it."""
+        found = self.longest(name)
+        if found != FRONT or name == FRONT:
+            return found
+        first = name.split(".")[1]
+        if first in self.homes:
+            return self.longest(self.homes[first])
+        for node in self.trees[FRONT].body:
+            if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == first for a in node.names):
+                return self.longest(f"{FRONT}.{node.module}" if node.level else node.module or "")
+        if first in ("_foreach_", "ops") or first.startswith("_foreach_"):
+            return f"{FRONT}._tensor.foreach"
+        return f"{FRONT}._ops" if first.rstrip("_") in self._ops or first in self._ops else FRONT
+
+
+class _Reader:
+    """The arrows of one file."""
+
+    def __init__(self, graph: Graph, name: str):
+        self.graph, self.name, self.tree = graph, name, graph.trees[name]
+        self.is_package = graph.paths[name].name == "__init__.py"
+        self.package = name if self.is_package else name.rpartition(".")[0]
+        self.bound: dict[str, str] = {}  # names bound to modules
+        self.loaders: set[str] = set()  # functions of this file that import a sibling by a name that they are given
+
+    def arrows(self) -> list[Arrow]:
+        for node, _ in nodes(self.tree):
+            self._bind(node)
+        found = {}
+        for node, late in nodes(self.tree):
+            for target, by_name in self._targets(node):
+                own = self.is_package and by_name and (target + ".").startswith(self.name + ".")
+                if target != self.name and not own:
+                    key = target, late
+                    found.setdefault(key, Arrow(self.name, target, node.lineno, late))
+        return list(found.values())
+
+    def _bind(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.bound[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                full = f"{self._base(node)}.{alias.name}"
+                if full in self.graph.paths:
+                    self.bound[alias.asname or alias.name] = full
+        elif isinstance(node, ast.FunctionDef):
+            parameters = {a.arg for a in node.args.args}
+            for call in ast.walk(node):
+                if _loads(call) and isinstance(call.args[0], ast.JoinedStr):
+                    text = self._text(call.args[0])
+                    last = call.args[0].values[-1]
+                    if isinstance(last, ast.FormattedValue) and ast.unparse(last.value) in parameters and text:
+                        self.loaders.add(node.name)
+                        self.prefix = text
+
+    def _base(self, node: ast.ImportFrom) -> str:
+        parts = self.package.split(".")
+        base = parts[: len(parts) - node.level + 1] if node.level else []
+        return ".".join([*base, *([node.module] if node.module else [])])
+
+    def _targets(self, node: ast.AST) -> Iterator[tuple[str, bool]]:
+        """The modules that a node imports, and whether it does so by a string or by an attribute."""
+        resolved = self.graph.resolved
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name != FRONT and alias.name in self.graph.paths:
+                    yield alias.name, False
+        elif isinstance(node, ast.ImportFrom):
+            base = self._base(node)
+            for alias in node.names:
+                target = resolved(f"{base}.{alias.name}")
+                if target and target != FRONT:
+                    yield target, False
+        elif isinstance(node, ast.Attribute):
+            chain = dotted(node)
+            if chain and chain.partition(".")[0] in self.bound:
+                first, _, rest = chain.partition(".")
+                target = resolved(f"{self.bound[first]}.{rest}")
+                if target and target != FRONT and self.bound[first].partition(".")[0] in (FRONT, BACKENDS):
+                    yield target, True
+        elif _loads(node):
+            yield from self._named(self._text(node.args[0]), node)
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+            yield from self._named(self._text(node.slice))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "sys.modules.get":
+            yield from self._named(self._text(node.args[0]))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.loaders:
+            for argument in node.args[:1]:
+                if isinstance(argument, ast.Constant):
+                    yield from self._named(f"{self.prefix}{argument.value}")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value.startswith(BACKENDS + ".") and " " not in node.value:
+                yield from self._named(node.value.partition(":")[0])
+
+    def _named(self, text: str | None, call: ast.Call | None = None) -> Iterator[tuple[str, bool]]:
+        if not text:
+            return
+        if text.startswith("."):
+            base = self.package
+            if call is not None and len(call.args) > 1:
+                base = self._text(call.args[1]) or base
+            up = len(text) - len(text.lstrip("."))
+            base = ".".join(base.split(".")[: len(base.split(".")) - up + 1])
+            text = base + "." + text.lstrip(".")
+        target = self.graph.resolved(text.rstrip("."))
+        if target and target != FRONT:
+            yield target, True
+
+    def _text(self, node: ast.AST) -> str | None:
+        """The literal text of an expression, or its literal start."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        if isinstance(node, ast.Name) and node.id in ("__name__", "__package__"):
+            return self.name if node.id == "__name__" else self.package
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self._text(node.left), self._text(node.right)
+            return (left or FRONT) + (right or "")
+        if isinstance(node, ast.JoinedStr):
+            out = ""
+            for index, value in enumerate(node.values):
+                if isinstance(value, ast.Constant):
+                    out += value.value
+                elif index == 0:
+                    out += self._text(value.value) or (FRONT if len(node.values) > 1 else "")
+                else:
+                    break
+            return out
+        return None
+
+
+def _loads(node: ast.AST) -> bool:
+    """Whether a node is a call that imports a module by its name."""
+    return isinstance(node, ast.Call) and bool(node.args) and ast.unparse(node.func).rpartition(".")[2] in LOADERS
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` of a chain of attributes that begins with a name."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def nodes(tree: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node of a file that runs, with whether it runs inside a function; annotations and what stands under
+    TYPE_CHECKING do not run.
+    """
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, ast.AST):
+                continue
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                yield from nodes(ast.Module(node.orelse, []), late)
+                continue
+            yield node, late
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for part in (*node.decorator_list, node.args):
+                    yield from nodes(part, late)
+                    if isinstance(part, ast.AST) and not isinstance(part, ast.arguments):
+                        yield part, late
+                for part in node.body:
+                    yield part, True
+                    yield from nodes(part, True)
+            elif isinstance(node, ast.Lambda):
+                yield node.body, True
+                yield from nodes(node.body, True)
+            else:
+                yield from nodes(node, late)
+
+
+def files(folder: str, root: pathlib.Path = ROOT) -> list[pathlib.Path]:
+    return sorted((root / folder).rglob("*.py"))
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The modules that reach each other, by Kosaraju's two passes."""
+
+    def walk(start, edges, seen):
+        order, pending = [], [(start, iter(edges[start]))]
+        seen.add(start)
+        while pending:
+            node, rest = pending[-1]
+            for target in rest:
+                if target not in seen:
+                    seen.add(target)
+                    pending.append((target, iter(edges[target])))
+                    break
+            else:
+                order.append(node)
+                pending.pop()
+        return order
+
+    seen: set[str] = set()
+    finished = [name for start in graph if start not in seen for name in walk(start, graph, seen)]
+    back: dict[str, set[str]] = {name: {n for n in graph if name in graph[n]} for name in graph}
+    seen = set()
+    groups = [walk(start, back, seen) for start in reversed(finished) if start not in seen]
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
+def room(module: str) -> str:
+    """The room of a module: the first name below the package, or a package of the backends."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == FRONT and len(parts) > 1 else ".".join(parts[:2])
+
+
+if __name__ == "__main__":
+    import collections
+    graph = Graph(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT)
+    edges = collections.defaultdict(set)
+    for a in graph.arrows:
+        edges[a.source].add(a.target)
+    full = {n: edges[n] for n in graph.paths}
+    print("module circles:", [(len(c), c[:12]) for c in circles(full)])
+    rooms = collections.defaultdict(set)
+    for a in graph.arrows:
+        if a.source != FRONT and room(a.source) != room(a.target):
+            rooms[room(a.source)].add(room(a.target))
+    for n in {room(p) for p in graph.paths}:
+        rooms[n]
+    print("room circles:", circles(rooms))
+    rank = {}
+    for n in sorted(rooms): print(n, "->", sorted(rooms[n]))
