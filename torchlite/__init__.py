@@ -65,35 +65,43 @@ def _of_overloads(name: str) -> Any:
     return getattr(importlib.import_module("._library.op_overload", __name__), name)
 
 
-def _vmap(*args: Any, **kwargs: Any) -> Any:
-    """`torchlite.vmap`, loaded when it is first called."""
-    return importlib.import_module(".func", __name__).vmap(*args, **kwargs)
+CALLBACKS.sparse, CALLBACKS.overloads = _of_sparse, _of_overloads
+# Callbacks of modules that are loaded when one is first called.
+_CALLBACK_HOMES = {
+    **{name: ("_aten.torch_dispatch", name) for name in ("copied_to", "detached", "dispatched", "make_wrapper")},
+    "array_function": ("_interop.numpy_protocols", "array_function"),
+    "array_namespace": ("_interop.array_namespace", "array_namespace"),
+    "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
+    "compile": ("_dynamo.eval_frame", "compile"),
+    "get_rank": ("distributed", "get_rank"),
+    "get_world_size": ("distributed", "get_world_size"),
+    "higher_order_namespace": ("_higher_order_ops.higher_order_operator", "higher_order_namespace"),
+    "load_torchscript": ("jit", "load"),
+    "register_module_forward_hook": ("nn.modules.module", "register_module_forward_hook"),
+    "register_module_forward_pre_hook": ("nn.modules.module", "register_module_forward_pre_hook"),
+    "vmap": ("func", "vmap"),
+}
 
 
-CALLBACKS.sparse, CALLBACKS.vmap, CALLBACKS.overloads = _of_sparse, _vmap, _of_overloads
+def _loading_callback(slot: str, home: str, name: str) -> Any:
+    """A callback whose first call loads the function `name` of the module `home`, and puts it in the slot."""
+
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(importlib.import_module(f".{home}", __name__), name)
+        setattr(CALLBACKS, slot, function)
+        return function(*args, **kwargs)
+
+    return first_call
 
 
-def _dispatching(name: str) -> Any:
-    """A function of what runs ops by `__torch_dispatch__`, loaded when it is first called."""
-
-    def first_use(*args: Any, **kwargs: Any) -> Any:
-        module = importlib.import_module("._library.torch_dispatch", __name__)
-        for slot in _DISPATCHING:
-            setattr(CALLBACKS, slot, getattr(module, slot))
-        return getattr(module, name)(*args, **kwargs)
-
-    return first_use
-
-
-_DISPATCHING = ("dispatched", "make_wrapper", "detached", "copied_to")
-for _name in _DISPATCHING:
-    setattr(CALLBACKS, _name, _dispatching(_name))
+for _name, _home in _CALLBACK_HOMES.items():
+    setattr(CALLBACKS, _name, _loading_callback(_name, *_home))
 for _d in _dtype.BY_NAME.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
 globals().update(_dtype.NAME_ONLY)
 legacy_contiguous_format = contiguous_format
-del _d, _name
+del _d, _home, _name
 
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_higher_order_ops",

@@ -14,7 +14,7 @@ import weakref
 from typing import Any
 
 from .._dispatch import shapes
-from .._dispatch.dispatch_state import MODE, set_grad_mode
+from .._dispatch.dispatch_state import MODE
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
 from .._types.layouts import Size
@@ -32,7 +32,7 @@ _HOMES = {
         "_will_engine_execute_node",
     ),
     ".autograd.grad_mode": (
-        "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled",
+        "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled", "_set_grad_enabled",
     ),
     "._library.tags": ("Tag",),
     ".overrides": ("DisableTorchFunction",),
@@ -90,11 +90,6 @@ def _is_alias_of(a: Any, b: Any) -> bool:
 def _is_cow_tensor(tensor: Any) -> bool:
     """Whether the tensor's storage has its memory together with lazy clones, until one is written."""
     return importlib.import_module(f"{_ROOT}._tensor.leases").is_lazy(tensor)
-
-
-def _set_grad_enabled(mode: bool) -> None:
-    """Say whether ops of this thread get a history; graphs that were captured call it."""
-    set_grad_mode(mode)
 
 
 def _set_fwd_grad_enabled(mode: bool) -> None:

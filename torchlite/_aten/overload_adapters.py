@@ -13,10 +13,10 @@ import torchlite as torch
 
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
+from .._dispatch.public_functions import nn_functional as F
 from .._dispatch.shapes import wrap_dim
 from . import backward_ops, normalizations, resampling
 
-F = torch.nn.functional
 REDUCTIONS = ("none", "mean", "sum")
 _SLICE_ALL = slice(None)
 
@@ -328,7 +328,7 @@ def _encoder_layer(
 
     def fed(x: Any) -> Any:
         inner = F.linear(x, ffn_weight_1, ffn_bias_1)
-        return F.linear(F.gelu(inner) if use_gelu else F.relu(inner), ffn_weight_2, ffn_bias_2)
+        return F.linear(F.gelu(inner) if use_gelu else torch.relu(inner), ffn_weight_2, ffn_bias_2)
 
     def first(x: Any) -> Any:
         return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 from pathlib import Path
 from typing import Any
 
+from .._settings.compiler_state import PROCESS_STATE
 from .._types.python_source import literal
 
 MODES: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def mode_of(mode: str | None, options: Any) -> str | None:
     """The mode that options ask for, or without a mode the settings of `torch._inductor.config`: graphs of launches,
     measured forms of kernels, or both.
     """
-    settings = sys.modules.get(__package__.rpartition(".")[0] + "._inductor.config")
+    settings = PROCESS_STATE.inductor_config
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
     if settings is not None and mode is None:
         wanted = {"triton.cudagraphs": settings.triton.cudagraphs, "max_autotune": settings.max_autotune} | wanted

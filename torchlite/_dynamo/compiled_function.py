@@ -428,3 +428,9 @@ _MAX_MISSES = 32
 _MAX_SETTLING_CALLS = 2
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all that live
+
+
+def reset() -> None:
+    """Forget what was compiled."""
+    for frame in list(FRAMES):
+        frame.reset()

@@ -21,7 +21,7 @@ from .profile_hook import ProfileHook
 
 # Rooms of torchlite whose functions compute, and keep nothing.
 _PURE_MODULES = tuple(f"torchlite.{name}" for name in (
-    "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
+    "_generated", "_types", "_dispatch", "_tensor", "_interop", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
     "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",

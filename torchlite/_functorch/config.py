@@ -2,7 +2,7 @@
 so that they change nothing.
 """
 
-from ..compiler._config_patch import make_patch
+from .._settings.config_patch import make_patch
 
 activation_memory_budget = 1.0
 aggressive_recomputation = False

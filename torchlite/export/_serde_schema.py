@@ -9,9 +9,9 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.allowlist import bounded_overload
 from torchlite._dispatch.tracing import TRACES, trace_function
-from torchlite._functorch import predispatch
 from torchlite._library.op_overload import OpOverload
 from torchlite._types.checked_callable import CheckedCallable
+from torchlite.func import _predispatch
 
 SCHEMA_VERSION = 8, 20
 DTYPES: dict[int, Any] = {
@@ -48,7 +48,7 @@ FUNCTIONS: dict[str, Any] = {
         for name in ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum")
     },
     **{
-        f"torch._functorch.predispatch.{name}": getattr(predispatch, name)
+        f"torch._functorch.predispatch.{name}": getattr(_predispatch, name)
         for name in (
             "lazy_load_decompositions _vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim"
         ).split()

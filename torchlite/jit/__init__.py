@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ..futures import Future
 from . import annotations as annotations
+from ._function_modifiers import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ._runtime import Error
 from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule

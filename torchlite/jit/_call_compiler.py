@@ -77,7 +77,7 @@ class CallCompiler:
 
     def _special(self, called: Any, node: ast.Call) -> Any:
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        of_jit = is_library_class(module, "jit") or module.endswith("_jit_internal")
+        of_jit = is_library_class(module, "jit")
         if called is isinstance or of_jit and name in ("isinstance", "_isinstance"):
             known = self._known(node)
             if known is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._jit_internal import STATE
+from ._function_modifiers import STATE
 
 __all__ = ["STATE", "Attribute", "TracerWarning", "is_library_class"]
 

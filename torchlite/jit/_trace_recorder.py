@@ -13,13 +13,13 @@ from typing import Any
 
 import torchlite as torch
 
+from .._aten.torch_dispatch import library_call_for
 from .._dispatch import call
 from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
 from .._library.library_op import LibraryOp
-from .._library.torch_dispatch import library_call_for
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
