@@ -20,7 +20,7 @@ from ._dispatch import INPLACE, NAMESPACES, namespace_function
 from ._dispatch.callbacks import CALLBACKS
 from ._dispatch.op_functions import in_place_method
 from ._ops import load as _load
-from ._settings import fork_locks
+from ._settings import fork_locks, moved_modules
 from ._tensor import Parameter, Tensor
 from ._tensor.creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._types import dtypes as _dtype
@@ -52,6 +52,7 @@ from .autograd.grad_mode import (
 )
 
 _load()
+moved_modules.install()
 
 
 @functools.cache

@@ -325,7 +325,7 @@ def test_whether_any_element_is_set(engine):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.bool_])
 @pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.T, lambda x: x[1:, 1:], lambda x: x[::-1]])
 def test_results_past_the_caches(engine, kernels, monkeypatch, dtype, turn):
-    monkeypatch.setattr("torchlite_backends.cc.device._CACHED", 0)
+    monkeypatch.setattr("torchlite_backends.cc.device._NONTEMPORAL_MIN_BYTES", 0)
     x = (np.arange(130 * 77).reshape(130, 77) % 50).astype(dtype)
     y = (np.arange(77 * 130).reshape(130, 77) % 3).astype(dtype)
     found = engine.unwrap(kernels["mul"](engine.wrap(turn(x)), engine.wrap(turn(y))))

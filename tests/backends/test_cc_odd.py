@@ -368,5 +368,5 @@ def test_odd_convolutions(program, monkeypatch, filtering):
         weight = draw.floats(plan.filters, plan.channels // plan.groups, *plan.kernel)
         grad, bias = draw.floats(plan.batch, plan.filters, *plan.out), np.ascontiguousarray(draw.floats(plan.filters))
         _same(program.forward(plan, x, weight, bias), conv._conv_forward(x, weight, bias, plan))
-        _same(program.spread(plan, grad, weight, None), conv._conv_transpose(grad, weight, None, plan))
+        _same(program.conv_transpose(plan, grad, weight, None), conv._conv_transpose(grad, weight, None, plan))
         _same(program.weight_gradient(plan, grad, x), conv._weight_gradient(grad, x, weight.shape, plan))

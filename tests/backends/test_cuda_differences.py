@@ -334,7 +334,7 @@ def cusolver(backend, monkeypatch):
     """The simulator's cuSOLVER of device 0, for small matrices too."""
     monkeypatch.setattr(solver, "MIN_SIZE", 3)
     device = backend.device(0)
-    device.factored("lu", torch.ones(1, 1, device="cuda")._tl_array)
+    device.library_factorise("lu", torch.ones(1, 1, device="cuda")._tl_array)
     device._solver.library.calls = 0
     return device._solver.library
 
@@ -382,7 +382,7 @@ def test_factors_of_large_matrices(cusolver, dtype):
 
 
 def test_small_matrices_stay_with_our_own(backend):
-    assert backend.device(0).factored("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
+    assert backend.device(0).library_factorise("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
     assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array)
     assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._tl_array)
 

@@ -243,5 +243,5 @@ def test_two_processes_of_one_rank_are_told():
     joining = pytest.importorskip("torchlite_backends.mpi.local_world")
     folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
     own = os.path.join(folder.name, "meeting-1")
-    with folder, joining._listening(own, 1), pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"):
-        joining._listening(own, 1)
+    with folder, joining._listen(own, 1), pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"):
+        joining._listen(own, 1)

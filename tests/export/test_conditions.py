@@ -234,7 +234,7 @@ def test_levels_of_vmap_end_where_a_graph_raises_an_error(kind):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="invalid for input of size"):
             run()
-        assert not interceptors.stack.items and not GLOBALS["ACTIVE"] and not _predispatch._vmap_levels.levels
+        assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"] and not _predispatch._vmap_levels.levels
         assert (torch.ones(2).requires_grad_() * 2).requires_grad
 
 
@@ -255,7 +255,7 @@ def test_levels_of_vmap_end_with_the_program():
         _predispatch._vmap_decrement_nesting()
     for run in (program.graph_module, torch.fx.Interpreter(program.graph_module).run):
         torch.testing.assert_close(run(*lifted(program), X)[0], X * X.sum(1, keepdim=True))
-        assert not interceptors.stack.items and not GLOBALS["ACTIVE"]
+        assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"]
     held = model_of(program)[0]
     held.seek(0)
     with pytest.raises(RuntimeError, match="a level of vmap does not end in the graph"):

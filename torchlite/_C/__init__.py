@@ -54,12 +54,12 @@ _HOMES = {
     "._C._schemas": (
         "_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema",
     ),
-    "._C._fusers": (
+    "._C._fuser_flags": (
         "_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu", "_jit_nvfuser_enabled", "_jit_override_can_fuse_on_cpu",
         "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled", "_jit_set_profiling_executor",
         "_jit_set_profiling_mode", "_jit_set_texpr_fuser_enabled", "_jit_texpr_fuser_enabled",
     ),
-    "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
+    "._serialization.pytorch_file": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 # What PyTorch has apart from the class of the name behind it: its part in C++.
 _PARTS = {"TensorBase": "Tensor", "_TensorBase": "Tensor"}
@@ -89,7 +89,7 @@ def _is_alias_of(a: Any, b: Any) -> bool:
 
 def _is_cow_tensor(tensor: Any) -> bool:
     """Whether the tensor's storage has its memory together with lazy clones, until one is written."""
-    return importlib.import_module(f"{_ROOT}._tensor.leases").is_lazy(tensor)
+    return importlib.import_module(f"{_ROOT}._tensor.copy_on_write").is_lazy_clone(tensor)
 
 
 def _set_fwd_grad_enabled(mode: bool) -> None:
@@ -99,7 +99,7 @@ def _set_fwd_grad_enabled(mode: bool) -> None:
 
 def _storage_address(tensor: Any) -> int:
     """A number that the tensor's storage keeps, and no other living one has."""
-    return importlib.import_module(f"{_ROOT}._tensor.leases").number_of(tensor)
+    return importlib.import_module(f"{_ROOT}._tensor.copy_on_write").storage_id(tensor)
 
 
 def _data_address(tensor: Any) -> int:

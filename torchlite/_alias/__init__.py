@@ -50,7 +50,7 @@ def as_torch() -> ModuleType:
             sys.modules[_theirs(name)] = module
     for cls in _classes():
         _rename_contents(cls)
-    _rename_functions(importlib.import_module(f"{_THERE}._dispatch.runtime").GLOBALS)
+    _rename_functions(importlib.import_module(f"{_THERE}._dispatch.dispatch_state").GLOBALS)
     sys.meta_path.insert(0, _Finder())
     # NumPy warns of overflow in our frames, where PyTorch is silent.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"torch(\.|$)")

@@ -46,7 +46,7 @@ from torchlite.optim.optimizer import Optimizer
 from .compile_source import define_function
 from .exc import NotYet, Unsupported
 
-ConstantPair = collections.namedtuple("Pair", "a")
+ConstantPair = collections.namedtuple("ConstantPair", "a")
 SIMPLE_TYPES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
           layout, memory_format)  # fmt: skip
 # Objects that are what they are: nothing in them changes, but for generators, which kernels read.

@@ -9,12 +9,12 @@ from .._dispatch.callbacks import CALLBACKS
 
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
-    "_gradient_helpers", "_linalg_common", "activation", "grad_scaling", "binary", "attention", "conv", "internal", "creation",
-    "cross_entropy", "ctc_loss", "dropout", "einsum", "unary", "embedding", "fft", "gamma_sampling", "indexing", "fused_inference",
-    "inplace", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "multi_tensor", "loss", "matmul", "normalization",
-    "fused_optim", "pad", "pointwise", "pooling", "pooling_kernels", "random", "manipulation", "reduce", "resample", "rnn",
-    "scan", "gather_scatter", "segment_reduce", "views", "softmax", "sort", "sparse_matmul", "special", "array_api_names", "statistics",
-    "vision", "window_functions",
+    "_gradient_helpers", "_linalg_common", "activation", "attention", "binary", "conv", "creation",
+    "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding", "fft", "fused_inference", "fused_optim",
+    "gamma_sampling", "gather_scatter", "grad_scaling", "indexing", "inplace", "internal", "linalg_decomp",
+    "linalg_norm", "linalg_solve", "linalg_spectral", "loss", "manipulation", "matmul", "multi_tensor", "normalization",
+    "pad", "pointwise", "pooling", "pooling_kernels", "random", "reduce", "resample", "rnn", "scan", "segment_reduce",
+    "softmax", "sort", "sparse_matmul", "special", "statistics", "unary", "views", "vision", "window_functions", "array_api_names",
 )  # fmt: skip
 
 

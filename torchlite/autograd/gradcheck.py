@@ -83,7 +83,9 @@ def _dense(tensor):
 
 def _of_dense(function, inputs, masked: bool):
     """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
-    if any(isinstance(x, Tensor) and x._tl_is_sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
+    if any(
+        isinstance(x, Tensor) and x._tl_is_sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
+    ):
         return CALLBACKS.sparse("as_dense_function")(function, inputs, masked)
     return function, inputs
 

@@ -29,7 +29,7 @@ class SavedTensor:
             raise TypeError(
                 "register_hooks(): incompatible function arguments: expected two functions, pack_hook and unpack_hook"
             )
-        node = self._tl_node
+        node = self._node
         if node._saved is None:
             raise_freed_error(node)
         place = self._place
@@ -122,7 +122,7 @@ class _SavedOutput:
 
 def _raw(node, place) -> SavedTensor:
     made = object.__new__(SavedTensor)
-    made._tl_node, made._place = node, place
+    made._node, made._place = node, place
     return made
 
 
@@ -141,7 +141,7 @@ def _entries(node) -> dict:
     """What the node saved, by PyTorch's name: (kind, where)."""
     op = node._op
     found: dict = {}
-    if not hasattr(op, "plan"):
+    if not hasattr(op, "saved_variables"):
         return found
     for i, (name, kind, _) in enumerate(op.saved_variables.saves):
         name = _ARGUMENTS.get(name, name) if name == op.params[0].name else name

@@ -170,7 +170,7 @@ def create_default_store(rank: int, size: int, communicator: Any, timeout: timed
 
     from .._settings.temporary_folders import process_folder
 
-    near = transport_of("mpi").neighbours()[1] == size
+    near = transport_of("mpi").local_rank_and_size()[1] == size
     secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:

@@ -518,7 +518,7 @@ def new_subgroups(
 
 
 def _neighbours() -> int:
-    return transport_of("mpi").neighbours()[1] if get_world_size() > 1 else 1
+    return transport_of("mpi").local_rank_and_size()[1] if get_world_size() > 1 else 1
 
 
 def new_subgroups_by_enumeration(

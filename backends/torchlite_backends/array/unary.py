@@ -18,7 +18,7 @@ def _not_implemented(kernel, array):
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(array.dtype)].scalar_name}'")
 
 
-def _copy(input):
+def _copy_array(input):
     return input.copy()
 
 
@@ -27,7 +27,7 @@ def _round_with(input, function, name):
     if kind == "f":
         return function(input)
     if kind in "iu":
-        return _copy(input)
+        return _copy_array(input)
     if kind in "cW" and name != "round":
         raise NotImplementedError(f"{name} is not supported for complex inputs")
     if kind in "bcW":
@@ -148,7 +148,7 @@ def _largest(dtype):
 def nan_to_num(input, nan=None, posinf=None, neginf=None):
     kind = input.dtype.kind
     if kind in "iub":
-        return _copy(input)
+        return _copy_array(input)
     if kind in "cW":
         out = xp.empty(input.shape, dtype=input.dtype)
         out.real = _replace_nonfinite(input.real, nan, posinf, neginf)

@@ -68,7 +68,7 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
     ufuncs = _threaded_functions()
     xp: Any = torchlite_backends.array.Namespace(np, **ufuncs, **threaded_functions(ufuncs), where=_where)
-    shared = {op: getattr(xp, name) for op, name in torchlite_backends.array.DIRECT.items()}
+    shared = {op: getattr(xp, name) for op, name in torchlite_backends.array.NUMPY_NAMES.items()}
     scopes: dict[str, dict] = {}
     for name in _MODULES:
         shared.update(
@@ -80,7 +80,7 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     for op, kernel in list(table.items()):
         if hasattr(kernel, "ufunc"):
             table.setdefault(op + "_", _in_place(kernel))
-    own = torchlite_backends.array.instantiate(sys.modules[__name__], xp, scopes)
+    own = torchlite_backends.array.rebind_globals(sys.modules[__name__], xp, scopes)
     table.update({name.removeprefix("large_"): own[name] for name in _OWN_KERNELS})
     return table
 

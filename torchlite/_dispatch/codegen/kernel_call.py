@@ -108,7 +108,8 @@ def _write_view(source: Source, case: FastPathCase) -> None:
     """What a view keeps: its base, which is never a view itself, and when it got its history (see `AutogradMeta`)."""
     viewed = case.tensors[0].name
     kept = [
-        f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None or meta_.__class__ is AutogradMeta and meta_.base is None",
+        f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None",
+        "or meta_.__class__ is AutogradMeta and meta_.base is None",
         "else (meta_[0], HISTORY_COUNTER) if meta_.__class__ is tuple and len(meta_) == 2",
         f"else view_meta({viewed})",
     ]
@@ -121,4 +122,4 @@ def _write_view(source: Source, case: FastPathCase) -> None:
         f"if (base_ := data_.base) is not None and (base_ is (owner_ := {viewed}._tl_array) or base_ is owner_.base)",
         "else None",
     ]
-    source.expression("result_._tl_meta = ", [f"({kept[0]}", kept[1], f"{kept[2]})", *shares])
+    source.expression("result_._tl_meta = ", [f"({kept[0]}", *kept[1:-1], f"{kept[-1]})", *shares])

@@ -45,7 +45,7 @@ def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Arr
 
 def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     """The packed LU factors of a new copy, pivots and info."""
-    found = input.device.factored("lu", input)
+    found = input.device.library_factorise("lu", input)
     if found is not None:
         return found
     *batch, m, n = input.shape
@@ -176,7 +176,7 @@ def _triangular_core(A, B, upper, unitriangular):
 
 
 def _cholesky_core(input):
-    found = input.device.factored("cholesky", input)
+    found = input.device.library_factorise("cholesky", input)
     if found is not None:
         return found
     a = clone_row_major(input)
