@@ -3,7 +3,8 @@ a GPU.
 
     python -m tests.nvrtc [--record] [--all] [op ...]
 
-The programs are found by running ops on a driver that records (tests/find_cuda_programs.py): every sample of the op table in
+The programs are found by running ops on a driver that records (tests/find_cuda_programs.py): every sample of the op
+table in
 the dtypes that the op takes, forward and backward, pointwise ops in each way that the memory of one, two and three
 operands can lie, and what tests/oclgrind.py runs besides.
 
@@ -429,7 +430,9 @@ class Compiler:
 
 
 def uncompiled(programs: dict) -> list[str]:
-    """The kernels in the texts of torchlite_backends.kernel_sources that no program has, and those for CPUs that one has."""
+    """The kernels in the texts of torchlite_backends.kernel_sources that no program has, and those for CPUs that one
+    has.
+    """
     from .oclgrind import shipped
 
     texts = "\0".join(programs)

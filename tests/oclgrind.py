@@ -4,7 +4,8 @@ of values that were never set.
     python -m tests.oclgrind [op ...]
 
 Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those
-that GPUs get: those below, which start every kernel of torchlite_backends.kernel_sources, or all of the ops that are named. Fails on
+that GPUs get: those below, which start every kernel of torchlite_backends.kernel_sources, or all of the ops that are
+named. Fails on
 any report, error or crash, when a kernel was not started, and when Oclgrind does not see the three faults of a test
 program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's package
 `oclgrind`.
@@ -114,8 +115,8 @@ def by_element(text: str) -> str:
 
 
 def shipped() -> dict[str, tuple[str, str]]:
-    """The kernels in the texts of torchlite_backends.kernel_sources: {module.name: (name, the text that begins there, as far as it is
-    fixed)}.
+    """The kernels in the texts of torchlite_backends.kernel_sources: {module.name: (name, the text that begins there,
+    as far as it is fixed)}.
     """
     import torchlite_backends.kernel_sources
 

@@ -55,8 +55,8 @@ class Handle:
 
 
 class Driver:
-    """One device, with the methods of `torchlite_backends.cupy/cupy_driver.py` that ops need. `programs` are texts, in the order in
-    which they came, with their kernels by name.
+    """One device, with the methods of `torchlite_backends/cupy/cupy_driver.py` that ops need. `programs` are texts, in
+    the order in which they came, with their kernels by name.
     """
 
     out_of_memory = (MemoryError,)

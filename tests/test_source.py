@@ -30,11 +30,11 @@ from torchlite._types.python_source import (
 from .hostile import injected_names
 
 ROOT = pathlib.Path(__file__).parents[1]
-HOME = ROOT / "torchlite" / "_types" / "source.py"
+HOME = ROOT / "torchlite" / "_types" / "python_source.py"
 FILES = [p for folder in ("torchlite", "backends") for p in sorted((ROOT / folder).rglob("*.py"))]
 ALLOWED = {
     # Makers of functions from code objects that exist.
-    ("backends/torchlite_backends.array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py", "FunctionType"),
+    ("backends/torchlite_backends/array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py", "FunctionType"),
     ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
     # Programs that the user names: a launcher's, and a repository's `hubconf.py`. The benchmark's own package.
     ("torchlite/distributed/_launch/run_program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
@@ -208,7 +208,9 @@ def test_literals_are_read_back():
 
 
 def test_attacks_on_names():
-    """A sample of `python -m tests.hostile.injected_names`, in a process of its own, which sees what is compiled and opened."""
+    """A sample of `python -m tests.hostile.injected_names`, in a process of its own, which sees what is compiled and
+    opened.
+    """
     command = [sys.executable, "-m", "tests.hostile.injected_names", "--stride", "397"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.endswith("0 wrong\n"), done.stdout[-3000:] + done.stderr[-2000:]

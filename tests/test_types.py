@@ -1,4 +1,6 @@
-"""The programs that type checkers accept are right: they run. `tox -e types` has them, and invalid_programs.py, checked."""
+"""The programs that type checkers accept are right: they run. `tox -e types` has them, and invalid_programs.py,
+checked.
+"""
 
 from __future__ import annotations
 

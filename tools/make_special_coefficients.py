@@ -1,8 +1,8 @@
-"""Make `backends/torchlite_backends.array/special_coefficients.py`: the coefficients of the special-function kernels.
+"""Make `backends/torchlite_backends/array/special_coefficients.py`: the coefficients of the special-function kernels.
 
 Every table is fitted here, in 60-digit arithmetic, to the function itself as mpmath computes it; none is copied from a
 library. Needs mpmath. Run from the project's root: `python tools/make_special_coefficients.py >
-backends/torchlite_backends.array/special_coefficients.py`.
+backends/torchlite_backends/array/special_coefficients.py`.
 
 Every table is a polynomial, highest power first: of t in [-1, 1] where the function was expanded in Chebyshev
 polynomials (all these expansions converge fast enough for their power form to lose nothing), else of the variable

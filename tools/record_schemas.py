@@ -3,7 +3,8 @@
 usage: python tools/record_schemas.py
 
 It needs the extra `oracle`. A line is a name of the library and its overloads, in PyTorch's order, between tabs: the
-overload's name (none for "default"), a colon, a letter for each of its tags and of its kinds (torchlite/_aten/recorded_schemas.py
+overload's name (none for "default"), a colon, a letter for each of its tags and of its kinds
+(torchlite/_aten/recorded_schemas.py
 says which), and the schema from its parenthesis on. Recorded is each name that torchlite can call.
 """
 

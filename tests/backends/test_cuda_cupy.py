@@ -1,5 +1,5 @@
-"""What `torchlite_backends.cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters. CuPy imports
-without a driver; nothing here needs a GPU.
+"""What `torchlite_backends/cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters.
+CuPy imports without a driver; nothing here needs a GPU.
 """
 
 from __future__ import annotations

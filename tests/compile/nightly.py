@@ -1,4 +1,6 @@
-"""Random programs compiled against eager, bit for bit, for the night: `python -m tests.compile.nightly --count 2000`."""
+"""Random programs compiled against eager, bit for bit, for the night: `python -m tests.compile.nightly --count
+2000`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The simulator in the place of CuPy: `backends/torchlite_backends.cupy/cupy_driver.py`'s Driver, and `presence.py`'s functions, on
-the CPU.
+"""The simulator in the place of CuPy: `backends/torchlite_backends/cupy/cupy_driver.py`'s Driver, and `presence.py`'s
+functions, on the CPU.
 
     register_backend("cuda", CUDABackend(Simulated(seed=1)))
 

@@ -1,5 +1,5 @@
-"""Kernels of torchlite_backends.kernel_sources as CUDA programs against NumPy, launched without the code above them: under several
-schedules, and under the address sanitizer.
+"""Kernels of torchlite_backends.kernel_sources as CUDA programs against NumPy, launched without the code above them:
+under several schedules, and under the address sanitizer.
 
 The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory
 and wait for one another.

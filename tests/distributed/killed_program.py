@@ -1,4 +1,6 @@
-"""A program that is killed or stopped in the middle, or writes what its launcher may misread: `killed_program.py HOW`."""
+"""A program that is killed or stopped in the middle, or writes what its launcher may misread: `killed_program.py
+HOW`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Fifty steps of networks in stages against one process, for the night: `python -m tests.distributed.nightly_pipelines`.
+"""Fifty steps of networks in stages against one process, for the night: `python -m
+tests.distributed.nightly_pipelines`.
 
 A small GPT and a CNN under several schedules, and two pipelines of two stages with their gradients in common; the
 losses must agree to 1e-4 in each step.

@@ -1,4 +1,6 @@
-"""torchlite_backends.nccl and what stands on it, on a library in NCCL's place: no GPU has run it. Its numbers are NVIDIA's."""
+"""torchlite_backends.nccl and what stands on it, on a library in NCCL's place: no GPU has run it. Its numbers are
+NVIDIA's.
+"""
 
 import contextlib
 import itertools

@@ -1,4 +1,6 @@
-"""Pipelines on two, three and four ranks; fifty steps of networks are in `python -m tests.distributed.nightly_pipelines`."""
+"""Pipelines on two, three and four ranks; fifty steps of networks are in `python -m
+tests.distributed.nightly_pipelines`.
+"""
 
 import pytest
 

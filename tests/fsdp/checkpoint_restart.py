@@ -1,5 +1,5 @@
-"""Trains a sharded model and saves it every second step: `python -m tests.fsdp.checkpoint_restart FOLDER KILL`, of which the
-first run is killed on one rank in the middle of a step.
+"""Trains a sharded model and saves it every second step: `python -m tests.fsdp.checkpoint_restart FOLDER KILL`, of
+which the first run is killed on one rank in the middle of a step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads files of a range of numbers, in a process that may break.
 
-`python -m tests.hostile.loader_process SEED FIRST STEP LAST WAY` prints `at NUMBER` before each, and `wrong NUMBER WHAT` for
-what loading must not do. WAY is path, mmap, buffer, or each for these in turn.
+`python -m tests.hostile.loader_process SEED FIRST STEP LAST WAY` prints `at NUMBER` before each, and `wrong NUMBER
+WHAT` for what loading must not do. WAY is path, mmap, buffer, or each for these in turn.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _watch(event: str, arguments: tuple) -> None:
     # torchlite's functions are text that is compiled when they are first used, and its modules are imported then.
     # (`tests.hostile.injected_names` reads that text.)
     where = sys._getframe(1).f_code.co_filename
-    if event != "exec" or not where.endswith(os.path.join("_types", "source.py")) and "importlib" not in where:
+    if event != "exec" or not where.endswith(os.path.join("_types", "python_source.py")) and "importlib" not in where:
         _seen.append(f"{event} in {where}")
 
 

@@ -287,7 +287,7 @@ def _watch(event: str, arguments: tuple) -> None:
         path, mode = str(arguments[0]), str(arguments[1])
         if not set(mode) & set("wax+") and ("secret" not in path and "passwd" not in path and "/dev" not in path):
             return
-    if event == "exec" and (where.endswith(os.path.join("_types", "source.py")) or "importlib" in where):
+    if event == "exec" and (where.endswith(os.path.join("_types", "python_source.py")) or "importlib" in where):
         return  # `tests.hostile.injected_names` reads what is compiled
     _seen.append(f"{event} {arguments[:1]!r} in {where}")
 

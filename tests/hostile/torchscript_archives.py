@@ -1,7 +1,7 @@
 """TorchScript archives that somebody damaged or wrote to do harm: made by number, loaded, and run where they load.
 
-`python -m tests.hostile.torchscript_archives --count 5000` prints what is wrong with how they are taken: nothing of a file may
-run but
+`python -m tests.hostile.torchscript_archives --count 5000` prints what is wrong with how they are taken: nothing of a
+file may run but
 forms of the language, no load may hang or take memory that the file does not pay for, and errors are RuntimeErrors
 (of the byte order, as
 in checkpoints, ValueErrors).

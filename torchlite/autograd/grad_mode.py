@@ -18,7 +18,8 @@ _entered: set[bool] = set()  # not empty once a thread was in inference mode
 def _set_inference(on: bool) -> None:
     """Turn inference mode on or off in this thread.
 
-    STALE_VIEW_CHECKS counts a thread while its mode is on, and never less: a signal's handler may run between the two steps.
+    STALE_VIEW_CHECKS counts a thread while its mode is on, and never less: a signal's handler may run between the two
+    steps.
     """
     if MODE.inference is on:
         return

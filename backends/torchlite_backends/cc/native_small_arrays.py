@@ -17,7 +17,7 @@ from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, kernel_p
 
 # Queries of a head up to which keys are read once for each of them, and keys of which the scores are kept.
 _MAX_QUERIES, _MAX_KEYS = 4, 1 << 12
-# gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends.numpy/activation.py`: the coefficients of P, the highest first.
+# gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends/numpy/activation.py`: the coefficients of P, the highest first.
 _POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
 
 _SOURCE = (

@@ -1,7 +1,7 @@
 """Which kernels an engine has: by op, the dtypes and the elements from which on it serves.
 
 Left to NumPy are views, products and what is made of them (OpenBLAS is the fastest there is), convolutions, which ask
-an engine themselves (`torchlite_backends.numpy/conv_native.py`), random numbers (they are PyTorch's own), creation, what is written
+an engine themselves (`torchlite_backends/numpy/conv_native.py`), random numbers (they are PyTorch's own), creation, what is written
 in place by indices (an index that does not fit must leave everything as it was), and what the measurements below say.
 
 Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
