@@ -17,6 +17,7 @@ from .._dispatch import shapes
 from .._dispatch.dispatch_state import MODE
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
+from .._settings.jit_state import STATE as JIT_STATE
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -142,13 +143,12 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
 
 def _get_tracing_state() -> Any:
     """What takes the scopes of a run that `torch.jit._get_trace_graph` records; None outside."""
-    return importlib.import_module(f"{_ROOT}._jit_internal").STATE.tracing
+    return JIT_STATE.tracing
 
 
 def _is_tracing() -> bool:
     """Whether this thread runs a program that `torch.jit.trace` or `torch.jit._get_trace_graph` records."""
-    state = importlib.import_module(f"{_ROOT}._jit_internal").STATE
-    return state.recorder is not None or state.tracing is not None
+    return JIT_STATE.recorder is not None or JIT_STATE.tracing is not None
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -1,16 +1,16 @@
-"""What marks functions for TorchScript, and whether a thread traces or scripts."""
+"""The marks of functions for TorchScript."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import types
 import typing
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Union, get_args, get_origin
 
+from .._settings.jit_state import STATE
 from ..futures import Future
 
 __all__ = ["Final", "Future"]
@@ -31,16 +31,6 @@ def _mark(fn: Any, modifier: str) -> Any:
     target: Any = fn.fget if isinstance(fn, property) else fn
     target._torchscript_modifier = modifier
     return fn
-
-
-class _State(threading.local):
-    recorder: Any = None  # what writes down the run of this thread, while it is traced
-    inside = False  # whether an op runs that was written down
-    tracing: Any = None  # the scopes of the run that `torch.jit._get_trace_graph` records
-    scripting = 0  # how many scripted functions run inside each other
-
-
-STATE = _State()
 
 
 def is_scripting() -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 
 import torchlite as torch
 
+from .._settings.jit_state import STATE
 from . import _script_compiler as _script_compiler  # Writer writes functions by it
 from ._compilation_unit import ScriptProgram
-from ._function_modifiers import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
+from ._function_modifiers import FunctionModifiers, get_torchscript_modifier, is_ignored_fn
 from ._nn_sources import TEXTS, WITHOUT_FORWARD
 from ._program_unpickler import set_attribute
 from ._save import type_of

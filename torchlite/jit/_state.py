@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ._function_modifiers import STATE
+from .._settings.jit_state import STATE
 
 __all__ = ["STATE", "Attribute", "TracerWarning", "is_library_class"]
 
