@@ -9,7 +9,7 @@ runs whatever the images' size (half the time of NumPy's sums, and a fifth of th
 calls wait for each other's Python).
 
 Rounding: the matrix products sum fewer terms than the plain way, the transforms add some. Against the exact result the
-error is that of the plain way, or up to twice it (`tests/backends/test_numpy_conv.py`). What is infinite or NaN spreads
+error is that of the plain way, or up to twice it (`tests/backends/numpy/test_conv.py`). What is infinite or NaN spreads
 over a tile here; then the caller computes the plain way.
 """
 
