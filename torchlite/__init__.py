@@ -17,7 +17,7 @@ newaxis = None
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=__name__)
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
-from ._dispatch.callbacks import CALLBACKS
+from ._dispatch.callbacks import CALLBACKS, register_lazily
 from ._dispatch.op_functions import in_place_method
 from ._ops import load as _load
 from ._settings import fork_locks, moved_modules
@@ -82,27 +82,13 @@ _CALLBACK_HOMES = {
     "register_module_forward_pre_hook": ("nn.modules.module", "register_module_forward_pre_hook"),
     "vmap": ("func", "vmap"),
 }
-
-
-def _loading_callback(slot: str, home: str, name: str) -> Any:
-    """A callback whose first call loads the function `name` of the module `home`, and puts it in the slot."""
-
-    def first_call(*args: Any, **kwargs: Any) -> Any:
-        function = getattr(importlib.import_module(f".{home}", __name__), name)
-        setattr(CALLBACKS, slot, function)
-        return function(*args, **kwargs)
-
-    return first_call
-
-
-for _name, _home in _CALLBACK_HOMES.items():
-    setattr(CALLBACKS, _name, _loading_callback(_name, *_home))
+register_lazily(CALLBACKS, globals(), _CALLBACK_HOMES)
 for _d in _dtype.BY_NAME.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
 globals().update(_dtype.NAME_ONLY)
 legacy_contiguous_format = contiguous_format
-del _d, _home, _name
+del _d, _name
 
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_higher_order_ops",

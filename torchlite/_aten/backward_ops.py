@@ -7,6 +7,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
 from .._dispatch.public_functions import nn_functional as F
@@ -41,7 +42,7 @@ def backward_via_autograd(overload: Any) -> Callable | None:
     have the size alone. None where it has others.
     """
     schema = overload._schema
-    packet = getattr(torch.ops.aten, overload._opname.removesuffix("_backward"), None)
+    packet = getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_backward"), None)
     if packet is None:
         return None
     names = [argument.name for argument in schema.arguments]

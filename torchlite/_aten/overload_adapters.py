@@ -11,6 +11,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
 from .._dispatch.public_functions import nn_functional as F
@@ -294,7 +295,9 @@ def _attention_math(
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
-    weights = torch.ops.aten._safe_softmax.default(_attention_scores(query, key, attn_mask, is_causal, scale), -1)
+    weights = CALLBACKS.overloads("ops").aten._safe_softmax.default(
+        _attention_scores(query, key, attn_mask, is_causal, scale), -1
+    )
     if dropout_mask is not None:
         kept = weights.masked_fill(dropout_mask.logical_not(), 0.0)
         return kept @ (value / (1 - dropout_p)), kept

@@ -7,6 +7,7 @@ imported; `import torchlite` leaves none empty. What the generated functions nee
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -81,3 +82,24 @@ class Callbacks:
 
 
 CALLBACKS = Callbacks()
+
+
+def register_lazily(callbacks: Any, package: dict[str, Any], homes: dict[str, tuple[str, str]]) -> None:
+    """Register functions of modules that are loaded when one is first called.
+
+    package: the globals of the package that has the modules. homes: for each slot of `callbacks` a module of the
+    package, and the function's name in it.
+    """
+    for slot, (module, name) in homes.items():
+        setattr(callbacks, slot, _first_call(callbacks, package, slot, module, name))
+
+
+def _first_call(callbacks: Any, package: dict[str, Any], slot: str, module: str, name: str) -> Callable[..., Any]:
+    """A callback that loads a function, puts it in the slot and calls it."""
+
+    def load_and_call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(importlib.import_module(f".{module}", package["__name__"]), name)
+        setattr(callbacks, slot, function)
+        return function(*args, **kwargs)
+
+    return load_and_call

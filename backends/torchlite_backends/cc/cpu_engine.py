@@ -125,7 +125,7 @@ class Engine:
         """See `prebuild.record_programs`."""
         from .prebuild import record_programs
 
-        return record_programs(run)
+        return record_programs(self, run)
 
     def build_programs(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """See `prebuild.build_programs`."""
