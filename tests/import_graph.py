@@ -1,6 +1,6 @@
 """The import graph of a checkout: statements, `import_module` with literals, lazy attributes of the root.
 
-    python -m tests.import_graph [ROOT]     # upward arrows and circles
+    python -m tests.import_graph [ROOT]     # circles, and the arrows between rooms
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ LOADERS = ("import_module", "__import__", "find_spec")
 
 
 class Arrow(NamedTuple):
-    """An import of `target` by `source`, at `line`; `late` if it runs inside a function."""
+    """An import of `target` by `source`, at `line`.
+
+    when: "load" as the source is loaded, "call" as a function of it runs, "attribute" as its `__getattr__` runs.
+    """
 
     source: str
     target: str
     line: int
-    late: bool
+    when: str
 
 
 def module_name(path: pathlib.Path, root: pathlib.Path = ROOT) -> str:
@@ -96,13 +99,15 @@ class _Reader:
     def arrows(self) -> list[Arrow]:
         for node, _ in nodes(self.tree):
             self._bind(node)
-        found = {}
-        for node, late in nodes(self.tree):
+        found: dict[tuple[str, str], Arrow] = {}
+        inner = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
+        for node, when in nodes(self.tree):
+            if id(node) in inner and isinstance(node, ast.Attribute):
+                continue  # of `torch.nn.functional` the longest name counts
             for target, by_name in self._targets(node):
                 own = self.is_package and by_name and (target + ".").startswith(self.name + ".")
                 if target != self.name and not own:
-                    key = target, late
-                    found.setdefault(key, Arrow(self.name, target, node.lineno, late))
+                    found.setdefault((target, when), Arrow(self.name, target, node.lineno, when))
         return list(found.values())
 
     def _bind(self, node: ast.AST) -> None:
@@ -171,7 +176,10 @@ class _Reader:
         if text.startswith("."):
             base = self.package
             if call is not None and len(call.args) > 1:
-                base = self._text(call.args[1]) or base
+                given = self._text(call.args[1])
+                if given is None:
+                    return
+                base = given
             up = len(text) - len(text.lstrip("."))
             base = ".".join(base.split(".")[: len(base.split(".")) - up + 1])
             text = base + "." + text.lstrip(".")
@@ -215,10 +223,8 @@ def dotted(node: ast.AST) -> str | None:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
-def nodes(tree: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node of a file that runs, with whether it runs inside a function; annotations and what stands under
-    TYPE_CHECKING do not run.
-    """
+def nodes(tree: ast.AST, when: str = "load") -> Iterator[tuple[ast.AST, str]]:
+    """Every node of a file that runs, and when; annotations and what stands under TYPE_CHECKING do not run."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns"):
             continue
@@ -226,22 +232,17 @@ def nodes(tree: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
             if not isinstance(node, ast.AST):
                 continue
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                yield from nodes(ast.Module(node.orelse, []), late)
+                yield from nodes(ast.Module(node.orelse, []), when)
                 continue
-            yield node, late
+            yield node, when
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                for part in (*node.decorator_list, node.args):
-                    yield from nodes(part, late)
-                    if isinstance(part, ast.AST) and not isinstance(part, ast.arguments):
-                        yield part, late
-                for part in node.body:
-                    yield part, True
-                    yield from nodes(part, True)
+                yield from nodes(ast.Module([*node.decorator_list, node.args], []), when)
+                lazy = node.name == "__getattr__" and when == "load" and len(node.args.args) == 1
+                yield from nodes(ast.Module(node.body, []), "attribute" if lazy else "call" if when == "load" else when)
             elif isinstance(node, ast.Lambda):
-                yield node.body, True
-                yield from nodes(node.body, True)
+                yield from nodes(ast.Module([node.body], []), "call" if when == "load" else when)
             else:
-                yield from nodes(node, late)
+                yield from nodes(node, when)
 
 
 def files(folder: str, root: pathlib.Path = ROOT) -> list[pathlib.Path]:
@@ -275,25 +276,41 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def room(module: str) -> str:
-    """The room of a module: the first name below the package, or a package of the backends."""
+    """The room of a module: the first name below torchlite, or a package of the backends."""
     parts = module.split(".")
     return parts[1] if parts[0] == FRONT and len(parts) > 1 else ".".join(parts[:2])
 
 
-if __name__ == "__main__":
-    import collections
+def module_graph(graph: Graph, whens: tuple[str, ...]) -> dict[str, set[str]]:
+    """For each module those that it imports then. Attributes that a module's `__getattr__` has from its own room are
+    names alone, which nothing waits for.
+    """
+    found: dict[str, set[str]] = {name: set() for name in graph.paths}
+    for arrow in graph.arrows:
+        if arrow.when in whens and (arrow.when != "attribute" or room(arrow.source) != room(arrow.target)):
+            found[arrow.source].add(arrow.target)
+    return found
+
+
+def room_graph(graph: Graph) -> dict[str, set[str]]:
+    """For each room those that it imports; the two packages' roots are names of everything."""
+    found: dict[str, set[str]] = {room(name): set() for name in graph.paths}
+    for arrow in graph.arrows:
+        if arrow.source not in (FRONT, BACKENDS) and room(arrow.source) != room(arrow.target):
+            found[room(arrow.source)].add(room(arrow.target))
+    return found
+
+
+def main() -> None:
+    """Print the circles of a checkout's modules and rooms."""
     graph = Graph(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT)
-    edges = collections.defaultdict(set)
-    for a in graph.arrows:
-        edges[a.source].add(a.target)
-    full = {n: edges[n] for n in graph.paths}
-    print("module circles:", [(len(c), c[:12]) for c in circles(full)])
-    rooms = collections.defaultdict(set)
-    for a in graph.arrows:
-        if a.source != FRONT and room(a.source) != room(a.target):
-            rooms[room(a.source)].add(room(a.target))
-    for n in {room(p) for p in graph.paths}:
-        rooms[n]
-    print("room circles:", circles(rooms))
-    rank = {}
-    for n in sorted(rooms): print(n, "->", sorted(rooms[n]))
+    for whens in (("load",), ("load", "call", "attribute")):
+        print(", ".join(whens), [(len(c), c) for c in circles(module_graph(graph, whens))])
+    print("rooms", [(len(c), c) for c in circles(room_graph(graph))])
+    for arrow in graph.arrows:
+        if room(arrow.source) != room(arrow.target):
+            print(f"{arrow.source}:{arrow.line} -> {arrow.target} ({arrow.when})")
+
+
+if __name__ == "__main__":
+    main()

@@ -256,7 +256,7 @@ def test_programs_on_the_disk(tmp_path):
 
 def test_without_a_compiler(tmp_path):
     found = _python(
-        "from torchlite_backends.cc import build; print(build.why_not())", tmp_path, PATH=str(tmp_path), CXX=""
+        "from torchlite_backends.cc import program_build; print(program_build.why_not())", tmp_path, PATH=str(tmp_path), CXX=""
     )
     assert found.stdout.startswith("no C++ compiler was found")
 
@@ -269,13 +269,13 @@ def test_an_unknown_sanitizer_is_refused(monkeypatch):
 
 @compiled
 def test_building_in_advance(tmp_path, monkeypatch):
-    from torchlite_backends.cc import prebuild
+    from torchlite_backends.cc import cpu_engine, prebuild
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     x, told = np.ones((64, 64), np.float32), []
 
     def run():
-        noted = prebuild.engine.device()
+        noted = cpu_engine.engine.device()
         kernels_of(noted)["neg"](noted.wrap(x))
         kernels_of(noted)["neg"](noted.wrap(x.T))
 
