@@ -46,7 +46,10 @@ class Graph:
         }
         self.trees = {name: ast.parse(path.read_text()) for name, path in self.paths.items()}
         self.homes = self._root_homes()
-        self.arrows = [arrow for name in self.paths for arrow in _Reader(self, name).arrows()]
+        readers = [_Reader(self, name) for name in self.paths]
+        self.arrows = [arrow for reader in readers for arrow in reader.arrows()]
+        # Modules that import others by names which no literal says, but those of their own package.
+        self.dynamic = {reader.name for reader in readers if reader.is_dynamic}
 
     def _root_homes(self) -> dict[str, str]:
         """For each lazy attribute of the root, from its table, the module that defines it."""
@@ -94,7 +97,8 @@ class _Reader:
         self.is_package = graph.paths[name].name == "__init__.py"
         self.package = name if self.is_package else name.rpartition(".")[0]
         self.bound: dict[str, str] = {}  # names bound to modules
-        self.loaders: set[str] = set()  # functions of this file that import a sibling by a name that they are given
+        self.loaders: dict[str, str] = {}  # functions that import a module by its last name, with the name's start
+        self.is_dynamic = False
 
     def arrows(self) -> list[Arrow]:
         for node, _ in nodes(self.tree):
@@ -102,7 +106,7 @@ class _Reader:
         found: dict[tuple[str, str], Arrow] = {}
         inner = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
         for node, when in nodes(self.tree):
-            if id(node) in inner and isinstance(node, ast.Attribute):
+            if isinstance(node, ast.Attribute) and id(node) in inner:
                 continue  # of `torch.nn.functional` the longest name counts
             for target, by_name in self._targets(node):
                 own = self.is_package and by_name and (target + ".").startswith(self.name + ".")
@@ -128,8 +132,7 @@ class _Reader:
                     text = self._text(call.args[0])
                     last = call.args[0].values[-1]
                     if isinstance(last, ast.FormattedValue) and ast.unparse(last.value) in parameters and text:
-                        self.loaders.add(node.name)
-                        self.prefix = text
+                        self.loaders[node.name] = text
 
     def _base(self, node: ast.ImportFrom) -> str:
         parts = self.package.split(".")
@@ -150,14 +153,16 @@ class _Reader:
                 if target and target != FRONT:
                     yield target, False
         elif isinstance(node, ast.Attribute):
-            chain = dotted(node)
-            if chain and chain.partition(".")[0] in self.bound:
-                first, _, rest = chain.partition(".")
-                target = resolved(f"{self.bound[first]}.{rest}")
-                if target and target != FRONT and self.bound[first].partition(".")[0] in (FRONT, BACKENDS):
-                    yield target, True
+            yield from self._attribute(dotted(node) or "")
         elif _loads(node):
-            yield from self._named(self._text(node.args[0]), node)
+            text = self._text(node.args[0])
+            if not _is_literal(node.args[0]) and not (text or "").startswith((f"{self.name}.", f"{self.package}.", ".")):
+                self.is_dynamic = True
+            yield from self._named(text, node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and _is_literal(node.args[1]):
+            chain = dotted(node.args[0]) or ""
+            if self.bound.get(chain.partition(".")[0], "").partition(".")[0] == FRONT:
+                yield from self._attribute(f"{chain}.{node.args[1].value}")
         elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
             yield from self._named(self._text(node.slice))
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "sys.modules.get":
@@ -165,10 +170,18 @@ class _Reader:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.loaders:
             for argument in node.args[:1]:
                 if isinstance(argument, ast.Constant):
-                    yield from self._named(f"{self.prefix}{argument.value}")
+                    yield from self._named(f"{self.loaders[node.func.id]}{argument.value}")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value.startswith(BACKENDS + ".") and " " not in node.value:
+            if node.value.partition(".")[0] == BACKENDS and " " not in node.value:
                 yield from self._named(node.value.partition(":")[0])
+
+    def _attribute(self, chain: str) -> Iterator[tuple[str, bool]]:
+        """The module of `torch.nn.functional.relu`, where the first name is bound to a module."""
+        first, _, rest = chain.partition(".")
+        base = self.bound.get(first, "")
+        target = self.graph.resolved(f"{base}.{rest}") if base.partition(".")[0] in (FRONT, BACKENDS) else None
+        if target and target != FRONT:
+            yield target, True
 
     def _named(self, text: str | None, call: ast.Call | None = None) -> Iterator[tuple[str, bool]]:
         if not text:
@@ -212,6 +225,11 @@ class _Reader:
 def _loads(node: ast.AST) -> bool:
     """Whether a node is a call that imports a module by its name."""
     return isinstance(node, ast.Call) and bool(node.args) and ast.unparse(node.func).rpartition(".")[2] in LOADERS
+
+
+def _is_literal(node: ast.AST) -> bool:
+    """Whether an expression is a text."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def dotted(node: ast.AST) -> str | None:

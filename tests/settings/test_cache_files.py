@@ -159,7 +159,7 @@ def test_many_threads_write_and_read_one_file(cache):
 
 @compiled
 def test_several_processes_build_one_program_at_once(cache):
-    code = f"from torchlite_backends.cc import build; print(build.load({PROGRAM!r}).answer())"
+    code = f"from torchlite_backends.cc import program_build; print(program_build.load({PROGRAM!r}).answer())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends")))}
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
@@ -490,13 +490,13 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     whole = libraries[PROGRAM]
     lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
     code = f"""
-        from torchlite_backends.cc import build
-        from torchlite_backends.device_runtime.core import binaries
-        from torchlite._settings import cache_files, temporary
-        path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
+        from torchlite_backends.cc import program_build
+        from torchlite_backends.device_runtime.core import program_cache
+        from torchlite._settings import cache_files
+        path, whole = program_build.cache_path({PROGRAM!r}), program_build._compile_bytes({PROGRAM!r}, "a.so")
         for length in {lengths}:
-            cache_files.write(path, whole[:length] + binaries.digest(path.name, whole[:length]))
-            assert build.load({PROGRAM!r}).answer() == 42, length
+            cache_files.write(path, whole[:length] + program_cache.digest(path.name, whole[:length]))
+            assert program_build.load({PROGRAM!r}).answer() == 42, length
         print("alive")
     """
     done = python(code, cache)
@@ -507,9 +507,9 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
 def test_200_damaged_files_are_built_again(cache, libraries):
     code = f"""
         import random
-        from torchlite_backends.cc import build
-        path, text, random = build.path_of({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
-        assert build.load(text).answer() == 42
+        from torchlite_backends.cc import program_build
+        path, text, random = program_build.cache_path({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
+        assert program_build.load(text).answer() == 42
         whole, found = path.read_bytes(), 0
         for i in range(200):
             data = bytearray(whole)
@@ -519,7 +519,7 @@ def test_200_damaged_files_are_built_again(cache, libraries):
                 data = data[: random.randrange(len(data))]
             path.write_bytes(data)
             found += build.opened(path) is not None
-        assert build.load(text).answer() == 42 and build.opened(path) is not None
+        assert program_build.load(text).answer() == 42 and build.opened(path) is not None
         print(found)
     """
     done = python(code, cache)

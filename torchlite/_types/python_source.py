@@ -73,7 +73,7 @@ def attribute(base: str, name: str) -> str:
 def quote(text: str) -> str:
     """The literal of a text, in double quotes where that needs no escape.
 
-    >>> quoted("0"), quoted('a"b')
+    >>> quote("0"), quote('a"b')
     ('"0"', '\\'a"b\\'')
     """
     plain = text.isascii() and text.isprintable() and '"' not in text and "\\" not in text

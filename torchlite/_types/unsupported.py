@@ -45,8 +45,8 @@ class UnsupportedFunction:
 def unsupported_function(name: str) -> UnsupportedFunction:
     """What stands under a public name that stays out.
 
-    >>> from torchlite._types.unsupported import refusing
-    >>> refusing("torch.quantize_per_tensor")()
+    >>> from torchlite._types.unsupported import unsupported_function
+    >>> unsupported_function("torch.quantize_per_tensor")()
     Traceback (most recent call last):
         ...
     NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out

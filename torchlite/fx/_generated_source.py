@@ -81,8 +81,8 @@ def _import_attribute(module: str, attribute: str, name: str) -> str:
 def redirect_imports(lines: str) -> str:
     """Lines of imports that name PyTorch, with torchlite in its place.
 
-    >>> from torchlite.fx._generated_source import imported_here
-    >>> imported_here("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
+    >>> from torchlite.fx._generated_source import redirect_imports
+    >>> redirect_imports("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
     'import torchlite as torch\\nfrom torchlite.nn import Linear as L\\nimport torchvision'
     """
     ours = package_name()

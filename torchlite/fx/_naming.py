@@ -39,8 +39,8 @@ def torchlite_package() -> Any:
 def resolve_public_name(name: str) -> Any:
     """What a dotted name that begins with `torch` means here: `torch.nn.functional.relu`. AttributeError if nothing.
 
-    >>> from torchlite.fx._naming import resolved
-    >>> resolved("torch.ops.aten.add.Tensor")
+    >>> from torchlite.fx._naming import resolve_public_name
+    >>> resolve_public_name("torch.ops.aten.add.Tensor")
     <OpOverload(op='aten.add', overload='Tensor')>
     """
     found = torchlite_package()

@@ -256,7 +256,10 @@ def test_programs_on_the_disk(tmp_path):
 
 def test_without_a_compiler(tmp_path):
     found = _python(
-        "from torchlite_backends.cc import program_build; print(program_build.why_not())", tmp_path, PATH=str(tmp_path), CXX=""
+        "from torchlite_backends.cc import program_build; print(program_build.why_not())",
+        tmp_path,
+        PATH=str(tmp_path),
+        CXX="",
     )
     assert found.stdout.startswith("no C++ compiler was found")
 

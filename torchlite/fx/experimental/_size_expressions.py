@@ -27,10 +27,10 @@ class NoExpressionError(Exception):
 def fit_expression(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr:
     """An expression that is these values for these sizes, one dictionary for each trace. Unsolved where none is found.
 
-    >>> from torchlite.fx.experimental._size_expressions import solve
-    >>> solve((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
+    >>> from torchlite.fx.experimental._size_expressions import fit_expression
+    >>> fit_expression((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
     2*s0
-    >>> solve((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
+    >>> fit_expression((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
     (s0//2)
     """
     for found in _candidate_expressions(values, sizes):
