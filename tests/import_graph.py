@@ -1,6 +1,6 @@
 """The import graph of a checkout: statements, `import_module` with literals, lazy attributes of the root.
 
-    python -m tests.import_graph [ROOT]     # circles, and the arrows between rooms
+python -m tests.import_graph [ROOT]     # circles, and the arrows between rooms
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class _Reader:
             yield from self._attribute(dotted(node) or "")
         elif _loads(node):
             text = self._text(node.args[0])
-            if not _is_literal(node.args[0]) and not (text or "").startswith((f"{self.name}.", f"{self.package}.", ".")):
+            relative_to_unknown = len(node.args) > 1 and self._text(node.args[1]) is None
+            if relative_to_unknown or not _is_literal(node.args[0]) and not self._is_of_package(text or ""):
                 self.is_dynamic = True
             yield from self._named(text, node)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and _is_literal(node.args[1]):
@@ -174,6 +175,12 @@ class _Reader:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if node.value.partition(".")[0] == BACKENDS and " " not in node.value:
                 yield from self._named(node.value.partition(":")[0])
+
+    def _is_of_package(self, start: str) -> bool:
+        """Whether a module's name that begins so is one of a package: of this file's, or of one that it names."""
+        return self.graph.resolved(start.rstrip(".")) not in (None, FRONT, BACKENDS) or (
+            start[:1] == "." and self.package != FRONT
+        )
 
     def _attribute(self, chain: str) -> Iterator[tuple[str, bool]]:
         """The module of `torch.nn.functional.relu`, where the first name is bound to a module."""
@@ -261,6 +268,22 @@ def nodes(tree: ast.AST, when: str = "load") -> Iterator[tuple[ast.AST, str]]:
                 yield from nodes(ast.Module([node.body], []), "call" if when == "load" else when)
             else:
                 yield from nodes(node, when)
+
+
+@functools.cache
+def names_of(path: pathlib.Path) -> set[str]:
+    """Absolute dotted names in a file's import statements: of `from a import b` both "a" and "a.b"."""
+    package = module_name(path).split(".")
+    package = package if path.name == "__init__.py" else package[:-1]
+    found = set()
+    for node, _ in nodes(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {name, *(f"{name}.{alias.name}" for alias in node.names)}
+    return found
 
 
 def files(folder: str, root: pathlib.Path = ROOT) -> list[pathlib.Path]:
