@@ -44,7 +44,9 @@ class Graph:
         self.paths = {
             module_name(path, root): path for folder in ("torchlite", "backends") for path in files(folder, root)
         }
-        self.trees = {name: ast.parse(path.read_text()) for name, path in self.paths.items()}
+        texts = {name: path.read_text() for name, path in self.paths.items()}
+        self.loading = {name for name, text in texts.items() if any(loader in text for loader in LOADERS)}
+        self.trees = {name: ast.parse(text) for name, text in texts.items()}
         self.homes = self._root_homes()
         readers = [_Reader(self, name) for name in self.paths]
         self.arrows = [arrow for reader in readers for arrow in reader.arrows()]
@@ -101,11 +103,12 @@ class _Reader:
         self.is_dynamic = False
 
     def arrows(self) -> list[Arrow]:
-        for node, _ in nodes(self.tree):
+        running = nodes(self.tree)
+        for node, _ in running:
             self._bind(node)
         found: dict[tuple[str, str], Arrow] = {}
-        inner = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
-        for node, when in nodes(self.tree):
+        inner = {id(node.value) for node, _ in running if isinstance(node, ast.Attribute)}
+        for node, when in running:
             if isinstance(node, ast.Attribute) and id(node) in inner:
                 continue  # of `torch.nn.functional` the longest name counts
             for target, by_name in self._targets(node):
@@ -125,7 +128,7 @@ class _Reader:
                 full = f"{self._base(node)}.{alias.name}"
                 if full in self.graph.paths:
                     self.bound[alias.asname or alias.name] = full
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, ast.FunctionDef) and self.name in self.graph.loading:
             parameters = {a.arg for a in node.args.args}
             for call in ast.walk(node):
                 if _loads(call) and isinstance(call.args[0], ast.JoinedStr):
@@ -160,13 +163,13 @@ class _Reader:
             if relative_to_unknown or not _is_literal(node.args[0]) and not self._is_of_package(text or ""):
                 self.is_dynamic = True
             yield from self._named(text, node)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and _is_literal(node.args[1]):
+        elif isinstance(node, ast.Call) and dotted(node.func) == "getattr" and _is_literal(node.args[1]):
             chain = dotted(node.args[0]) or ""
             if self.bound.get(chain.partition(".")[0], "").partition(".")[0] == FRONT:
                 yield from self._attribute(f"{chain}.{node.args[1].value}")
-        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+        elif isinstance(node, ast.Subscript) and dotted(node.value) == "sys.modules":
             yield from self._named(self._text(node.slice))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "sys.modules.get":
+        elif isinstance(node, ast.Call) and dotted(node.func) == "sys.modules.get":
             yield from self._named(self._text(node.args[0]))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.loaders:
             for argument in node.args[:1]:
@@ -231,7 +234,11 @@ class _Reader:
 
 def _loads(node: ast.AST) -> bool:
     """Whether a node is a call that imports a module by its name."""
-    return isinstance(node, ast.Call) and bool(node.args) and ast.unparse(node.func).rpartition(".")[2] in LOADERS
+    return isinstance(node, ast.Call) and bool(node.args) and _last(node.func) in LOADERS
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _is_literal(node: ast.AST) -> bool:
@@ -248,26 +255,36 @@ def dotted(node: ast.AST) -> str | None:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
-def nodes(tree: ast.AST, when: str = "load") -> Iterator[tuple[ast.AST, str]]:
-    """Every node of a file that runs, and when; annotations and what stands under TYPE_CHECKING do not run."""
-    for field, value in ast.iter_fields(tree):
-        if field in ("annotation", "returns"):
-            continue
-        for node in value if isinstance(value, list) else [value]:
-            if not isinstance(node, ast.AST):
+_KINDS = (ast.Import, ast.ImportFrom, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.FunctionDef)
+
+
+def nodes(tree: ast.AST) -> list[tuple[ast.AST, str]]:
+    """The nodes of a file that may import and that run, and when; annotations and what stands under TYPE_CHECKING do
+    not run.
+    """
+    found: list[tuple[ast.AST, str]] = []
+    pending: list[tuple[ast.AST, str]] = [(tree, "load")]
+    while pending:
+        node, when = pending.pop()
+        if isinstance(node, _KINDS):
+            found.append((node, when))
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns", "ctx"):
                 continue
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                yield from nodes(ast.Module(node.orelse, []), when)
+            inside = when
+            if field == "body" and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 continue
-            yield node, when
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from nodes(ast.Module([*node.decorator_list, node.args], []), when)
-                lazy = node.name == "__getattr__" and when == "load" and len(node.args.args) == 1
-                yield from nodes(ast.Module(node.body, []), "attribute" if lazy else "call" if when == "load" else when)
-            elif isinstance(node, ast.Lambda):
-                yield from nodes(ast.Module([node.body], []), "call" if when == "load" else when)
-            else:
-                yield from nodes(node, when)
+            if (
+                field == "body"
+                and when == "load"
+                and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            ):
+                lazy = getattr(node, "name", "") == "__getattr__" and len(node.args.args) == 1
+                inside = "attribute" if lazy else "call"
+            pending.extend(
+                (v, inside) for v in (value if isinstance(value, list) else [value]) if isinstance(v, ast.AST)
+            )
+    return found
 
 
 @functools.cache

@@ -9,7 +9,19 @@ import sys
 
 import pytest
 
-from .import_graph import BACKENDS, FRONT, ROOT, Graph, circles, files, module_graph, names_of, room, room_graph
+from .import_graph import (
+    BACKENDS,
+    FRONT,
+    ROOT,
+    Graph,
+    circles,
+    files,
+    module_graph,
+    module_name,
+    names_of,
+    room,
+    room_graph,
+)
 
 RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax", "mpi4py"}
 
@@ -23,12 +35,12 @@ FLOORS = (
     ("_tensor", "mps", "mtia", "opencl", "random", "xpu"),
     ("autograd", "_ops", "_prims_common", "_serialization", "_subclasses", "types"),
     ("amp", "linalg", "quasirandom", "serialization", "signal", "testing"),
-    ("_interop", "_library", "_sparse", "cpu", "hub", "storage"),
+    ("_interop", "_library", "_sparse", "cpu", "storage"),
     ("_extensions", "_lobpcg", "overrides", "sparse"),
     ("_aten", "cuda"),
     ("_decomp", "accelerator", "backends", "library"),
     ("utils",),
-    ("nn", "multiprocessing"),
+    ("hub", "nn", "multiprocessing"),
     ("_losses", "ao", "distributions", "func", "optim"),
     ("fx", "profiler", "quantization"),
     ("_functorch", "_higher_order_ops", "jit"),
@@ -45,7 +57,10 @@ PRIVATE_NAMES = (
     "_tensor_str", "_utils", "_vmap_internals",
 )  # fmt: skip
 # Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
-FACADES = {("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel"}
+FACADES = {
+    ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
+    ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
+}
 # Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.
 NAMES_OF_BACKENDS = {"torchlite._settings.moved_modules"}
 # Modules that import others by names which no literal says, and whence they have the names.

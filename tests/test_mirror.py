@@ -28,7 +28,7 @@ CROSS_CUTTING = {
     "type_checking": "programs for mypy and pyright",
 }
 # Files directly in tests/ that are not named for a module of torchlite/.
-ABOUT_THE_REPOSITORY = {"docs", "docs_call_paths", "imports", "mirror", "toy_backend"}
+ABOUT_THE_REPOSITORY = {"case_names", "docs", "docs_call_paths", "imports", "mirror", "toy_backend"}
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
@@ -36,7 +36,7 @@ SUBJECTS = {
     "autograd": "compositions in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
-    "cuda": "devices interop on_simulator unavailable",
+    "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
     "distributed/ddp": "ddp",

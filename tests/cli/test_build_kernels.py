@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from torchlite_backends.cc import program_build
+from torchlite_backends.cc import cxx_compiler
 
 
-@pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+@pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     code = (
         "import torchlite as torch\n"
@@ -23,7 +23,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     assert not list(tmp_path.rglob("*.so"))
 
 
-@pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+@pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"

@@ -1,4 +1,4 @@
-"""Strides of results and gradients are PyTorch's, recorded in memory_layouts.json."""
+"""Strides of results and gradients are PyTorch's, recorded in memory_layouts.json (tools/record_expressions.py)."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import memory_layout
 
-RECORDED = json.loads((Path(__file__).with_name("memory_layouts.json")).read_text())
+FILE = Path(__file__).with_name("memory_layouts.json")
+RECORDED = json.loads(FILE.read_text())
 
 # On `x` of shape (2, 4, 6, 8), laid out in several ways, and `v` of (1, 4, 2, 3, 2); the last result counts.
 IMAGES = """
@@ -202,7 +203,7 @@ CASES = [
 ]
 
 
-def record(torch) -> dict[str, list[int]]:
+def answers(torch) -> dict[str, list[int]]:
     """The strides that a library gives for all cases."""
     return {
         f"{kind} {layout} {expression}": list(eval(expression, names_for(torch, kind, layout, "cpu")).stride())
@@ -226,7 +227,7 @@ def test_strides_of_results(kind, layout, device):
 def test_the_recorded_strides_are_pytorchs():
     import torch as real
 
-    assert record(real) == RECORDED
+    assert answers(real) == RECORDED
 
 
 @pytest.mark.parametrize("layout", ORDERS)

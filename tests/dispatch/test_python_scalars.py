@@ -56,12 +56,6 @@ def answer(lib, way, value, dtype):
     return [str(result.dtype).removeprefix("torch."), repr(result.reshape(-1).tolist()[0])]
 
 
-def record(lib) -> None:
-    """Writes PyTorch's answers: `record(torch)`."""
-    answers = {f"{w}/{d}": {v: answer(lib, w, v, d) for v in VALUES} for w in WAYS for d in DTYPES}
-    FILE.write_text(json.dumps(answers, indent=0) + "\n")
-
-
 @pytest.mark.usefixtures("on_device")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("way", WAYS)

@@ -9,9 +9,9 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import interceptors
 from torchlite._dispatch.dispatch_state import GLOBALS
-from torchlite.func import _predispatch
 from torchlite._symbolic_shapes import read
 from torchlite.export import Dim, export
+from torchlite.func import _predispatch
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 tensor = torch.tensor

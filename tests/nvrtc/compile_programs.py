@@ -428,7 +428,9 @@ class Compiler:
 
 
 def uncompiled(programs: dict) -> list[str]:
-    """The kernels in the texts of torchlite_backends.kernel_sources that no program has, and those for CPUs that one has."""
+    """The kernels in the texts of torchlite_backends.kernel_sources that no program has, and those for CPUs that one
+    has.
+    """
     from tests.oclgrind import shipped
 
     texts = "\0".join(programs)

@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from torchlite._settings import cache_files, temporary_folders
-from torchlite_backends.cc import program_build, shared_library
+from torchlite_backends.cc import cxx_compiler, program_build, shared_library
 from torchlite_backends.device_runtime.core import program_cache
 
 ROOT = Path(__file__).resolve().parents[2]
 STRANGER = 65534
 PROGRAM = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
 EVIL = 'extern "C" __attribute__((visibility("default"))) int answer() { return 666; }'
-compiled = pytest.mark.skipif(bool(program_build.why_not()), reason="no C++ compiler")
+compiled = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason="no C++ compiler")
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no user ids here")
 superuser = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 
@@ -44,8 +44,8 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def libraries() -> dict[str, bytes]:
     return (
-        {text: program_build._compile_bytes(text, "a.so") for text in (PROGRAM, EVIL)}
-        if not program_build.why_not()
+        {text: cxx_compiler.compile_program(text, "a.so") for text in (PROGRAM, EVIL)}
+        if not cxx_compiler.why_not()
         else {}
     )
 
@@ -546,7 +546,7 @@ def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
         libraries[PROGRAM], "b.so"
     )
     for number in range(20):
-        data = program_build._compile_bytes(PROGRAM.replace("42", str(number)), "a.so")
+        data = cxx_compiler.compile_program(PROGRAM.replace("42", str(number)), "a.so")
         assert shared_library.load_bytes(data, "a.so").answer() == number
     assert shared_library.load_bytes(libraries[EVIL], "a.so").answer() == 666
 

@@ -35,7 +35,7 @@ EXCEPTIONS = {
     "torchlite_backends.cupy.device:Function.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.allocator:Memory.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.cuda_graphs:Recorded.__init__": OF_A_DEVICE,
-    "torchlite_backends.mpi.collective_fingerprint:Line.__init__": OF_A_GROUP,
+    "torchlite_backends.mpi.collective_queue:CollectiveQueue.__init__": OF_A_GROUP,
     "torchlite_backends.mpi.requests:Request.__init__": OF_A_GROUP,
     "torchlite_backends.numpy.cache_blocking:_Workers.__init__": "a hook of its own makes it anew",
     "torchlite_backends.numpy.cache_blocking:_Task.__init__": OF_A_CALL,

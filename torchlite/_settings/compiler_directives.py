@@ -18,7 +18,7 @@ from .compiler_state import THREAD_STATE as _STATE
 
 @contextlib.contextmanager
 def exporting() -> Iterator[None]:
-    """While entered, programs that ask are told that this thread exports them."""
+    """Context manager under which `is_exporting()` is True in this thread."""
     _STATE.exports += 1
     try:
         yield
@@ -27,7 +27,7 @@ def exporting() -> Iterator[None]:
 
 
 def is_compiling() -> bool:
-    """Whether a compiler or an export reads the function that calls this.
+    """True if a compiler or an export captures the calling function.
 
     >>> @torchlite.compile
     ... def f(x):
@@ -41,17 +41,17 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether `torch.compile` reads the function that calls this: while it records a call."""
+    """True if `torch.compile` captures the calling function."""
     return _STATE.captures > 0
 
 
 def is_exporting() -> bool:
-    """Whether the function that calls this is being exported."""
+    """True if the calling function is being exported."""
     return _STATE.exports > 0
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Keep the compiler from a function (or class): it is returned as it is. Without `fn` a decorator.
+    """Exclude a function or class from compilation and return it unchanged. Without `fn`, return a decorator.
 
     >>> @torchlite.compiler.disable
     ... def double(x):
@@ -69,9 +69,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Have a compiler take a function (or each of a list) for one that computes and does nothing else, whatever is in
-    it: it is returned. AssertionError for what is no function.
-    """
+    """Declare that a function (or each of a list) is pure, and return it. Raise AssertionError for a non-function."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     if not callable(fn):
@@ -84,7 +82,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """Have a compiler take what a function returned once as what it returns always: the function is returned."""
+    """Declare that a function always returns the same value, and return it."""
     fn._dynamo_marked_constant = True
     return fn
 
@@ -96,9 +94,10 @@ def substitute_in_graph(
     skip_signature_check: bool = False,
     is_embedded_type: bool = False,
 ) -> Callable[[Any], Any]:
-    """A decorator of what a compiler reads in place of `original_fn`. Calls are captured while they run, so the
-    original is called; that it has such a form says that it computes and does nothing else. TypeError for what is no
-    function, and where the parameters are others.
+    """Return a decorator for a replacement that a compiler would trace instead of `original_fn`. Captures run the
+    original; the replacement marks it as pure. Raise TypeError for a non-function and for different parameters.
+
+    `can_constant_fold_through` and `is_embedded_type` have no effect: no bytecode is read.
     """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
@@ -116,8 +115,10 @@ def substitute_in_graph(
 
 
 class set_stance:
-    """How compiled functions act in this thread from here on, or within a `with` or a function that this decorates:
-    with "force_eager" as they are written; with the others they are captured and replayed.
+    """Set how compiled functions run in this thread; a call, context manager or decorator. "force_eager" runs functions
+    eagerly; other stances capture and replay them.
+
+    `skip_guard_eval_unsafe` has no effect: guards are always evaluated.
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",

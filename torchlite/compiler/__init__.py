@@ -1,4 +1,4 @@
-"""`torch.compiler`: directives to the compiler (`torchlite._dynamo`), and questions about it."""
+"""`torch.compiler`: compile, disable, is_compiling, set_stance and other controls of `torch.compile`."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ __all__ = [
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """`torch.compile`."""
+    """Call `torch.compile`."""
     from .._dynamo.eval_frame import compile as torch_compile
 
     return torch_compile(*args, **kwargs)
 
 
 def reset() -> None:
-    """Forget what was compiled."""
+    """Discard all compiled code."""
     frames = sys.modules.get("torchlite._dynamo.compiled_function")
     if frames is not None:
         frames.reset()
 
 
 def wrap_numpy(fn: Any) -> Any:
-    """A function of NumPy's arrays as one of tensors.
+    """Wrap a function of NumPy arrays as a function of tensors.
 
     >>> import numpy as np
     >>> torchlite.compiler.wrap_numpy(np.tanh)(torchlite.zeros(2))
@@ -76,7 +76,7 @@ def wrap_numpy(fn: Any) -> Any:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of the compilers that there are; those that only show what a program does where no tag excludes them.
+    """Return the names of the available backends. Debugging backends are listed if no tag excludes them.
 
     >>> torchlite.compiler.list_backends()
     ['inductor']
@@ -87,11 +87,11 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Say that a step begins, for graphs that a compiler keeps: there are none."""
+    """Mark the start of a step for CUDA graphs of a compiler; has no effect."""
 
 
 def nested_compile_region(fn: Any = None, **options: Any) -> Any:
-    """Mark a function that a compiler need read but once: it is returned."""
+    """Mark a function as compiled once; returns it unchanged."""
     return fn if fn is not None else functools.partial(nested_compile_region, **options)
 
 
@@ -100,7 +100,7 @@ load_compiled_function = unsupported_function("torch.compiler.load_compiled_func
 
 
 def get_default_backend() -> Any:
-    """The compiler that `torch.compile` is told of where it is told none.
+    """Return the default backend of `torch.compile`.
 
     >>> torchlite.compiler.get_default_backend()
     'inductor'
@@ -109,8 +109,8 @@ def get_default_backend() -> Any:
 
 
 def set_default_backend(backend: Any) -> None:
-    """Name the compiler (or a function) that `torch.compile` is told of where it is told none; None: the first one.
-    TypeError for anything else.
+    """Set the default backend of `torch.compile`, a name or a function; None restores the initial one. Raise TypeError
+    for other values.
     """
     if backend is not None and not isinstance(backend, str) and not callable(backend):
         raise TypeError(f"backend must be a string or callable, got {type(backend)}")
@@ -118,40 +118,40 @@ def set_default_backend(backend: Any) -> None:
 
 
 def save_cache_artifacts() -> None:
-    """What was compiled, to be loaded elsewhere: nothing was, which is None."""
+    """Return the compiled artifacts to load elsewhere: None, as there are none."""
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Say whether processes agree before one compiles again, and get what was said before."""
+    """Set whether processes agree on recompilation, and return the old setting."""
     before, PROCESS_STATE.collectives = PROCESS_STATE.collectives, enabled
     return before
 
 
-# What a compiler keeps of the conditions ("guards") under which what it made holds, for `options` of `torch.compile`.
+# Guard filters for `options` of `torch.compile`.
 
 
 def skip_all_guards_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: no."""
+    """Return False for each guard: drop all."""
     return [False for _ in guard_entries]
 
 
 def skip_guard_on_globals_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of global variables."""
+    """Return for each guard if it is kept: all except those on global variables."""
     return [not entry.is_global for entry in guard_entries]
 
 
 def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of PyTorch's own modules."""
+    """Return for each guard if it is kept: all except those on PyTorch's own modules."""
     return [not entry.orig_guard.source.is_unspecialized_builtin_nn_module() for entry in guard_entries]
 
 
 def skip_guard_on_all_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of modules."""
+    """Return for each guard if it is kept: all except those on modules."""
     return [not entry.orig_guard.source.is_unspecialized_nn_module() for entry in guard_entries]
 
 
 def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False) -> list[bool]:
-    """Of each guard whether to keep it: those of tensors, parameters only where told."""
+    """Return for each guard if it is kept: those on tensors, on parameters only with `keep_parameters`."""
     from ..nn import Parameter
 
     return [
@@ -161,7 +161,7 @@ def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False)
 
 
 def keep_portable_guards_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: those that do not need Python, of local tensors, shapes and modes."""
+    """Return for each guard if it is kept: those on local tensors, shapes and modes, which do not need Python."""
     return [
         entry.guard_type in ("TENSOR_MATCH", "SHAPE_ENV", "GLOBAL_STATE") and not entry.is_global
         for entry in guard_entries

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Request(Protocol):
-    """Messages on their way."""
+    """Protocol of messages in flight."""
 
     source: int
 
@@ -21,8 +21,9 @@ class Request(Protocol):
 
 
 class Communicator(Protocol):
-    """A group of processes. Arrays are contiguous; a Request reads and writes them until it is done. `what` says
-    what the elements are where arrays do not (docs/backend.md).
+    """Protocol of a group of processes. Arrays are contiguous; a Request reads and writes them until it is complete.
+
+    `what` describes the elements if the dtype does not (docs/backend.md).
     """
 
     rank: int

@@ -1,4 +1,4 @@
-"""Captures a module as an exported program."""
+"""Traces one run of a module to an ATen graph with fake tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 
 
 class ExportTrace:
-    """One run of a module, recorded: its graph, and what its inputs and outputs are."""
+    """Recording of one run of a module: its graph, input and output specs."""
 
     @restores_modes
     def __init__(
@@ -132,7 +132,7 @@ class ExportTrace:
         return node
 
     def _constant(self, tensor: Any) -> Node:
-        """A tensor that the program has of its own: an input before the user's, copied where it is used."""
+        """Return the node of a constant tensor, an input before the user's, copied at its use."""
         name = f"lifted_tensor_{len(self.constants)}"
         held = tensor.detach()
         self.constants[name] = held
@@ -167,7 +167,7 @@ class ExportTrace:
 
 
 def _symbolic_min_max(plain: Any, symbolic: Any) -> Any:
-    """`min` or `max`, which keep expressions."""
+    """Return `min` or `max` with support for symbolic numbers."""
 
     def chosen(*args: Any, **options: Any) -> Any:
         if options or not args:
@@ -185,9 +185,7 @@ def _root(x: Any, /) -> Any:
 
 
 class _TraceInterceptor(Seen):
-    """What a run that is recorded does besides ops: calls of modules are followed, and Python's functions that make a
-    number of numbers keep expressions.
-    """
+    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic numbers."""
 
     calls_modules = True
 
@@ -202,12 +200,12 @@ class _TraceInterceptor(Seen):
         self._functions: set[int] = set()
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
-        """The module's call, with its name on the nodes."""
+        """Call a module and add its name to the nodes."""
         self.search(module)
         return self.calls.follow(module, functools.partial(call, module), args, kwargs)
 
     def search(self, module: Any) -> None:
-        """Rebind the names of those functions in the globals of what the module's call reaches."""
+        """Rebind these functions in the globals of all code that the module's call reaches."""
         if id(module) in self._functions:
             return
         self._functions.add(id(module))
@@ -219,9 +217,9 @@ class _TraceInterceptor(Seen):
                     self.rebind(space, name, value)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
-        """Numbers of the trace as a tensor, which an op makes."""
+        """Create a tensor from numbers of the trace by an op."""
         numbers = pytree.tree_leaves(data) if isinstance(data, (list, tuple)) else [data]
-        if any(isinstance(number, SymBool) for number in numbers):  # which are decided
+        if any(isinstance(number, SymBool) for number in numbers):  # decided during the trace
             plain = pytree.tree_map(lambda v: bool(v) if isinstance(v, SymBool) else v, data)
             return torch.tensor(plain, dtype=dtype, device=device)
         if not any(isinstance(number, _NUMBERS) for number in numbers):
@@ -242,7 +240,7 @@ def _is_persistent(module: Any, name: str) -> bool:
 
 
 def _leaf_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
-    """Names for the leaves of arguments: `x`, `d_y`."""
+    """Return names for the leaves of arguments: `x`, `d_y`."""
     names = argument_names(module, args, kwargs)
     found = []
     for name, value in zip(names, [*args, *kwargs.values()], strict=True):
@@ -253,7 +251,7 @@ def _leaf_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 
 def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
-    """The names that `forward` gives its arguments."""
+    """Return the names of `forward`'s arguments."""
     import inspect
 
     names: list[str] = []
@@ -267,7 +265,7 @@ def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 @contextlib.contextmanager
 def _restore_module_state(module: Module) -> Iterator[None]:
-    """The module's buffers and attributes are afterwards what they were, and no default generator is moved."""
+    """Restore the module's buffers and attributes and the default generators afterwards."""
     before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
     attributes = [(m, dict(m.__dict__)) for m in module.modules()]
     try:

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from torchlite_backends.cc import native_small_arrays, program_build
+from torchlite_backends.cc import cxx_compiler, native_small_arrays
 from torchlite_backends.cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 FLOATS = "f4", "f8"
 
 

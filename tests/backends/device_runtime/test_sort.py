@@ -38,12 +38,17 @@ def same(have, want):
         np.testing.assert_array_equal(numbers(h), numbers(w))
 
 
-@pytest.mark.parametrize("shape,dim", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+SORTED = [
+    (shape, dim, dtype)
+    for shape, dim in SHAPES
+    for dtype in DTYPES
+    if np.prod(shape) <= 5000 or dtype in (torch.float32, torch.int64, torch.int8)
+]
+
+
+@pytest.mark.parametrize("shape,dim,dtype", SORTED)
 def test_sort_is_stable(any_form, rng, shape, dim, dtype):
     x = draw(rng, shape, dtype)
-    if x.numel() > 5000 and dtype not in (torch.float32, torch.int64, torch.int8):
-        return
     if dtype.is_floating_point and x.numel() > 30:
         x.view(-1)[::9] = math.nan
         x.view(-1)[1::9] = -0.0
