@@ -15,14 +15,15 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchlite._settings.compiler_state import PROCESS_STATE
+from torchlite._types.devices import backend_packages
 
 from .guards import KNOWN_LIBRARIES, canonical_module_name
 from .profile_hook import ProfileHook
 
 # Torchlite modules whose functions compute and keep no state.
 _PURE_MODULES = tuple(f"torchlite.{name}" for name in (
-    "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
-    "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
+    "_generated", "_types", "_dispatch", "_tensor", "_interop", "autograd", "_ops", "nn", "_losses", "functional", "fft",
+    "linalg", "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
 ))  # fmt: skip
@@ -120,11 +121,12 @@ class SideEffectMonitor:
             )
         if code in self.codes:
             return None
-        if module.startswith("torchlite_backends") and code.co_name in _GENERATOR_METHODS:
+        if module.partition(".")[0] in backend_packages() and code.co_name in _GENERATOR_METHODS:
             return f"it calls {code.co_name} of random numbers"
         if (
             module.partition(".")[0] in KNOWN_LIBRARIES
-            or module.startswith(("torchlite_backends", "namedtuple_"))
+            or module.partition(".")[0] in backend_packages()
+            or module.startswith("namedtuple_")
             or code.co_filename[:7] == "<frozen"
         ):
             return None
@@ -145,9 +147,9 @@ class SideEffectMonitor:
     def _is_of_backend(self, frame: Any) -> bool:
         """True if a backend called this frame, for example a compiler or a cache of binaries."""
         while frame is not None and frame.f_code not in self.codes:
-            module = canonical_module_name(frame.f_globals.get("__name__") or "")
-            if module.startswith("torchlite"):
-                return module.startswith("torchlite_backends")
+            package = canonical_module_name(frame.f_globals.get("__name__") or "").partition(".")[0]
+            if package == "torchlite" or package in backend_packages():
+                return package != "torchlite"
             frame = frame.f_back
         return False
 

@@ -12,20 +12,21 @@ from typing import Any
 
 import torchlite as torch
 
+from .._aten.torch_dispatch import library_call_for
 from .._dispatch import call
 from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
-from .._jit_internal import STATE, TracerWarning
 from .._library.library_op import LibraryOp
-from .._library.torch_dispatch import library_call_for
+from .._settings.jit_state import STATE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
 from ..utils.weak import WeakIdKeyDictionary
 from ._builtin_ops import _matches_type
 from ._dtype_codes import to_code
+from ._function_modifiers import TracerWarning
 
 Parameter = torch.nn.Parameter
 # Schema argument names and their names in records.

@@ -68,7 +68,9 @@ def spread_parts(monkeypatch):
     """Counts how often work was handed out in parts."""
     counted = []
     real = elementwise_partitioning.parallel_range
-    monkeypatch.setattr(elementwise_partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args)))
+    monkeypatch.setattr(
+        elementwise_partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args))
+    )
     return counted
 
 

@@ -11,9 +11,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._aten import ops, torchlite_overload
-from .._aten.decompose_mode import is_decomposing, run_composite, should_decompose
-from .._aten.record_to_overload import match_overload
 from .._dispatch import call
 from .._dispatch.autograd_graph import OutputEdge
 from .._dispatch.backend_registry import table_of
@@ -23,10 +20,13 @@ from .._dispatch.hooks import PackedTensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, put_back, show, showing, stack, torch_dispatch_classes
 from .._dispatch.meta_backend import MetaArray
 from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._library.library_op import LibraryOp
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
 from .._types.layouts import contiguous_format
-from .library_op import LibraryOp
+from . import ops, torchlite_overload
+from .decompose_mode import is_decomposing, run_composite, should_decompose
+from .record_to_overload import match_overload
 
 Handler = Callable[[Any, tuple, tuple, dict], Any]
 
