@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import types
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchlite.nn.modules.module import Module
 
@@ -17,13 +17,6 @@ from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
 from ._source_resolution import class_definitions, names_in_frame
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
-
-
-class Attribute(NamedTuple):
-    """Value of a module attribute, with its TorchScript type."""
-
-    value: Any
-    type: Any
 
 
 class ScriptMeta(type):
