@@ -5,8 +5,8 @@ usage: python benchmarks/host_cost.py [--only gpt] [--steps 20] [--profile]
 
 It tells how fast work can be given to a GPU, which bounds small and medium models, and where that time goes
 (`--profile`). It does not tell how long kernels take, nor what CuPy, cuBLAS and the driver take for an allocation, a
-product or a launch, some microseconds each: the driver of `tests/recording_driver.py` takes their place here, with a
-cuBLAS
+product or a launch, some microseconds each: the driver of
+`tests/nvrtc/recording_driver.py` takes their place here, with a cuBLAS
 whose calls return at once. Convolutions run as our own kernels, since there is no cuDNN. The calls of functions (C's
 among them) hardly differ between runs, times do: on a busy machine compare the former.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "backends")]
 
 import torchlite as torch  # noqa: E402
-from tests.recording_driver import Driver, Recording  # noqa: E402
+from tests.nvrtc.recording_driver import Driver, Recording  # noqa: E402
 from torchlite._dispatch import register_backend  # noqa: E402
 from torchlite_backends.cupy.backend import CUDABackend  # noqa: E402
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from tests.case_names import case_name
 
 
 def pytest_addoption(parser):
@@ -80,9 +81,14 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("device", metafunc.config.getoption("--device") or ["cpu"], scope="session")
 
 
+def pytest_make_parametrize_id(config, val, argname):
+    """Cases are named for their arguments."""
+    return case_name(val, argname)
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out what another run has: with --device-only tests without a device, and tests of
-    OpenCL on other devices.
+    """Deselect what another run has: with --device-only tests without a
+    device, and tests of OpenCL on other devices.
     """
 
     def wanted(item):

@@ -23,7 +23,7 @@ SAMPLES = (
     "cumsum or sort or matmul or sum or index_put or scatter_add or dropout or embedding or where or linalg_solve or "
     "linalg_eigh or fft_fft)",
 )
-LIBRARIES = ("tests/backends/test_cuda_cupy.py", "tests/backends/test_cuda_libraries.py")
+LIBRARIES = ("tests/backends/cupy/test_cupy_driver.py", "tests/backends/cupy/test_cublas_and_cusolver.py")
 
 
 def steps(reason: str, words: list[str], workers: int, simulator_missing: str = "") -> list[tuple[str, list[str]]]:

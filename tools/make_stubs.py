@@ -6,7 +6,7 @@ by hand in torchlite/_stubs/{aliases,basic,tensor,functions}.pyi. Run it after a
 
     python tools/make_stubs.py
 
-tests/test_stubs.py fails when they are stale. The text is laid out as `ruff format` would.
+tests/stubs/test_stubs.py fails when they are stale. The text is laid out as `ruff format` would.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 usage: python tools/record_aten.py
 
-It needs the extra `oracle`. tests/aten/calls.npz gets a call of each overload that the samples and their backward
-passes make, with its results; tests/aten/seen.txt.gz a line for each sample: its row, its number, and the overloads
-with their arguments, tensors as their shapes and dtypes. What makes a tensor of Python's numbers (`lift_fresh`) and
+It needs the extra `oracle`. tests/aten/overload_calls.npz gets a call of each overload that the samples and their
+backward passes make, with its results. tests/aten/dispatch_mode_calls.txt.gz gets a line for each sample: its row, its
+number, and the overloads with their arguments, tensors as their shapes and dtypes. What makes a tensor of Python's numbers (`lift_fresh`) and
 `detach` are left out, for torchlite's modes do not see them.
 """
 
@@ -155,7 +155,7 @@ def main() -> None:
                 print(f"{name} {index}: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
     with Seeing():
         more(torch, recorder)
-    (FOLDER / "seen.txt.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0))
+    (FOLDER / "dispatch_mode_calls.txt.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0))
     write_calls(torch, recorder)
     print(f"{len(lines)} samples, {len(recorder.calls)} overloads")
 
@@ -172,7 +172,7 @@ def write_calls(torch, recorder: Recorder) -> None:
             written.append([str(func).removeprefix("aten."), *before, result, after])
         except Exception as error:
             print(f"{func}: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
-    np.savez_compressed(FOLDER / "calls.npz", calls=np.array(json.dumps(written)), **writer.arrays)
+    np.savez_compressed(FOLDER / "overload_calls.npz", calls=np.array(json.dumps(written)), **writer.arrays)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes tests/data/exported.tar.xz: `.pt2` files that PyTorch makes of tests/graph_models, with what PyTorch computes.
+"""Writes tests/export/pytorch_programs.tar.xz: PyTorch's `.pt2` files of tests/graph_models, and their results.
 
     python tools/record_exported.py
 
@@ -63,7 +63,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
-    with tarfile.open(ROOT / "tests" / "data" / "exported.tar.xz", "w:xz", preset=9) as archive:
+    with tarfile.open(ROOT / "tests" / "export" / "pytorch_programs.tar.xz", "w:xz", preset=9) as archive:
 
         def add(name: str, data: bytes) -> None:
             entry = tarfile.TarInfo(name)

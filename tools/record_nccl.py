@@ -1,4 +1,6 @@
-"""Records NVIDIA's numbers and functions of NCCL: `python tools/record_nccl.py PATH/nccl.h tests/backends/nccl.json`.
+"""Records NVIDIA's numbers and functions of NCCL.
+
+    python tools/record_nccl.py PATH/nccl.h tests/backends/nccl/nccl_header.json
 
 The header is in the wheel nvidia-nccl-cu12, under nvidia/nccl/include.
 """

@@ -1,7 +1,8 @@
-"""Record what PyTorch does, for tests that run without it: writes the checkpoints and loss curves in tests/data/. Needs
-torch 2.13.0.
+"""Record PyTorch's checkpoints and loss curves, in tests/serialization and tests/programs.
 
-python tools/record_programs.py
+    python tools/record_programs.py
+
+It needs torch 2.13.0.
 """
 
 import collections
@@ -13,7 +14,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-DATA = ROOT / "tests" / "data"
+PROGRAMS, FILES = ROOT / "tests" / "programs", ROOT / "tests" / "serialization"
 
 
 def kinds() -> dict:
@@ -68,26 +69,25 @@ def kinds() -> dict:
 def main() -> None:
     from tests.programs.import_variant import twin
 
-    DATA.mkdir(exist_ok=True)
-    torch.save(kinds(), DATA / "kinds.pt")
-    torch.save(kinds()["weight"], DATA / "legacy.pt", _use_new_zipfile_serialization=False)
-    model, _ = twin("seed_program", torch).train(DATA / "unused.pt", epochs=1)
-    (DATA / "unused.pt").unlink()
+    torch.save(kinds(), FILES / "kinds.pt")
+    torch.save(kinds()["weight"], FILES / "legacy.pt", _use_new_zipfile_serialization=False)
+    model, _ = twin("seed_program", torch).train(PROGRAMS / "unused.pt", epochs=1)
+    (PROGRAMS / "unused.pt").unlink()
     tokens = torch.randint(0, 20, (8, 12), generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         torch.save(
-            {"state_dict": model.state_dict(), "tokens": tokens, "logits": model(tokens)}, DATA / "seed_program.pt"
+            {"state_dict": model.state_dict(), "tokens": tokens, "logits": model(tokens)}, PROGRAMS / "seed_program.pt"
         )
     module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
     optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
     module(torch.randn(5, 3)).square().sum().backward()
     optimizer.step()
-    torch.save({"model": module.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, DATA / "training.pt")
+    torch.save({"model": module.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, FILES / "training.pt")
     runs = twin("seeded_runs", torch)
     losses = {name: getattr(runs, name)() for name in ("lenet", "mlp", "transformer")}
-    losses["seed_program"] = twin("seed_program", torch).train(DATA / "unused.pt")[1]
-    (DATA / "unused.pt").unlink()
-    (DATA / "losses.json").write_text(json.dumps({"torch": torch.__version__, **losses}, indent=1) + "\n")
+    losses["seed_program"] = twin("seed_program", torch).train(PROGRAMS / "unused.pt")[1]
+    (PROGRAMS / "unused.pt").unlink()
+    (PROGRAMS / "losses.json").write_text(json.dumps({"torch": torch.__version__, **losses}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Record PyTorch's random numbers for tests/test_random.py, so that the test needs no PyTorch.
+"""Record PyTorch's random numbers for tests/ops/test_random.py, so that the test needs no PyTorch.
 
-usage: python tools/record_random.py     (needs the extra `oracle`; rewrites tests/random_golden.npz)
+usage: python tools/record_random.py     (needs the extra `oracle`; rewrites tests/ops/random_numbers.npz)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from tests.test_random import CALLS, GOLDEN, arrays
+from tests.ops.test_random import CALLS, GOLDEN, arrays
 
 
 def main() -> None:

@@ -3,7 +3,7 @@ that want a gradient.
 
 usage: python tools/record_saved_tensors.py
 
-It needs the extra `oracle` and rewrites tests/ops/kept.json.
+It needs the extra `oracle` and rewrites tests/ops/saved_tensors.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from record_golden import resolve
 
 from tests.ops.op_db import ROWS, load_rows, public_name
-from tests.ops.saved_for_backward import RECORDED, floats, look, subsets
+from tests.ops.saved_tensors import RECORDED, floats, look, subsets
 
 
 def main() -> None:

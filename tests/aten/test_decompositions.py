@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import torchlite as torch
-from tests.aten.test_calls import OTHERS, RANDOM, overload, recorded, same, value
+from tests.aten.test_overload_calls import OTHERS, RANDOM, overload, recorded, same, value
 from torchlite._aten.decompositions import decomposition, is_core
 from torchlite._decomp import (
     core_aten_decompositions,

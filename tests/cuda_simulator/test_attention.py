@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.backends.test_opencl_attention import compare
+from tests.backends.device_runtime.test_attention import compare
 from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import in_sanitized_child, kernel_compiler
 from tests.cuda_simulator.driver import Simulated
-from tests.recording_driver import Recording, attend_in_every_way
+from tests.nvrtc.recording_driver import Recording, attend_in_every_way
 from torchlite_backends.cupy import flash_attention as attention
 from torchlite_backends.cupy.backend import CUDABackend
 from torchlite_backends.kernel_sources import flash_attention_cuda

@@ -15,11 +15,11 @@ import tempfile
 
 import torchlite as torch
 import torchlite.distributed as dist
+from tests.distributed.ddp.world_launcher import run
 from torchlite import nn
 from torchlite.nn import functional as F
 from torchlite.nn.parallel import DistributedDataParallel as DDP
 
-from ..ddp.world_launcher import run
 from .pipeline_checks import scheduled, stepped
 
 STEPS = 50

@@ -11,7 +11,7 @@ import numpy as np
 
 import torchlite as torch
 
-PATH = pathlib.Path(__file__).resolve().parents[1] / "data" / "exported.tar.xz"
+PATH = pathlib.Path(__file__).with_name("pytorch_programs.tar.xz")
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from typing import Any
 
 import torchlite as torch
 
-_RECORDED = pathlib.Path(__file__).parents[1] / "jit" / "recorded.zip"
+_RECORDED = pathlib.Path(__file__).parents[1] / "jit" / "pytorch_archives.zip"
 SECONDS, SPARE, TREE = 10, 48 << 20, 500  # TREE: bytes that Python's parser takes for one of a text that is all nodes
 _ALLOWED = (
     RuntimeError,

@@ -1,8 +1,7 @@
-"""`python -m tests.jit.record`, with PyTorch installed, writes `recorded.zip` anew: TorchScript that PyTorch wrote.
+"""`python -m tests.jit.record`, with PyTorch installed, writes `pytorch_archives.zip`: PyTorch's TorchScript files.
 
 For each model of the list its archive (without the ranges of sources, which nothing needs) traced, scripted or
-frozen, and
-what PyTorch answers; and samples of the language (`samples.py`) with their answers.
+frozen, and what PyTorch answers; and samples of the language (`samples.py`) with their answers.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import zipfile
 
 import numpy as np
 
-PATH = pathlib.Path(__file__).with_name("recorded.zip")
+PATH = pathlib.Path(__file__).with_name("pytorch_archives.zip")
 FROZEN = ("lenet", "resnet", "lstm", "transformer", "gpt", "unet")
 
 

@@ -15,7 +15,7 @@ from ..graph_models import MODELS
 from . import samples
 from .record import leaves
 
-ARCHIVE = zipfile.ZipFile(pathlib.Path(__file__).with_name("recorded.zip"))
+ARCHIVE = zipfile.ZipFile(pathlib.Path(__file__).with_name("pytorch_archives.zip"))
 NAMES = [name[:-3] for name in ARCHIVE.namelist() if name.endswith(".pt")]
 PROGRAMS = [name for name in NAMES if not name.startswith("sample.")]
 SAMPLES = [name.partition(".")[2] for name in NAMES if name.startswith("sample.")]

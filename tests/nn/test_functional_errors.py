@@ -146,7 +146,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "words"), ERRORS, ids=[str(i) for i in range(len(ERRORS))])
+@pytest.mark.parametrize(("call", "kind", "words"), ERRORS)
 def test_errors(call, kind, words):
     with pytest.raises(kind) as caught:
         call()

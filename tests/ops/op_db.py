@@ -8,6 +8,7 @@ stand anywhere, also in lists. Everything else is passed as it is.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import pathlib
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
+from tests.case_names import described, shape_name
 from torchlite._dispatch import NAMESPACES, REGISTRY, function_for
 
 ROWS: dict[str, Row] = {}
@@ -67,9 +69,16 @@ class S:
 
     args: tuple
     kwargs: dict
+    constant: bool = False
 
     def __init__(self, *args, **kwargs):
         self.args, self.kwargs = args, kwargs
+
+
+def constant(sample: S) -> S:
+    """The sample, of which no result depends on its tensors' values: there is no derivative to check."""
+    sample.constant = True
+    return sample
 
 
 @dataclass
@@ -106,6 +115,24 @@ class Row:
             return lambda *args, **kwargs: self.oracle(torch, *args, **kwargs)
         return public(self.name)
 
+    @functools.cached_property
+    def labels(self) -> list[str]:
+        """A description of each sample's arguments, unique within the row."""
+        short = [sample_label(self.name, sample) for sample in self.samples]
+        full = [sample_label(self.name, sample, full=True) for sample in self.samples]
+        found = [s if short.count(s) == 1 else f for s, f in zip(short, full, strict=True)]
+        return [
+            label if found.count(label) == 1 else f"{label}#{found[:i].count(label)}" for i, label in enumerate(found)
+        ]
+
+    def float_inputs(self, index: int) -> list[np.ndarray]:
+        """The arrays of a sample that can require a gradient."""
+        return [array for array in _arrays(self.values(index)) if array.dtype.kind in "fc"]
+
+    def has_derivative(self, index: int) -> bool:
+        """Whether a result of a sample depends differentiably on one of its tensors."""
+        return self.grad and not self.random and not self.samples[index].constant and bool(self.float_inputs(index))
+
     def values(self, index: int, seed: str = ""):
         """(args, kwargs) of a sample with NumPy arrays in place of shapes."""
         sample = self.samples[index]
@@ -115,6 +142,44 @@ class Row:
         order = list(kinds.values())
         args = tuple(_fill(a, order[i] if i < len(order) else None, rng) for i, a in enumerate(sample.args))
         return args, {k: _fill(v, kinds.get(k), rng) for k, v in sample.kwargs.items()}
+
+
+def _arrays(tree) -> list[np.ndarray]:
+    if isinstance(tree, np.ndarray):
+        return [tree]
+    items = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
+    return [array for item in items for array in _arrays(item)]
+
+
+def sample_label(name: str, sample: S, full: bool = False) -> str:
+    """A sample's arguments as text: tensors as shapes and dtypes other than float64, others with their names. `full`
+    adds the range of the tensors' values.
+    """
+    record = REGISTRY.get(name)
+    kinds = {p.name: p for p in record.params} if record is not None else {}
+    order = [p for p in kinds.values() if not p.kwonly]
+    given = [(order[i] if i < len(order) else None, value) for i, value in enumerate(sample.args)]
+    given += [(kinds.get(key), value) for key, value in sample.kwargs.items()]
+    names = [p.name if p is not None else "" for p, _ in given[: len(sample.args)]] + list(sample.kwargs)
+    parts = []
+    for (param, value), key in zip(given, names, strict=True):
+        tensor = param is not None and param.kind in ("tensor", "optional", "number") and isinstance(value, tuple)
+        listed = param is not None and param.kind == "list" and isinstance(value, (list, tuple))
+        text = _argument_label(value, tensor, listed, full)
+        is_tensor = isinstance(value, A) or tensor or listed
+        parts.append(text if is_tensor or not key else f"{key}={text}")
+    return ",".join(parts)
+
+
+def _argument_label(value, is_shape: bool, is_list: bool, full: bool) -> str:
+    if isinstance(value, A):
+        text = shape_name(value.shape) + (f":{value.dtype}" if value.dtype != "float64" else "")
+        return f"{text}:{value.kind or 'in'}[{value.low},{value.high}]" if full else text
+    if is_shape:
+        return shape_name(value)
+    if isinstance(value, (list, tuple)) and (is_list or any(isinstance(item, A) for item in value)):
+        return "[" + ",".join(_argument_label(v, is_list and isinstance(v, tuple), False, full) for v in value) + "]"
+    return described(value)
 
 
 def _fill(value, param, rng):

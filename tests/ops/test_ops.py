@@ -16,7 +16,28 @@ from torchlite.autograd import grad, gradcheck, gradgradcheck
 from .op_db import COVERED, GOLDEN, ORDERS, ROWS, leaves, load_rows, reordered, spread_out, to_tensors
 
 load_rows()
-CASES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]
+SAMPLES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]
+DIFFERENTIABLE = [
+    (name, i) for name, i in SAMPLES if not REGISTRY[name].tags & NONDIFF and ROWS[name].has_derivative(i)
+]
+# Central differences need double precision.
+DOUBLE = [
+    (name, i)
+    for name, i in DIFFERENTIABLE
+    if all(array.dtype in (np.float64, np.complex128) for array in ROWS[name].float_inputs(i))
+]
+_HAVE_DERIVATIVES = set(DIFFERENTIABLE)
+
+
+def for_samples(samples):
+    """Parametrizes a test by samples, each named for its arguments; `-k first_sample` chooses one sample of each op."""
+    return pytest.mark.parametrize(
+        "name,i",
+        [
+            pytest.param(name, i, id=f"{name}-{ROWS[name].labels[i]}", marks=[pytest.mark.first_sample] * (i == 0))
+            for name, i in samples
+        ],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +63,20 @@ def run(name, i, device, **how):
     return args, kwargs, row.function()(*args, **kwargs)
 
 
-def differentiable(name):
-    row, record = ROWS[name], REGISTRY[name]
-    return row.grad and not (record.tags & NONDIFF) and not row.random
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if any(s.constant for s in row.samples)])
+def test_constant_samples_have_no_derivative(name):
+    for i, sample in enumerate(ROWS[name].samples):
+        args, kwargs, inputs = _inputs(name, i, "cpu")
+        results = leaves(ROWS[name].function()(*args, **kwargs))
+        assert any(t.requires_grad for t in results) == (not sample.constant and bool(inputs))
 
 
 def test_every_op_has_a_row():
     missing = sorted(name for name in REGISTRY if name not in ROWS and name not in COVERED)
-    assert not missing, f"{len(missing)} ops without a row in tests/ops/rows (or a `covers=`): {missing}"
+    assert not missing, f"{len(missing)} ops without a row in tests/ops/definitions (or a `covers=`): {missing}"
 
 
-@pytest.mark.parametrize("name,i", CASES)
+@for_samples(SAMPLES)
 def test_value(name, i, device, golden):
     row = ROWS[name]
     _, _, result = run(name, i, device)
@@ -76,12 +100,10 @@ def _inputs(name, i, device, **how):
     return args, kwargs, [t for t in leaves((args, kwargs)) if t.requires_grad]
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if differentiable(c[0])])
+@for_samples(DOUBLE)
 def test_derivatives(name, i, device):
     """First and second order against central differences (in a random direction)."""
     args, kwargs, inputs = _inputs(name, i, device)
-    if not inputs or any(t.dtype not in (torch.float64, torch.complex128) for t in inputs):
-        return  # central differences need double precision
     function = ROWS[name].function()
     slots = {id(t): k for k, t in enumerate(inputs)}
 
@@ -98,8 +120,7 @@ def test_derivatives(name, i, device):
         result = ROWS[name].free(result) if callable(ROWS[name].free) else result
         return tuple(t for t in leaves(result) if t.requires_grad)
 
-    if not of_inputs(*inputs):
-        return
+    assert of_inputs(*inputs), "no result has a derivative: write constant(S(...)) in the row"
     gradcheck(of_inputs, inputs, fast_mode=True, atol=1e-4)
     if ROWS[name].gradgrad:
         gradgradcheck(of_inputs, inputs, fast_mode=True, atol=1e-3, rtol=2e-3)
@@ -109,8 +130,7 @@ def _gradients(name, i, device, create_graph=False, **how):
     args, kwargs, inputs = _inputs(name, i, device, **how)
     torch.manual_seed(0)
     outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
-    if not inputs or not outs:
-        return None
+    assert inputs and outs, "no result has a derivative: write constant(S(...)) in the row"
     cotangents = [
         torch.from_numpy(np.asarray(np.cos(np.arange(o.numel()).reshape(o.shape)), dtype=o.dtype.np)).to(device)
         for o in outs
@@ -119,14 +139,12 @@ def _gradients(name, i, device, create_graph=False, **how):
     return [(x, g) for x, g in zip(inputs, found, strict=True)]
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if differentiable(c[0])])
+@for_samples(DIFFERENTIABLE)
 def test_raw_and_tensor_formulas_agree(name, i, device):
     """The same formula over raw arrays (backward) and over Tensors (create_graph)."""
     # The two are other convolutions, which oneDNN and cuDNN add up in other orders.
     with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False):
         raw, tensor = _gradients(name, i, device), _gradients(name, i, device, create_graph=ROWS[name].gradgrad)
-    if raw is None:
-        return
     for (x, a), (_, b) in zip(raw, tensor, strict=True):
         assert (a is None) == (b is None)
         if a is not None:
@@ -136,14 +154,14 @@ def test_raw_and_tensor_formulas_agree(name, i, device):
             )
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].noncontiguous])
+@for_samples([(name, i) for name, i in SAMPLES if ROWS[name].noncontiguous])
 def test_noncontiguous_inputs(name, i, device):
     _compare_layouts(name, i, device, spread_out)
 
 
 @pytest.mark.parametrize("family", sorted({row.family for row in ROWS.values()}))
 def test_dimensions_in_other_orders(family):
-    for name, i in (c for c in CASES if ROWS[c[0]].family == family and ROWS[c[0]].noncontiguous):
+    for name, i in (c for c in SAMPLES if ROWS[c[0]].family == family and ROWS[c[0]].noncontiguous):
         for number in range(1, ORDERS):
             _compare_layouts(name, i, "cpu", reordered(number))
 
@@ -158,16 +176,16 @@ def _compare_layouts(name, i, device, laid_out):
             np.testing.assert_allclose(
                 a.detach().cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-9
             )
-    if differentiable(name) and row.free is False:
+    if (name, i) in _HAVE_DERIVATIVES and row.free is False:
         first, second = _gradients(name, i, device), _gradients(name, i, device, laid_out=laid_out)
-        for (_, a), (_, b) in zip(first or (), second or (), strict=True):
+        for (_, a), (_, b) in zip(first, second, strict=True):
             if a is not None:
                 np.testing.assert_allclose(
                     a.cpu().resolve_conj().numpy(), b.cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-8
                 )
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].meta])
+@for_samples([(name, i) for name, i in SAMPLES if ROWS[name].meta])
 def test_shape_on_meta(name, i):
     """The shape rules say what the kernels do."""
     _, _, result = run(name, i, "cpu")

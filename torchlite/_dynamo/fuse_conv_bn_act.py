@@ -26,7 +26,7 @@ def fuse_conv_bn_act(program: Program, layouts: Layouts, place: dict[int, int], 
     """
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
-    firsts: dict[int, Step] = {}  # by their results, as far back as something was written
+    firsts: dict[int, Step] = {}  # by result slot, since the last write
     steps: list[Step] = []
     done: set[int] = set()
     for step in program.steps:

@@ -2,5 +2,5 @@
 
 `torchlite/__init__.pyi` gives these names out. By hand are aliases, basic, tensor and functions; tools/make_stubs.py
 writes the others from the op records. They do not depend on where the code of torchlite stands;
-tests/test_stubs.py compares them with what the code has.
+tests/stubs/test_stubs.py compares them with what the code has.
 """

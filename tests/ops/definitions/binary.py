@@ -44,6 +44,7 @@ row("isclose", *PAIRS[:2], S(A((3, 4)), A((3, 4)), 1.0, 0.5, True), INTS)
 row(
     "allclose",
     *PAIRS[:2],
+    grad=False,
     meta=False,
     oracle=lambda torch, a, b: torch.tensor([torch.allclose(a, b), torch.allclose(a, a)]),
     noncontiguous=False,

@@ -1,6 +1,6 @@
 """Tensors made from nothing or like others, and windows."""
 
-from tests.ops.op_db import A, S, row
+from tests.ops.op_db import A, S, constant, row
 
 INTEGERS = A((3,), dtype="int64", low=0, high=9)
 UNINITIALISED = {"free": True, "grad": False}
@@ -17,15 +17,15 @@ row(
     oracle=lambda torch, size, layout: torch.empty_permuted(size, layout).fill_(1),
 )
 row("_empty_like", S((2, 3)), **UNINITIALISED)
-row("_zeros_like", S((2, 3)), S(()), covers=("zeros_like",))
-row("_ones_like", S((2, 3)), S(()), covers=("ones_like",))
-row("_full_like", S((2, 3), 2.5), S(INTEGERS, 2), covers=("full_like",))
+row("_zeros_like", S((2, 3)), S(()), grad=False, covers=("zeros_like",))
+row("_ones_like", S((2, 3)), S(()), grad=False, covers=("ones_like",))
+row("_full_like", S((2, 3), 2.5), S(INTEGERS, 2), grad=False, covers=("full_like",))
 row("_new_empty", S((2, 3), (4, 2)), **UNINITIALISED)
-row("_new_zeros", S((2, 3), 4, 2), S((2,), (3,)), covers=("new_zeros",))
-row("_new_ones", S((2, 3), 4, 2), S(INTEGERS, (3,)))
-row("_new_full", S((2, 3), (4, 2), 1.5), S(INTEGERS, (3,), 7), covers=("new_full",))
+row("_new_zeros", S((2, 3), 4, 2), S((2,), (3,)), grad=False, covers=("new_zeros",))
+row("_new_ones", S((2, 3), 4, 2), S(INTEGERS, (3,)), grad=False)
+row("_new_full", S((2, 3), (4, 2), 1.5), S(INTEGERS, (3,), 7), grad=False, covers=("new_full",))
 row("_new_empty_strided", S((2, 3), (2, 3), (1, 2)), **UNINITIALISED)
-row("_new_tensor", S((2, 3), [1, 2]), S(INTEGERS, [[1.5], [2.5]]))
+row("_new_tensor", S((2, 3), [1, 2]), S(INTEGERS, [[1.5], [2.5]]), grad=False)
 row("arange", S(5), S(2, 9, 3), S(0.5, 3.0, 0.25), S(5, 0, -2), S(1.5), covers=("_arange", "new_arange"))
 row("range", S(0, 3), S(1, 2, 0.25))
 row("linspace", S(0, 1, 5), S(-3, 2.5, 10), S(2, 3, 1), S(0, 1, 0), S(0, 1j, 3), covers=("_linspace",))
@@ -40,7 +40,7 @@ row(
     oracle=lambda torch, *x: (torch.meshgrid(*x, indexing="ij"), torch.meshgrid(*x, indexing="xy")),
 )
 row("cartesian_prod", S(A((3,)), A((4,))), S(A((3,))))
-row("combinations", S((4,)), S((4,), 3), S((3,), 2, True), S((2,), 3), S((2,), 0), meta=False)
+row("combinations", S((4,)), S((4,), 3), S((3,), 2, True), S((2,), 3), constant(S((2,), 0)), meta=False)
 row("vander", S((3,)), S((3,), 2, True), S(INTEGERS, 4))
 for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"):
     row(f"{name}_window", S(7), S(6, False), S(1), S(0))

@@ -14,7 +14,7 @@ row(
     S(A((3,), low=0, high=9, dtype="int64")),
     S((0, 2)),
 )
-row("argsort", S(D), S(D, 0, True))
+row("argsort", S(D), S(D, 0, True), grad=False)
 row("msort", S(D))
 row("topk", S(D, 2), S(D, 3, 0, False), S(D, 5), S(D, 0), S(A((90,), kind="distinct"), 7))
 row("kthvalue", S(D, 2), S(D, 1, 0, True), S((), 1))
@@ -58,6 +58,6 @@ row(
     grad=False,
     covers=("_unique_runs", "_unique_consecutive"),
 )
-row("nonzero", S(I), S(I, as_tuple=True), S(()), meta=False, covers=("nonzero_indices",))
+row("nonzero", S(I), S(I, as_tuple=True), S(()), grad=False, meta=False, covers=("nonzero_indices",))
 row("argwhere", S(I), meta=False)
 row("nonzero_static", S(I, size=3), S(I, size=20, fill_value=-2))

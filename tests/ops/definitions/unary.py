@@ -24,6 +24,6 @@ for _name in ("signbit", "isposinf", "isneginf"):
     row(_name, S((3, 4)), S(NUMBERS))
 row("isreal", S((3, 4)), S(NUMBERS), COMPLEX)
 row("angle", S((3, 4)), S(NUMBERS), COMPLEX)
-row("imag", COMPLEX, covers=("conj", "_conj", "_conj_physical", "_neg_view"))  # tests/test_conj_bit.py
+row("imag", COMPLEX, covers=("conj", "_conj", "_conj_physical", "_neg_view"))  # tests/tensor/test_conj_neg_views.py
 row("nan_to_num", S((3, 4)), S((3, 4), 0.5, 1.0, -1.0), S(NUMBERS), COMPLEX)
 row("bitwise_not", S(NUMBERS), S(MASK))

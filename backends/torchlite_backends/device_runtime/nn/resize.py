@@ -1,0 +1,126 @@
+"""Resampling of images on a grid (interpolate), with antialiasing, and its backward pass."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torchlite._types.dtypes import from_np, iinfo
+from torchlite_backends.array import resize as shared
+from torchlite_backends.kernel_sources import pooling
+from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
+
+from ..array_ops.creation import full
+from ..array_ops.device_cache import device_cached
+from ..array_ops.launch_sizes import work_sizes
+from ..array_ops.scatter import index_select
+from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.device_asserts import check_takes
+from ..core.host_transfer import from_numpy
+from ..core.views import reshape
+
+# Resampling: for each axis a table of the input positions (out, taps) and their weights, cached on the device
+
+
+def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
+    """Return positions and weights of an axis of `n` elements resampled to `out`, or of its transpose."""
+
+    def make():
+        places, weights = shared._taps_and_weights(n, out, *how, real=real)
+        weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
+        if transposed:
+            places, weights = _transpose_table(places, weights, n, out, real)
+        return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
+
+    return device_cached(device, "resampling", (n, out, how, real, transposed), make)
+
+
+def _transpose_table(places, weights, n: int, out: int, real):
+    """Return for each input position the outputs that read it, and the weights."""
+    used = weights.reshape(-1) != 0
+    where, which, weights = (
+        places.reshape(-1)[used],
+        np.repeat(np.arange(out), places.shape[1])[used],
+        weights.reshape(-1)[used],
+    )
+    order = where.argsort(kind="stable")
+    counts = np.bincount(where, minlength=n)
+    width = max(1, int(counts.max(initial=0)))
+    turn = np.arange(where.size) - np.repeat(counts.cumsum() - counts, counts)
+    to, weight = np.zeros((n, width), np.int64), np.zeros((n, width), real)
+    to[where[order], turn], weight[where[order], turn] = which[order], weights[order]
+    return to, weight
+
+
+def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
+    """Resample `x` along an axis, as elements of a kind."""
+    device, (places, weights) = x.device, table
+    out = empty(device, (*x.shape[:axis], length, *x.shape[axis + 1 :]), kind)
+    if not out.size:
+        return out
+    inner, real = math.prod(x.shape[axis + 1 :]), "double" if weights.kind == "f64" else "float"
+    whole = CATEGORY[kind] in "ib"
+    wide = device.is_cpu and inner >= 16 and not whole and CATEGORY[x.kind] != "c"
+    text = f"#define W16 {real}16\n#define convert_W16 convert_{real}16\n" + ("#define WIDE\n" if wide else "")
+    if whole:
+        limits = iinfo(from_np(x.dtype if CATEGORY[x.kind] == "i" else out.dtype)) if kind != "b8" else None
+        low, high = (limits.min, limits.max) if limits else (0, 1)
+        suffix = "" if real == "double" else "f"
+        text += f"#define ROUNDED\n#define LOWEST {float(low)!r}{suffix}\n#define HIGHEST {float(high)!r}{suffix}\n"
+    defines: dict[str, Any] = {"T": x.kind, "O": kind, "W": real, **({"UNUSED": "f64"} if real == "double" else {})}
+    take, items, group = work_sizes(device, out.size, 64)
+    run = device.function(text + pooling.RESAMPLE, "resample", "ppppiiiiii", (16,) if wide else (), **defines)
+    run(items, group, x, places, weights, out, out.size, take, x.shape[axis], length, inner, places.shape[1])
+    return out
+
+
+def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
+    """Resample the last dimensions of `x` to lengths, first to last, with vectors along the others.
+
+    Half precision and integers are computed in float32.
+    """
+    check_takes(x, "fi", "upsample_cpu")
+    count = len(lengths)
+    nearest = mode in ("nearest", "nearest-exact")
+    work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"
+    sizes = [(x.shape[x.ndim - count + i], lengths[i]) for i in range(count)]
+    todo = [
+        i
+        for i in range(count)
+        if not shared._is_identity(
+            *(sizes[i][::-1] if transposed else sizes[i]), mode=mode, factor=factors[i], antialias=antialias
+        )
+    ]
+    if not todo:
+        return clone_row_major(x)
+    out, real = as_contiguous(x), np.float64 if x.kind == "f64" else np.float32
+    for at, i in enumerate(todo):
+        n, length = sizes[i]
+        a, b = (length, n) if transposed else (n, length)
+        table = _resampling_table(x.device, a, b, (mode, how, factors[i], antialias), real, transposed)
+        kind = x.kind if at == len(todo) - 1 else work
+        if nearest and not transposed:
+            out = index_select(out, out.ndim - count + i, _single_tap(table[0]))
+        else:
+            out = _resample_axis(out, out.ndim - count + i, length, table, kind)
+    return out
+
+
+def _single_tap(places: Array) -> Array:
+    """Return the positions of a table with one tap."""
+    return reshape(places, (places.size,))
+
+
+def _resize(input, size, mode, align_corners, factors, antialias):
+    return _resample(input, tuple(size), mode, align_corners, factors, antialias, False)
+
+
+def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
+    if not grad_output.size:
+        return full(
+            grad_output.device, (*grad_output.shape[: grad_output.ndim - len(size)], *size), 0, grad_output.kind
+        )
+    return _resample(grad_output, tuple(size), mode, align_corners, factors, antialias, True)

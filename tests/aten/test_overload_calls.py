@@ -1,0 +1,111 @@
+"""Each overload of the library by its schema: what it answers is what PyTorch answered (tools/record_aten.py)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite._aten.recorded_schemas import all_names, schema_entries
+
+aten = torch.ops.aten
+CALLS = pathlib.Path(__file__).with_name("overload_calls.npz")
+# Drawn numbers and fresh memory: shapes and dtypes are compared.
+RANDOM = (
+    "bernoulli", "binomial", "cauchy", "dropout", "empty", "exponential", "geometric", "log_normal", "multinomial",
+    "normal", "poisson", "rand", "random", "rrelu", "_sample", "_standard_gamma", "uniform",
+)  # fmt: skip
+# Not of torchlite, or with other values that are as right: factors, signs, which of equal values comes first, digits
+# of a series.
+OTHERS = {
+    "_ctc_loss.default", "_ctc_loss_backward.default", "_embedding_bag_backward.default",
+    "_histogramdd_bin_edges.default", "_histogramdd_from_bin_cts.default", "_linalg_det.default",
+    "_linalg_eigh.default", "_linalg_slogdet.default", "_linalg_svd.default", "_segment_reduce_backward.default",
+    "fractional_max_pool2d_backward.default", "fractional_max_pool3d_backward.default", "linalg_eig.default",
+    "linalg_lstsq.default", "multilabel_margin_loss_forward.default", "promote_types.default",
+    "_dirichlet_grad.default",
+}  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore")  # of deprecated functions
+
+
+@functools.cache
+def recorded() -> dict[str, list]:
+    with np.load(CALLS) as archive:
+        return {call[0]: call[1:] for call in json.loads(str(archive["calls"]))}
+
+
+@functools.cache
+def arrays() -> dict[str, np.ndarray]:
+    with np.load(CALLS) as archive:
+        return {name: archive[name] for name in archive.files if name != "calls"}
+
+
+def value(written):
+    """What a file has written, as a value."""
+    if isinstance(written, list):
+        return [value(v) for v in written]
+    if not isinstance(written, dict):
+        return written
+    ((kind, held), *rest) = written.items()
+    if kind == "tensor":
+        return torch.from_numpy(arrays()[held].copy()).to(getattr(torch, rest[0][1].removeprefix("torch.")))
+    if kind == "tuple":
+        return tuple(value(v) for v in held)
+    if kind == "dict":
+        return {name: value(v) for name, v in held.items()}
+    if kind == "named":
+        return getattr(torch, held.removeprefix("torch."))
+    return complex(*held) if kind == "complex" else torch.device(held)
+
+
+def same(found, wanted, drawn: bool) -> None:
+    if isinstance(wanted, torch.Tensor):
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        if not drawn:
+            tolerance = 2e-2 if wanted.dtype in (torch.float16, torch.bfloat16) else 1e-5
+            torch.testing.assert_close(found.detach(), wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
+    elif isinstance(wanted, (list, tuple)):
+        assert type(found) is type(wanted) and len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            same(one, other, drawn)
+    elif isinstance(wanted, dict):
+        same(list(found.values()), list(wanted.values()), drawn)
+    else:
+        assert found == pytest.approx(wanted, nan_ok=True) if isinstance(wanted, float) else found == wanted
+
+
+def overload(name: str):
+    op, _, which = name.partition(".")
+    return getattr(getattr(aten, op), which)
+
+
+@pytest.mark.parametrize("name", sorted(set(recorded()) - OTHERS))
+def test_answers_are_the_recorded_ones(name):
+    args, kwargs, result, after = recorded()[name]
+    args, kwargs = value(args), value(kwargs)
+    found = overload(name)(*args, **kwargs)
+    drawn = any(word in name for word in RANDOM)
+    same(found, value(result), drawn)
+    if after is not None:
+        same(args, value(after), drawn)
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(set(recorded()) - OTHERS) if recorded()[n][0]["tuple"]][::9])
+def test_arguments_go_by_their_names(name):
+    args, kwargs, result, _ = recorded()[name]
+    called = overload(name)
+    arguments = [a.name for a in called._schema.arguments]
+    named = dict(zip(arguments, value(args), strict=False)) | value(kwargs)
+    same(called(**named), value(result), any(word in name for word in RANDOM))
+
+
+def test_the_core_is_called():
+    core = [
+        f"{name}.{which}" for name in all_names() for which, entry in schema_entries(name).items() if "a" in entry.flags
+    ]  # fmt: skip
+    assert len(core) == 193
+    assert not set(core) - set(recorded())

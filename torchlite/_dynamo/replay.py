@@ -1,0 +1,198 @@
+"""Replay of a captured call: runs the passes and compiles the function that repeats the call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch import call
+from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.dispatch_state import LEAF
+from torchlite._tensor.conj_neg_views import conj_neg_tensor
+
+from .buffer_reuse import reuse_buffers
+from .captured_backward import CapturedPass, make_replay_node
+from .cat_elimination import eliminate_cat
+from .common_subexpression_elimination import eliminate_common_subexpressions
+from .compile_source import define_function
+from .constant_folding import fold_constants
+from .dead_code_elimination import eliminate_dead_code
+from .functionalization import functionalize
+from .fuse_conv_bn_act import fuse_conv_bn_act
+from .horizontal_fusion import fuse_horizontally
+from .launch_recording import record_launch_sequences
+from .matmul_epilogue_fusion import fuse_matmul_epilogues
+from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
+from .program_ir import CapturedCall, Program, ResultSpec
+from .python_codegen import lower_to_python
+from .saved_derivatives import save_derivatives
+from .side_effects import is_pure
+from .tensor_guards import TensorSource
+from .view_simplification import simplify_views
+
+
+def _assign_grads(owners: tuple, grads: tuple) -> None:
+    """Assign gradients to outside tensors."""
+    for i, raw in grads:
+        tensor = owners[i]
+        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._tl_kernels, raw, tensor.dtype)
+
+
+def _release_grads(owners: tuple, places: tuple) -> None:
+    """Release gradients that will be replaced, so new ones can reuse their memory."""
+    for i in places:
+        autograd_meta_of(owners[i]).grad = None
+
+
+def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
+    """Return the outside tensors whose gradients are replaced before any read. Return None if the program reads
+    elements, as it may branch.
+    """
+    if any(step.kind == "read" for step in program.steps):
+        return ()
+    steps = [step for step in program.steps if step.kind == "object"]
+    new = dict(steps[0].grads) if steps else grads
+    return tuple([i for i, slot in new.items() if slot is not None and -1 - i not in program.inputs])
+
+
+def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) -> Program:
+    """Return the optimized program."""
+    layouts, memory = captured.layouts, captured.memory
+    program, layouts, memory = functionalize(program, layouts, memory, table)
+    program = fold_constants(program, memory, table)
+    program = eliminate_common_subexpressions(program, memory)
+    program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
+    if hasattr(table.backend, "fused_matmul"):
+        program = fuse_matmul_epilogues(program, layouts, memory, table)
+    if hasattr(table.backend, "records") and table.backend.records(mode):
+        return record_launch_sequences(fuse_adjacent_steps(program, layouts, table.backend), table, mode)
+    if not hasattr(table.backend, "blockwise"):
+        return program
+    program = fuse_conv_bn_act(program, layouts, memory, table)
+    program, layouts = save_derivatives(program, layouts, memory, table)
+    program = eliminate_cat(program, layouts, memory, table.backend)
+    program = fuse_pointwise(program, layouts, table.backend)
+    return fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
+
+
+def compile_replay(
+    name: str, captured: CapturedCall, sources: list[TensorSource], arguments: int, table: Any, mode: str = "default"
+) -> Any:
+    """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
+    its result.
+    """
+    program, backward = run_passes(captured.program, captured, table, mode), captured.backward
+    forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
+    space: dict[str, Any] = {"forward": forward, "finish": _ReplayEpilogue(captured, table)}
+    for k, source in enumerate(sources):
+        if source.held is not None:
+            space[f"held{k}"] = source.held
+    if backward is not None and backward.together is not None:
+
+        def written(one: CapturedPass) -> Any:
+            return lower_to_python(
+                f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars
+            )
+
+        backward.together.run = written(backward.together)
+        for one in backward.apart:
+            one.run = _compile_lazily(functools.partial(written, one))
+    outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
+    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources)]
+    given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
+    parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
+    space["forget"], dropped = _release_grads, _overwritten_grads(captured.program, captured.grads)
+    before = f"    forget(outside, {dropped})\n" if dropped else ""
+    text = (
+        f"def replay({parameters}):\n"
+        f"    outside = ({outside})\n"
+        f"{before}"
+        f"    return finish(again, outside, forward({''.join(given)}outside))\n"
+    )
+    run = define_function("replay", text, space)
+    run.forward = forward  # type: ignore[attr-defined]
+    return run
+
+
+def _compile_lazily(write: Callable[[], Any]) -> Any:
+    """Return a function that is compiled at its first call: most results never need gradients."""
+    written = functools.cache(write)
+    return lambda given: written()(given)
+
+
+def _is_fresh_result(result: ResultSpec) -> bool:
+    """True if a result is a new tensor without aliases."""
+    return not (
+        result.outside >= 0
+        or result.shares >= 0
+        or result.group >= 0
+        or result.grad == "leaf"
+        or result.kind == "item"
+        or result.is_inference
+        or result.signs
+        or result.table is not None
+    )
+
+
+class _ReplayEpilogue:
+    """Work after the kernels of a replay: tensors over the arrays, version counters, gradients, autograd node."""
+
+    def __init__(self, captured: CapturedCall, table: Any) -> None:
+        self.captured, self.table = captured, table
+        self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
+        self.set = [(i, n is not None) for i, n in captured.grads.items()]
+        # A call that writes or draws random numbers cannot be repeated for second derivatives.
+        self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
+        self.saved = 0 if captured.backward is None else len(captured.backward.saved)
+
+    def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:
+        captured, table = self.captured, self.table
+        for i, count in captured.bumps.items():
+            root_meta_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
+        made: list[Any] = []
+        groups: dict[int, Any] = {}
+        place = 0
+        for result, dtype in zip(captured.results, self.plain, strict=True):
+            if result.outside >= 0:
+                made.append(outside[result.outside])
+                continue
+            if dtype is not None:
+                made.append(call.wrap(table, raws[place], dtype))
+            elif result.kind == "item":
+                made.append(table.to_numpy(raws[place]).item())
+            else:
+                made.append(self._related(result, raws[place], outside, groups))
+            place += 1
+        for i, has in self.set:
+            tensor = outside[i]
+            if has:
+                autograd_meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
+                place += 1
+            else:
+                autograd_meta_of(tensor).grad = None
+        if captured.backward is not None:
+            node = make_replay_node(captured.backward, table, outside, raws[place : place + self.saved], made)
+            node._again = None if self.is_single else (*again, outside)
+        return captured.rebuild(made)
+
+    def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
+        """Return a tensor that aliases another one, or a leaf."""
+        tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
+        if result.grad == "leaf":
+            tensor._tl_node = LEAF
+        if result.is_inference:
+            autograd_meta_of(tensor).inference = True
+        if result.shares >= 0:
+            source = outside[result.shares]
+            tensor._tl_meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)
+        elif result.group >= 0:
+            base = groups.get(result.group)
+            if base is None:
+                base = groups[result.group] = call.wrap(self.table, owner_of(raw))
+            tensor._tl_meta = view_meta(base, result.kind)
+        return tensor
+
+
+__all__ = ["compile_replay"]
