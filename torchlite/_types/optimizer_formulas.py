@@ -23,9 +23,7 @@ from .python_source import compile_function, parse
 
 
 class Formula:
-    """One optimizer's formula. `states` are its state arrays, `options` the arguments from which `scalars` are computed;
-    `numbers` are the names of all numbers that `update` reads, in order.
-    """
+    """One optimizer's formula. `states` are its state arrays, `options` the arguments of the scalars."""
 
     def __init__(self, name: str, states: str, options: str, scalars: str, update: str) -> None:
         self.name, self.states, self.options = name, tuple(states.split()), tuple(options.split())

@@ -139,17 +139,21 @@ def _block(formula, present, values):
 
 
 def _step(formula, params, grads, states, cache, options):
-    """Step all parameters by a formula whose scalars depend on `options`."""
-    values, count, dtype = formula.host_numbers(*options), formula.fixed_count, params[0].dtype
-    key = values[:count], [s is not None for s in states]
+    """Step all parameters by a formula whose scalars depend on `options`.
+
+    NumPy takes arrays without dimensions in half the time that Python's numbers cost it.
+    """
+    count, dtype = formula.fixed_count, params[0].dtype
+    values = formula.host_numbers(*options) if formula.numbers_of_step else options
+    key = values[:count] if formula.numbers_of_step else options, [s is not None for s in states]
     found = cache.get("block")
     if found is None or found[0] != key:
+        fixed = formula.host_numbers(*options)[:count]
         # Conditions and numbers that are 1 differ between blocks; what else a rate is does not.
-        plain = tuple([value if value in (0, 1) else 2.0 for value in key[0]])
-        found = cache["block"] = key, [np.array(v, dtype) for v in key[0]], *_block(formula, tuple(key[1]), plain)
+        plain = tuple([value if value in (0, 1) else 2.0 for value in fixed])
+        found = cache["block"] = key, [np.array(v, dtype) for v in fixed], *_block(formula, tuple(key[1]), plain)
     _, numbers, block, reads_param, scales_param = found
-    # NumPy takes arrays without dimensions in half the time that Python's numbers cost it.
-    if count < len(values):
+    if formula.numbers_of_step:
         numbers = numbers + [np.array(value, dtype) for value in values[count:]]
     if len(params) == 1 or sum([param.size for param in params]) > _MAX_SIZE_TO_CONCAT:
         _step_in_parts(block, params, grads, states, numbers)
