@@ -96,12 +96,12 @@ _VARIANTS: tuple[tuple[Formula, tuple[str, ...]], ...] = (
     (SGD, SGD.states),
 )
 _SOURCE += "".join(_kernel_source(*variant) for variant in _VARIANTS)
-_KERNELS = {
-    (formula.name, present): kernel_per_dtype(
+_ADAM, _AMSGRAD, _SGD, _SGD_MOMENTUM = (
+    kernel_per_dtype(
         _SOURCE, _kernel_name(formula, present), f"QQQqq{'Q' * len(formula.states)}{'d' * len(formula.numbers)}"
     )
     for formula, present in _VARIANTS
-}
+)
 
 
 def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
@@ -126,34 +126,33 @@ def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
 
 
 def _run(
-    device: Any, formula: Formula, params: Any, grads: Any, arrays: tuple, options: Any, grad_scale: Any, found_inf: Any
+    device: Any, kernels: dict, arrays: int, params: Any, grads: Any, states: tuple, numbers: Any, scaler: Any
 ) -> Any:
-    found = _pointer_arrays(params, grads, arrays)
+    """Run the kernel of the parameters' dtype, which reads and writes so many arrays. None where it does not serve."""
+    found = _pointer_arrays(params, grads, states)
     if found is None:
         return None
-    present = tuple([name for name, array in zip(formula.states, arrays, strict=True) if array is not None])
-    kernel = _KERNELS[formula.name, present][params[0].dtype]
+    kernel = kernels[params[0].dtype]
     device.native(_SOURCE, kernel.name)  # before anything is changed
-    if _unscale_or_skip(grads, grad_scale, found_inf):
+    if _unscale_or_skip(grads, *scaler):
         return True
     *lists, count, size = found
-    nbytes = size * params[0].itemsize * (3 + 2 * len(present))  # of what is read and written
-    states = [0 if array is None else array for array in arrays]
-    kernel(device, -(-size // _BLOCK), nbytes, *lists, count, _BLOCK, *states, *formula.host_numbers(*options))
+    states = tuple([0 if state is None else state for state in states])
+    nbytes = size * params[0].itemsize * arrays
+    kernel(device, -(-size // _BLOCK), nbytes, *lists, count, _BLOCK, *states, *numbers)
     return True
 
 
 def _fused_adam(
     device: Any, params: Any, grads: Any, exp_avg: Any, exp_avg_sq: Any, max_exp_avg_sq: Any, cache: Any, *options: Any
 ) -> Any:
-    *options, grad_scale, found_inf = options  # type: ignore[assignment]
-    states = (exp_avg, exp_avg_sq, max_exp_avg_sq)
-    return _run(device, ADAM, params, grads, states, options, grad_scale, found_inf)
+    kernels, states = _ADAM if max_exp_avg_sq is None else _AMSGRAD, (exp_avg, exp_avg_sq, max_exp_avg_sq)
+    return _run(device, kernels, 7, params, grads, states, ADAM.host_numbers(*options[:-2]), options[-2:])
 
 
 def _fused_sgd(device: Any, params: Any, grads: Any, momentum_buffer: Any, cache: Any, *options: Any) -> Any:
-    *options, grad_scale, found_inf = options  # type: ignore[assignment]
-    return _run(device, SGD, params, grads, (momentum_buffer,), options, grad_scale, found_inf)
+    kernels = _SGD if momentum_buffer is None else _SGD_MOMENTUM
+    return _run(device, kernels, 5, params, grads, (momentum_buffer,), SGD.host_numbers(*options[:-2]), options[-2:])
 
 
 kernels = {"_fused_adam": _fused_adam, "_fused_sgd": _fused_sgd}
