@@ -47,7 +47,8 @@ struct Given_{name} {
 };
 template <class T> static int {name}(const Given_{name}& of, whole begin, whole end) {
     const T {constants};
-    each_run(*(const Lists<T>*)&of, begin, end, [&](T* __restrict params, const T* grads, whole at, whole n) {
+    const Lists<T>& lists = *(const Lists<T>*)&of;
+    each_run(lists, begin, end, [&](T* __restrict params, const T* __restrict grads, whole at, whole n) {
         {pointers}
         for (whole i = 0; i < n; i++) {
             {loads}

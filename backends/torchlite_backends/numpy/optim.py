@@ -16,6 +16,7 @@ from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, nam
 from torchlite._types.python_source import compile_function
 
 from . import cache_blocking
+from .in_place_calls import InPlaceCalls, namespace
 
 # Parameters of so many elements together are gathered. Of larger ones a thread takes so many elements at a time: with
 # fewer the threads wait for each other's Python (half as many took 1.4 times as long).
@@ -37,92 +38,6 @@ def _scratch(cache, params):
     return found
 
 
-class _Value:
-    """An operand of a call: its name in the generated source, the buffer that is free after its last use, and how often
-    it is still used.
-    """
-
-    __slots__ = ("buffer", "name", "uses")
-
-    def __init__(self, name, uses=1, buffer=None):
-        self.name, self.uses, self.buffer = name, uses, buffer
-
-
-class _InPlaceCalls:
-    """The update of a formula as NumPy calls in place, with the two buffers `update` and `scratch`.
-
-    The difference between the new parameter and its factor ends in `update`. `scratch` may be the memory of `grad`, so
-    nothing is written there before the last use of `grad`.
-    """
-
-    def __init__(self, statements, states):
-        self.lines, self._states, self._free = [], states, ["update"]
-        uses, versions = {}, {}
-        for s in statements:
-            for node in ast.walk(s.value):
-                if isinstance(node, ast.Name):
-                    key = node.id, versions.get(node.id, 0)
-                    uses[key] = uses.get(key, 0) + 1
-            versions[s.targets[0].id] = versions.get(s.targets[0].id, 0) + 1
-        self._values = {"grad": _Value("grad", uses.get(("grad", 0), 0), "scratch")}
-        versions = {}
-        *others, last = statements
-        for s in others:
-            name = s.targets[0].id
-            value = self._compute(s.value, name if name in states else None)
-            versions[name] = versions.get(name, 0) + 1
-            if name not in states:
-                self._values[name] = value
-                value.uses = uses.get((name, versions[name]), 0)
-            elif value.name != name:  # a state becomes another array
-                self._consume(value)
-                self.lines.append(f"copyto({name}, {value.name})")
-        kept, difference = last.value.left, last.value.right
-        value = self._compute(difference, "update")
-        if value.name != "update":
-            self.lines.append(f"copyto(update, {value.name})")
-        self.scales_param = isinstance(kept, ast.BinOp)
-        if self.scales_param:
-            self.lines.append(f"multiply(param, {kept.right.id}, param)")
-
-    def _consume(self, value):
-        value.uses -= 1
-        if value.uses == 0 and value.buffer is not None:
-            self._free.append(value.buffer)
-
-    def _compute(self, node, target=None):
-        """Append the calls that compute an expression, into `target` where that can hold it."""
-        if isinstance(node, ast.Name):
-            return self._values.get(node.id) or _Value(node.id)
-        if isinstance(node, ast.BinOp):
-            name, parts = _UFUNCS[type(node.op)], (node.left, node.right)
-        elif isinstance(node, ast.UnaryOp):
-            name, parts = "negative", (node.operand,)
-        else:
-            name, parts = node.func.id, node.args
-        # The target may hold the first operand where the others do not read it.
-        into = target if target in self._states and not any(target in names_in(part) for part in parts[1:]) else None
-        first = self._compute(parts[0], into if isinstance(parts[0], ast.BinOp) else None)
-        operands = [first, *(self._compute(part) for part in parts[1:])]
-        for operand in operands:
-            self._consume(operand)
-        if target in self._states:
-            out = _Value(target)
-        else:
-            names = [target, *(operand.name for operand in operands), *self._free]
-            buffer = next(name for name in names if name in self._free)
-            self._free.remove(buffer)
-            out = _Value(buffer, 1, buffer)
-        written = f"out={out.name}" if name == "maximum" else out.name  # others take it in less time without a keyword
-        self.lines.append(f"{name}({', '.join([operand.name for operand in operands] + [written])})")
-        return out
-
-
-_UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
-_SPACE = {name: getattr(np, name) for name in (*_UFUNCS.values(), "negative", "sqrt", "maximum", "copyto")}
-_SPACE["__name__"] = __name__  # NumPy's warnings are filtered by module
-
-
 @functools.cache
 def _block(formula, present, values):
     """The function `block(grad, scratch, update, param, *states, *numbers)` of a formula, whether it reads `param`, and
@@ -131,11 +46,17 @@ def _block(formula, present, values):
     fixed = dict(zip(formula.numbers, values, strict=False))
     known = fixed | dict(zip(formula.states, present, strict=True))
     statements = formula.specialize(known, {name for name, value in fixed.items() if value == 1})
-    calls = _InPlaceCalls(statements, formula.states)
+    # What is subtracted from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is written
+    # there before the last use of `grad`.
+    calls = InPlaceCalls(statements, {"grad": "scratch"}, ["update"], formula.states)
+    kept, difference = statements[-1].value.left, statements[-1].value.right
+    calls.finish(difference, "update")
+    scales = isinstance(kept, ast.BinOp)
+    lines = [*calls.lines, f"multiply(param, {kept.right.id}, param)"] if scales else calls.lines
     parameters = ", ".join(("grad", "scratch", "update", "param", *formula.states, *formula.numbers))
-    text = f"def block({parameters}):\n" + "".join(f"    {line}\n" for line in calls.lines)
-    reads = any("param" in names_in(s.value) for s in statements[:-1]) or calls.scales_param
-    return compile_function("block", text, f"<{formula.name} {known}>", dict(_SPACE)), reads, calls.scales_param
+    text = f"def block({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    reads = scales or any("param" in names_in(s.value) for s in statements[:-1])
+    return compile_function("block", text, f"<{formula.name} {known}>", namespace()), reads, scales
 
 
 def _step(formula, params, grads, states, cache, options):
