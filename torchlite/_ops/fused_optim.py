@@ -68,7 +68,7 @@ def _evaluate(F, node, names):
         beta, count = values
         if not on_arrays:
             return 1 - beta**count
-        return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F.ones_like(count)
+        return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F._ones_like(count)
     return getattr(F, node.func.id)(*values) if on_arrays else math.sqrt(*values)
 
 
