@@ -69,9 +69,9 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 
 def reset() -> None:
     """Discard all compiled code."""
-    frames = sys.modules.get("torchlite._dynamo.compiled_function")
-    for frame in list(frames.FRAMES) if frames is not None else ():
-        frame.reset()
+    module = sys.modules.get("torchlite._dynamo.compiled_function")
+    for function in list(module.COMPILED_FUNCTIONS) if module is not None else ():
+        function.reset()
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
