@@ -378,9 +378,7 @@ class CompiledFunction:
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
             if self.warns:
-                warnings.warn(
-                    f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=5
-                )
+                warnings.warn(f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=5)
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)
