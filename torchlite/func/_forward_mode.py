@@ -136,7 +136,7 @@ def _tangent_of(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
             "with strict=True."
         )
-    return F.zeros_like(tensor.detach())
+    return F._zeros_like(tensor.detach())
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
@@ -205,7 +205,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     def pulled(*cotangents):
         return pull(tree_unflatten(list(cotangents), out_spec))
 
-    given = [F.zeros_like(t.detach()) for t in outs]
+    given = [F._zeros_like(t.detach()) for t in outs]
     transposed = _vjp(pulled, tuple(given))[1]
 
     def push(*tangents):

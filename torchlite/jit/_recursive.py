@@ -12,16 +12,10 @@ from typing import Any
 
 import torchlite as torch
 
-from .._jit_internal import (
-    STATE,
-    Attribute,
-    FunctionModifiers,
-    get_torchscript_modifier,
-    is_ignored_fn,
-    is_library_class,
-)
+from .._settings.jit_state import STATE
 from . import _script_compiler as _script_compiler  # it registers itself with SourceWriter
 from ._compilation_unit import ScriptProgram
+from ._function_modifiers import Attribute, FunctionModifiers, get_torchscript_modifier, is_ignored_fn, is_library_class
 from ._nn_sources import TEXTS, WITHOUT_FORWARD
 from ._program_unpickler import set_attribute
 from ._save import type_of

@@ -16,11 +16,11 @@ from torchlite.nn.parameter import Parameter
 from .._aten.allowlist import check_split_count
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
-from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
 from . import _list_ops, _nontensor_ops, _number_ops, _str_ops, _value_limits
+from ._function_modifiers import is_library_class
 
 _PLAIN = (int, float, bool, complex, str)
 
@@ -31,6 +31,10 @@ LOOKUP: list[Callable] = []  # set to `_builtin_ops.lookup` by that module
 def operator_of(path: str) -> Any:
     """Return the operator of a name, None if there is none."""
     return LOOKUP[0](path, 10)
+
+
+class TracerWarning(Warning):
+    """Warning category of tracing."""
 
 
 class Error(RuntimeError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .._jit_internal import STATE
+from .._settings.jit_state import STATE
 
 __all__ = ["is_tracing", "trace", "trace_module"]
 

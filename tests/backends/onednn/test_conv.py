@@ -13,8 +13,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_backends.numpy import conv as numpy_conv
-from torchlite_backends.numpy import conv_onednn, winograd
+from torchlite_backends.numpy import conv_geometry, conv_onednn, winograd
 from torchlite_backends.onednn import conv_heuristics, conv_partition, library
 
 FOUND = library.find_library()
@@ -357,7 +356,7 @@ def test_rules(case, kinds):
 def test_pieces_are_convolutions_that_cover_the_whole(case, kind):
     """Each piece computed by NumPy as a convolution of its own."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
-    plan = numpy_conv._conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+    plan = conv_geometry.conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
     made = np.zeros((batch, channels, *size) if kind == conv_partition.DATA else (batch, filters, *plan.out), np.int64)
     for piece in conv_partition.pieces(g, kind):

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..._aten import TORCHLITE_NAMESPACE, OpOverload, ops
 from ..._aten.record_to_overload import match_overload
-from ..._C import _set_grad_enabled
+from ..._aten.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._dispatch import call
 from ..._dispatch.autograd_graph import Node as History
 from ..._dispatch.autograd_graph import OutputEdge, nodes_created_since, saved_values_of
@@ -29,10 +29,10 @@ from ..._dispatch.shapes import wrap_dim
 from ..._dispatch.tracing import Trace
 from ..._library.library_op import LibraryOp
 from ..._library.tags import Tag
-from ..._library.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
+from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
 from ..graph import Graph

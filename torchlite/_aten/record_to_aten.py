@@ -11,10 +11,11 @@ from typing import Any
 
 import torchlite as torch
 
-from .._aten import ops
-from .._aten.record_to_overload import REDUCTIONS, to_library_argument
 from .._dispatch import call
+from .._dispatch.public_functions import nn_functional as F
 from .._symbolic_shapes import UnbackedInt
+from . import ops
+from .record_to_overload import REDUCTIONS, to_library_argument
 
 aten = ops.aten
 
@@ -280,7 +281,7 @@ def _apply_reduction(loss: Any, reduction: str) -> Any:
 
 def _rnn_input_projection(input: Any, weight: Any, bias: Any, reverse: bool) -> list:
     """Return the input projections of all steps as one product."""
-    steps = list(call_overload(aten.unbind.int, torch.nn.functional.linear(input, weight, bias)))
+    steps = list(call_overload(aten.unbind.int, F.linear(input, weight, bias)))
     return steps[::-1] if reverse else steps
 
 
@@ -301,7 +302,7 @@ def _lstm_gates(gates: Any, cell: Any) -> tuple[Any, Any]:
 def _lstm_layer(input: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool) -> Any:
     hidden, cell, outputs = h0, c0, []
     for part in _rnn_input_projection(input, w_ih, b_ih, reverse):
-        gates = call_overload(aten.add.Tensor, torch.nn.functional.linear(hidden, w_hh, b_hh), part)
+        gates = call_overload(aten.add.Tensor, F.linear(hidden, w_hh, b_hh), part)
         hidden, cell = _lstm_gates(gates, cell)
         outputs.append(hidden)
     return _stack_outputs(outputs, reverse), hidden, cell, None, None
@@ -312,7 +313,7 @@ def _gru_layer(input: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, 
     for part in _rnn_input_projection(input, w_ih, b_ih, reverse):
         size = hidden.shape[-1]
         of_input = call_overload(aten.unsafe_split.Tensor, part, size, 1)
-        of_hidden = call_overload(aten.unsafe_split.Tensor, torch.nn.functional.linear(hidden, w_hh, b_hh), size, 1)
+        of_hidden = call_overload(aten.unsafe_split.Tensor, F.linear(hidden, w_hh, b_hh), size, 1)
         reset = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[0], of_input[0]))
         keep = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[1], of_input[1]))
         new = call_overload(
@@ -559,7 +560,7 @@ LOWERED: dict[str, Callable] = {
     ),
     "_lu_core": _select_results("linalg_lu_factor_ex", 0, 1, 2),
     "_fft_r2c_core": _fft_r2c, "_fft_c2c_core": _fft_c2c, "_fft_c2r_core": _fft_c2r,
-    "new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
+    "_new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
     "_repeat_interleave_indices": lambda repeats: call_overload(aten.repeat_interleave.Tensor, repeats),
     "_unique_rows": lambda input, dim: call_overload(aten.unique_dim.default, input, dim, True, True, True),
     "_unique_runs": lambda input, dim: call_overload(aten.unique_consecutive.default, input, True, True, dim),
