@@ -447,7 +447,7 @@ class ReachableState:
     def _object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known_module(cls.__module__):
-                raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
+                raise Unsupported(f"an optimizer of a user-defined class, {cls.__name__}, is read")
             self.leaves[id(value)] = value
             self._optimizers.append(value)
         elif isinstance(value, LRScheduler):
