@@ -63,7 +63,9 @@ def bare(name: str, tree: ast.Module) -> set[str]:
 
 def test_each_lasting_lock_is_known_to_forks():
     found = {place for name, tree in modules() for place in bare(name, tree)}
-    assert found - EXCEPTIONS.keys() == set(), "use fork_locks.acquire_before_fork or reinit_after_fork, or say here why not"
+    assert found - EXCEPTIONS.keys() == set(), (
+        "use fork_locks.acquire_before_fork or reinit_after_fork, or say here why not"
+    )
     assert EXCEPTIONS.keys() - found == set(), "these make no lock any more"
 
 

@@ -470,7 +470,7 @@ def _is_boolean_index(index: Any) -> bool:
 
 # Kernels with data-dependent result shapes.
 _DATA_DEPENDENT_OPS = frozenset((
-    "nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
+    "_nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
     "_repeat_interleave_indices",
 ))  # fmt: skip
 

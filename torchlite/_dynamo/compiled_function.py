@@ -429,3 +429,9 @@ _MAX_MISSES = 32
 _MAX_SETTLING_CALLS = 2
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
+
+
+def reset() -> None:
+    """Discard all compiled code."""
+    for frame in list(FRAMES):
+        frame.reset()

@@ -48,7 +48,7 @@ def _lerp(F, start, end, weight):
 
 def _correction(F, beta, count):
     """1 - beta ** count."""
-    return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F.ones_like(count)
+    return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F._ones_like(count)
 
 
 def _fused_adam(

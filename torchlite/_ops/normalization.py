@@ -8,8 +8,9 @@ depend on the input.
 
 import math
 
-from torchlite._dispatch import INPLACE, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
+from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
 from .fused_inference import nothing_recorded
@@ -105,9 +106,10 @@ _of_rows = op(
         )
     },
     layout=memory_layout.contiguous,
+    node_name="NativeLayerNormBackward0",
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_of_rows.aux_outputs = True
-_of_rows.saved_for = {"weight": ("input",)}
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -195,9 +197,9 @@ _root_mean_square = op(
             g, input, weight, out1, n_dims, eps, needs
         )
     },
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_root_mean_square.aux_outputs = True
-_root_mean_square.saved_for = {"weight": ("input",)}
 
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
@@ -264,7 +266,8 @@ op(
     },
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
-).multi_output = True
+    multi_output=True,
+)
 
 
 def _channel_affine(F, input, scale, shift):
@@ -387,13 +390,14 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     "training, momentum, eps)",
     where="torch",
     layout=memory_layout.preserve_channels_last,
+    out=Out("same", SCALAR_TYPE),
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
     all differentiable.
     """
     if not training:
-        empty = F.new_zeros(input, (0,))
+        empty = F._new_zeros(input, (0,))
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
     _check_channels(input, weight, bias, running_mean, running_var)
     shape, channels = _channel_shape(input), (input.shape[1],)
@@ -442,11 +446,9 @@ _of_groups = op(
     meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
     vjp={("input", "weight", "bias"): _group_norm_vjp},
     doc="Group norm; the statistics of each group beside it.",
+    aux_outputs=True,
+    saved_for={"input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)},
 )
-_of_groups.aux_outputs = True
-_of_groups.saved_for = {
-    "input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)
-}  # fmt: skip
 
 
 @composite(
@@ -544,13 +546,13 @@ def local_response_norm(F, input, size, alpha, beta, k):
         return input
     channels = input.shape[1]
     squares = input * input
-    window = F.zeros_like(squares)
+    window = F._zeros_like(squares)
     for offset in range(-(size // 2), (size - 1) // 2 + 1):
         length = channels - abs(offset)
         if length <= 0:
             continue
         piece = F.narrow(squares, 1, max(offset, 0), length)
-        missing = F.new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
+        missing = F._new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
         window = window + F.cat([piece, missing] if offset >= 0 else [missing, piece], 1)
     return input / (window * (alpha / size) + k) ** beta
 

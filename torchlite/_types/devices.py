@@ -6,6 +6,8 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .package_name import is_torchlite_object
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -26,6 +28,13 @@ def installed_backends() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="torchlite.backends")}
+
+
+@functools.cache
+def backend_packages() -> frozenset[str]:
+    """The top-level packages of the installed backends."""
+    modules = [point.module for point in installed_backends().values()]
+    return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
 
 
 def known_types() -> list[str]:

@@ -35,11 +35,7 @@ FUNCTIONS: dict[str, Any] = {
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
 }  # fmt: skip
-
-
 _NAMES = ("number", "ndigits")  # parameters of round; the other functions take no keywords
-
-
 _MAX_BITS = 4096  # of computed integers; sizes have 63 bits
 
 

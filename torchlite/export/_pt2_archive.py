@@ -9,9 +9,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._serialization.resource_budget import MAX_DEPTH
+from torchlite._serialization.tensor_rebuild import _rebuild_tensor
 from torchlite._serialization.zip_archive import ArchiveReader
 from torchlite._types.layouts import MAX_DIMS
-from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
 from torchlite.serialization import _load_part

@@ -15,8 +15,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from torchlite_backends import CPU_ENGINES
+
 VARIABLE = "TORCHLITE_CPU_KERNELS"
-ENGINES = ("cc", "opencl")  # packages torchlite_NAME, each with a module `engine` and in it an object `engine`
+ENGINES = tuple(CPU_ENGINES)
 NUMPY = "numpy"
 
 
@@ -91,18 +93,14 @@ class Selection(NamedTuple):
         return NUMPY if self.engine is None else self.engine.name
 
 
-def engine_module(name: str, module: str) -> Any:
-    """Import a module of an engine's package."""
-    return importlib.import_module(f"torchlite_backends.{name}.{module}")
-
-
-def _load(name: str) -> CpuEngine:
-    return engine_module(name, "cpu_engine").engine
+def load_engine(name: str) -> CpuEngine:
+    """An engine by its name."""
+    return importlib.import_module(CPU_ENGINES[name]).engine
 
 
 def _why_not(name: str) -> str:
     try:
-        return _load(name).why_not()
+        return load_engine(name).why_not()
     except Exception as error:  # a broken package must not break the CPU
         return str(error) or type(error).__name__
 
@@ -129,7 +127,7 @@ def select_engine() -> Selection:
         missing[name] = _why_not(name)
         if not missing[name]:
             del missing[name]
-            return Selection(_load(name), missing)
+            return Selection(load_engine(name), missing)
     else:
         if names:
             said = "; ".join(f"{name}: {why}" for name, why in missing.items())
@@ -144,7 +142,7 @@ def _serves_by_default(name: str) -> bool:
     """
     from torchlite_backends.device_runtime.core import program_cache
 
-    return any(program_cache.program_folder(name).glob("*.built")) and _load(name).by_default
+    return any(program_cache.program_folder(name).glob("*.built")) and load_engine(name).by_default
 
 
 def report() -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import sys
 import zlib
@@ -32,6 +33,10 @@ class MPITransport:
         self._launcher: Any = None  # the process of it that this one started
         self._beginning: Any = None
         self._meeting: Any = None  # of a world under construction
+
+    def is_installed(self) -> bool:
+        """Whether mpi4py is there, which is not imported."""
+        return importlib.util.find_spec("mpi4py") is not None
 
     def why_not(self) -> str:
         """Return why MPI is not available, or ""."""

@@ -273,17 +273,17 @@ def test_an_unknown_sanitizer_is_refused(monkeypatch):
 
 @compiled
 def test_building_in_advance(tmp_path, monkeypatch):
-    from torchlite_backends.cc import prebuild
+    from torchlite_backends.cc import cpu_engine, prebuild
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     x, told = np.ones((64, 64), np.float32), []
 
     def run():
-        noted = prebuild.engine.device()
+        noted = cpu_engine.engine.device()
         kernels_of(noted)["neg"](noted.wrap(x))
         kernels_of(noted)["neg"](noted.wrap(x.T))
 
-    texts = prebuild.record_programs(run)
+    texts = cpu_engine.engine.record_programs(run)
     assert len(texts) == 2
     program_build.is_prebuilt.cache_clear()
     try:

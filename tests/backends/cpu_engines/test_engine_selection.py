@@ -103,7 +103,7 @@ def engines(monkeypatch):
     def load(name):
         return Absent(there[name]) if isinstance(there[name], str) else there[name]
 
-    monkeypatch.setattr(engine_selection, "_load", load)
+    monkeypatch.setattr(engine_selection, "load_engine", load)
     return there
 
 
@@ -165,7 +165,7 @@ def test_what_a_broken_package_says(asked, monkeypatch):
     def load(name):
         raise OSError(f"lib{name}.so: cannot open")
 
-    monkeypatch.setattr(engine_selection, "_load", load)
+    monkeypatch.setattr(engine_selection, "load_engine", load)
     with pytest.warns(UserWarning, match="opencl: libopencl.so: cannot open"):
         assert asked("opencl").name == "numpy"
 

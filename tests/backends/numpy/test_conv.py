@@ -385,7 +385,9 @@ def test_patches_where_it_pays():
         plan = conv_geometry.conv_geometry(
             2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups
         )
-        return conv_nonoverlapping.is_faster(plan, np.dtype(dtype)), conv_nonoverlapping.is_faster_transposed(plan, np.dtype(dtype))
+        return conv_nonoverlapping.is_faster(plan, np.dtype(dtype)), conv_nonoverlapping.is_faster_transposed(
+            plan, np.dtype(dtype)
+        )
 
     assert (
         is_faster(16, 16) == is_faster(8, 8) == (True, True)

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
 from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
-from ..type_promotion import ROUNDS_SCALARS
 from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
@@ -124,13 +123,9 @@ def _presence_tests(op: Op) -> list[str]:
     ]
 
 
-# Methods of dimensions that want at least one, or an empty tuple.
-_REQUIRES_VARARGS = frozenset(("flip", "permute", "repeat", "tile"))
-
-
 def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
-    if op.name in _REQUIRES_VARARGS:
+    if op.varargs_required:
         source.comment("Nothing at all is a wrong call.")
         others = [f" and {other} is None" for other, meaning in op.kwarg_aliases.items() if meaning == name]
         with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
@@ -379,7 +374,7 @@ def write_scalar_branch(
     part in promotion.
     """
     name = number.name
-    held = f"dtype_ in table_.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
+    held = f"dtype_ in table_.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
     integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
     pieces = [
         f"({name}.__class__ is float and {held}",

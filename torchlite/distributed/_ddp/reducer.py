@@ -20,8 +20,8 @@ from torchlite.autograd.graph import get_gradient_edge
 from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.distributed._grad_bucket import GradBucket
 
-from ._gradient_buckets import Bucket, compute_bucket_assignment
-from ._sparse_all_reduce import reduce_sparse
+from .gradient_buckets import Bucket, compute_bucket_assignment
+from .sparse_all_reduce import reduce_sparse
 
 Hook = Callable[[Any, GradBucket], Any]
 
@@ -395,7 +395,7 @@ class Reducer:
             if self.as_views and value.dtype is bucket.buffer.dtype:
                 bucket.buffer.copy_(value.reshape(-1))
             else:
-                from ._gradient_buckets import bucket_views
+                from .gradient_buckets import bucket_views
 
                 views = bucket_views(value.reshape(-1), bucket.parameters)
         for number, parameter, view in zip(bucket.numbers, bucket.parameters, views, strict=True):

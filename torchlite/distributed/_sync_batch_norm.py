@@ -7,6 +7,16 @@ from typing import Any
 import torchlite as torch
 from torchlite.autograd import Function
 
+from . import distributed_c10d as dist
+
+
+def sync_batch_norm_group(given: Any) -> Any:
+    """The group of processes whose statistics SyncBatchNorm takes; None for one process."""
+    if not dist.is_initialized():
+        return None
+    group = given or dist.group.WORLD
+    return group if group.size() > 1 else None
+
 
 def sync_batch_norm(
     input: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, momentum: float, group: Any
@@ -28,8 +38,6 @@ class _SyncBatchNorm(Function):
         momentum: float,
         group: Any,
     ) -> Any:
-        import torchlite.distributed as dist
-
         dims, shape = [0, *range(2, input.ndim)], [1, -1, *[1] * (input.ndim - 2)]
         # Sums are taken in float32 at least.
         x = input.float() if input.dtype.itemsize < 4 else input
@@ -67,8 +75,6 @@ class _SyncBatchNorm(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        import torchlite.distributed as dist
-
         input, weight, mean, invstd, total = ctx.saved_tensors
         dims, shape = [0, *range(2, input.ndim)], [1, -1, *[1] * (input.ndim - 2)]
         g = grad.float() if grad.dtype.itemsize < 4 else grad

@@ -7,8 +7,8 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 
-from ._gradient_buckets import bucket_views
-from ._sync_module_states import broadcast_coalesced
+from .gradient_buckets import bucket_views
+from .sync_module_states import broadcast_coalesced
 
 
 class DelayedAllReduce:
