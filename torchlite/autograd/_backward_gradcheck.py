@@ -47,7 +47,7 @@ class BackwardCheck:
     def check_batched(self) -> None:
         """`vmap` over backward gives what one pass for each vector gives."""
         for number, output in enumerate(self.outputs()):
-            vectors = self._random(output, 2)
+            vectors: Any = self._random(output, 2)
             one_by_one = [self._grad([output], [v]) for v in vectors.unbind(0)]
             try:
                 batched = self._grad([output], [vectors], is_grads_batched=True)
@@ -56,6 +56,7 @@ class BackwardCheck:
                     f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over backward "
                     "(check_batched_grad=True)"
                 ) from error
+            found: Any
             for position, found in enumerate(batched):
                 for row, expected in enumerate(each[position] for each in one_by_one):
                     a, b = (_numbers(g) for g in (None if found is None else found[row], expected))

@@ -208,7 +208,7 @@ def _random_like(output: Tensor, rng, non_contiguous: bool) -> Tensor:
 
     shape = (*output.shape, 2) if non_contiguous and output.ndim else output.shape
     values = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if output.is_complex() else 0)
-    made = tensor(values, dtype=output.dtype, device=output.device)
+    made: Any = tensor(values, dtype=output.dtype, device=output.device)
     return (made[..., 0] if len(shape) > output.ndim else made).detach().requires_grad_()
 
 

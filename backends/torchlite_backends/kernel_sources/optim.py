@@ -9,6 +9,7 @@ alone). `step_source` writes the program for K parameters.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from torchlite._types.optimizer_formulas import Formula, names_in, parse_again
 
@@ -94,9 +95,8 @@ def numbers_options(formula: Formula) -> tuple[str, ...]:
     read = dict.fromkeys(formula.numbers[: formula.fixed_count])
     for s in formula.scalars:
         if s.targets[0].id in formula.numbers_of_step:
-            logs = [
-                n.args[0].id for n in ast.walk(s.value) if isinstance(n, ast.Call) and n.func.id == "bias_correction"
-            ]  # type: ignore[attr-defined]
+            calls: list[Any] = [n for n in ast.walk(s.value) if isinstance(n, ast.Call)]
+            logs = [n.args[0].id for n in calls if n.func.id == "bias_correction"]
             others = names_in(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *logs}
             read |= dict.fromkeys([f"log_{name}" for name in logs] + sorted(others))
     return tuple(read)

@@ -145,7 +145,8 @@ class InPlaceCalls:
     def _number(self, node: Any) -> str:
         if not isinstance(node, ast.Constant):
             return ast.unparse(node)
-        return self._constants.setdefault(node.value, f"c{len(self._constants)}")
+        value: Any = node.value
+        return self._constants.setdefault(value, f"c{len(self._constants)}")
 
     def _compare(self, node: Any) -> _Value:
         """`a > b` as a new array of bools."""

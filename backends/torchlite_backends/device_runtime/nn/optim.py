@@ -143,13 +143,13 @@ def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> 
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options, grad_scale, found_inf)
+    *values, grad_scale, found_inf = options
+    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, values, grad_scale, found_inf)
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(SGD, params, grads, (momentum_buffer,), cache, options, grad_scale, found_inf)
+    *values, grad_scale, found_inf = options
+    _run_step(SGD, params, grads, (momentum_buffer,), cache, values, grad_scale, found_inf)
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
@@ -157,8 +157,8 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(ADAGRAD, params, grads, (sum,), cache, options, grad_scale, found_inf)
+    *values, grad_scale, found_inf = options
+    _run_step(ADAGRAD, params, grads, (sum,), cache, values, grad_scale, found_inf)
 
 
 # Gradient scaling
