@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, Formula
@@ -101,7 +102,7 @@ class _ParamBatch:
 
 
 def _run_step(
-    formula: Formula, params, grads, arrays: tuple, cache: dict, options: tuple, grad_scale=None, found_inf=None
+    formula: Formula, params, grads, arrays: tuple, cache: dict, options: Sequence[Any], grad_scale=None, found_inf=None
 ) -> None:
     """Step all parameters by a formula whose scalars depend on `options`; `cache` keeps the parameters' batches."""
     states = {name: array for name, array in zip(formula.states, arrays, strict=True) if array is not None}
