@@ -254,8 +254,8 @@ class CompiledFunction:
         assert variant.captured is not None
         guard = compile_tensor_guard(tensors, variant.sources, outside, variant.captured, sizes_of)
         table: Any = kernel_table_of(outside)
-        records = getattr(table.backend, "records", None)
-        holds_memory = records is not None and records(self.mode or "default")
+        can_record = getattr(table.backend, "can_record", None)
+        holds_memory = can_record is not None and can_record(self.mode or "default")
         sizes = variant.sizes = SizeVariants(variant, guard, holds_memory, self.needed)
         self.structures.setdefault(self.structure_key(key), []).append(sizes)
 
