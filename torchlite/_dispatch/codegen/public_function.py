@@ -34,7 +34,8 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         if op.kwarg_aliases:
             _write_alias_call(source, op)
         if op.is_implicit:
-            constants[f"{op.name}__composite"] = op.composite.__wrapped__ if op.creation_options else op.composite
+            composite: Any = op.composite
+            constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
         free = (["not INTERCEPTORS"] if intercepted else []) + _presence_tests(op)
         write_hot_path(source, op, free, _non_kernel_keywords(op))
         _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
