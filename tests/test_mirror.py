@@ -52,7 +52,7 @@ SUBJECTS = {
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
     "ops": "argument_checks edge_values error_messages half_precision saved_tensors",
-    "optim": "capturable grad_scaling optimizers subclasses",
+    "optim": "capturable formulas grad_scaling optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",
     "tensor": "complex32",

@@ -143,13 +143,11 @@ def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> 
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options, grad_scale, found_inf)
+    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2], *options[-2:])
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(SGD, params, grads, (momentum_buffer,), cache, options, grad_scale, found_inf)
+    _run_step(SGD, params, grads, (momentum_buffer,), cache, options[:-2], *options[-2:])
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
@@ -157,8 +155,7 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
-    *options, grad_scale, found_inf = options
-    _run_step(ADAGRAD, params, grads, (sum,), cache, options, grad_scale, found_inf)
+    _run_step(ADAGRAD, params, grads, (sum,), cache, options[:-2], *options[-2:])
 
 
 # Gradient scaling
