@@ -34,14 +34,12 @@ ABOUT_THE_REPOSITORY = {
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
-    "aten": "kernel_overrides",
     "autograd": "compositions in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
-    "distributed/ddp": "ddp",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers",
     "dynamo": "adversarial_programs adversarial_state layers_and_optimizers random_programs training_losses "

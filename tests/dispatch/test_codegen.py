@@ -96,8 +96,6 @@ def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
     text = generated_text(unintercepted_function_for(REGISTRY["mul"]))
     assert "INTERCEPTORS" not in text and "return without_interceptors(" in text and "return slow_path(" not in text
     assert "not INTERCEPTORS" in generated_text(function_for(REGISTRY["mul"]))
-    # An op that is written in other ops and has no argument to ask for its class.
-    assert "if True:" in function_text(REGISTRY["rand"], "rand", {}, intercepted=False)
 
 
 def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):

@@ -6,8 +6,6 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .package_name import is_torchlite_object
-
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -30,11 +28,19 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="torchlite.backends")}
 
 
-@functools.cache
-def backend_packages() -> frozenset[str]:
-    """The top-level packages of the installed backends."""
-    modules = [point.module for point in installed_backends().values()]
-    return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
+def is_backend_module(name: str) -> bool:
+    """Whether a module, by its name, implements a backend: one of `torchlite_backends`, or the module of a registered
+    or installed backend, or a module below that. A program's main module never counts.
+    """
+    if name.partition(".")[0] == "torchlite_backends":
+        return True
+    roots = {point.module for point in installed_backends().values()}
+    roots |= {type(backend).__module__ for backend in REGISTERED.values()}
+    return any(
+        name == root or name.startswith(f"{root}.")
+        for root in roots
+        if root != "__main__" and root.partition(".")[0] not in ("torchlite", "builtins")
+    )
 
 
 def known_types() -> list[str]:

@@ -47,11 +47,11 @@ class CUDABackend(DeviceBackend):
                 self._runtimes.setdefault(index, DeviceAPI(self.device(index)))
             return self._runtimes[index]
 
-    def records(self, mode: str) -> bool:
+    def can_record(self, mode: str) -> bool:
         return mode in ("reduce-overhead", "max-autotune")
 
-    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
-        """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
+    def record_launches(self, index: int, function: Any, given: tuple, mode: str) -> Any:
+        """What a function of arrays starts on a device; see `torchlite.backends.protocol`."""
         from .cuda_graphs import CapturedFunction
 
         return CapturedFunction(self.runtime(index), function, given)

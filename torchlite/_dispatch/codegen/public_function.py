@@ -263,7 +263,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
     source.comment(_conditions(subject, free, unset))
-    with source.condition("if", tests or ["True"]):
+    with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
