@@ -1,9 +1,9 @@
 """Activations and their backward passes, block by block in cache. Each is a kernel of the record of its name.
 
-Most are formulas, from which `in_place_calls` generates NumPy calls in 0.7 to 1.0 of the time that calls ordered by hand
-took (figures: docs/architecture.md). Kept by hand: `relu` and `hardtanh` with their backward passes, which work on bits;
-`gelu`, whose parts `saved_derivatives` shares and whose exponential function depends on the processor; `leaky_relu`, of
-two calls, which a formula makes 6% slower for 1,000 elements.
+Most are formulas, from which `in_place_calls` generates NumPy calls in 0.7 to 1.0 of the time that calls ordered by
+hand took (figures: docs/architecture.md). Kept by hand: `relu` and `hardtanh` with their backward passes, which work on
+bits; `gelu`, whose parts `saved_derivatives` shares and whose exponential function depends on the processor;
+`leaky_relu`, of two calls, which a formula makes 6% slower for 1,000 elements.
 
 Half precision is computed in float32, which also keeps bfloat16 what it is beside Python numbers.
 """

@@ -46,8 +46,8 @@ def _block(formula, present, values):
     fixed = dict(zip(formula.numbers, values, strict=False))
     known = fixed | dict(zip(formula.states, present, strict=True))
     statements = formula.specialize(known, {name for name, value in fixed.items() if value == 1})
-    # What is subtracted from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is written
-    # there before the last use of `grad`.
+    # What is subtracted from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is
+    # written there before the last use of `grad`.
     calls = InPlaceCalls(statements, {"grad": "scratch"}, ["update"], formula.states)
     kept, difference = statements[-1].value.left, statements[-1].value.right
     calls.finish(difference, "update")
@@ -113,15 +113,13 @@ def _step_in_parts(block, params, grads, states, numbers):
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2])
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(SGD, params, grads, (momentum_buffer,), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(SGD, params, grads, (momentum_buffer,), cache, options[:-2])
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
@@ -129,9 +127,8 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(ADAGRAD, params, grads, (sum,), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAGRAD, params, grads, (sum,), cache, options[:-2])
 
 
 def _unscale_or_skip(grads, grad_scale, found_inf):
