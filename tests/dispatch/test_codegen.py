@@ -22,7 +22,8 @@ from torchlite._dispatch.op_functions import binary_operator_for, in_place_fast_
 # Lines that begin a step of the generated text.
 STEPS = (
     "try:", "if data_.__class__", "result_ = new(Tensor)", "node_.edges", "node_.saved", "node_.out", "node_.shape",
-    "if NODE_CREATED_HOOK", "return slow_path(", "return without_interceptors(", "return wrap_and_record(", "bump_version(",
+    "if NODE_CREATED_HOOK", "return slow_path(", "return without_interceptors(", "return wrap_and_record(",
+    "bump_version(",
     "if saved is None", "raw_ = homogeneous_arrays",
 )  # fmt: skip
 

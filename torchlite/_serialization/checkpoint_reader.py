@@ -364,7 +364,8 @@ def _read_storage(stream, key: str, storages: _LegacyStorages) -> None:
     """Read the bytes of a storage."""
     if key not in storages.arrays:
         raise RuntimeError(
-            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the record "
+            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the "
+            f"record "
             "storage keys)"
         )
     array, item = storages.arrays[key]

@@ -1,4 +1,6 @@
-"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batches of gradients, gradients of zeros and of None."""
+"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batches of gradients, gradients of zeros and of
+None.
+"""
 
 from __future__ import annotations
 

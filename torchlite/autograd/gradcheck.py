@@ -155,8 +155,8 @@ def gradcheck(
     inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
     place of every entry. Two backward passes may differ by `nondet_tol`. `check_undefined_grad` tests that outputs
     without a gradient count as zeros, `check_batched_grad` that `vmap` over backward gives the same.
-    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or False
-    with `raise_exception=False`.
+    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or
+    False with `raise_exception=False`.
 
     >>> import torchlite as torch
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
