@@ -1,7 +1,7 @@
 """Fusion of convolution, batch norm and activation for inference: the arithmetic, its conditions, and the fused ops.
 
-A batch norm with running statistics is an affine map per channel (`batch_norm_affine`). It folds into the weights of the
-layer before it (`fold_batch_norm`), or runs in the fused ops `_batch_norm_eval` and `_fused_conv_bn`. An activation
+A batch norm with running statistics is an affine map per channel (`batch_norm_affine`). It folds into the weights of
+the layer before it (`fold_batch_norm`), or runs in the fused ops `_batch_norm_eval` and `_fused_conv_bn`. An activation
 that clamps its input (`clamp_range`) becomes the bounds of such an op.
 
 `nn.Sequential`, `torch.compile`, `torch.jit.freeze`, `torch.fx.experimental.optimization.fuse` and

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -36,7 +35,7 @@ class _MovedModule(ModuleType):
         return getattr(importlib.import_module(_new_name(self.__name__) or ""), name)
 
 
-class _MovedLoader(Loader):
+class _MovedLoader:  # importlib.abc would load some thirty modules
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _MovedModule(spec.name)
 
@@ -58,7 +57,7 @@ class MovedModuleFinder:
         if new_name is None:
             return None
         warnings.warn(f"{name} has moved to {new_name}", DeprecationWarning, stacklevel=2)
-        return ModuleSpec(name, _MovedLoader(), is_package=True)
+        return ModuleSpec(name, _MovedLoader(), is_package=True)  # type: ignore[arg-type]
 
 
 def install() -> None:

@@ -87,15 +87,20 @@ POINTED"""
 )
 
 
+def _bias_corrections(statement: Any) -> list[Any]:
+    """Return the calls of `bias_correction` in a statement."""
+    calls: list[Any] = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
+    return [call for call in calls if call.func.id == "bias_correction"]
+
+
 def numbers_options(formula: Formula) -> tuple[str, ...]:
-    """Return the scalars that `numbers_source` takes, `log_beta` for each beta that is raised to a power."""
+    """Return the scalars that `numbers_source` takes, `log_beta` for each beta whose power it computes."""
     read = dict.fromkeys(formula.numbers[: formula.fixed_count])
     for s in formula.scalars:
         if s.targets[0].id in formula.numbers_of_step:
-            calls: list[Any] = [n for n in ast.walk(s.value) if isinstance(n, ast.Call)]
-            logs = [n.args[0].id for n in calls if n.func.id == "bias_correction"]
-            others = names_in(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *logs}
-            read |= dict.fromkeys([f"log_{name}" for name in logs] + sorted(others))
+            betas = [call.args[0].id for call in _bias_corrections(s)]
+            others = names_in(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *betas}
+            read |= dict.fromkeys([f"log_{beta}" for beta in betas] + sorted(others))
     return tuple(read)
 
 
@@ -107,10 +112,9 @@ def numbers_source(formula: Formula) -> str:
     options = numbers_options(formula)
     names = {name: f"o.{name}" for name in options} | {"step": "steps"}
     of_step = parse_again([s for s in formula.scalars if s.targets[0].id in formula.numbers_of_step])
-    for s in of_step:  # 1 - beta ** steps without cancellation
-        for call in ast.walk(s.value):
-            if isinstance(call, ast.Call) and call.func.id == "bias_correction":  # type: ignore[attr-defined]
-                call.args[0].id = f"log_{call.args[0].id}"  # type: ignore[attr-defined]
+    for s in of_step:
+        for call in _bias_corrections(s):  # 1 - beta ** steps without cancellation
+            call.args[0].id = f"log_{call.args[0].id}"
     names["bias_correction"] = "BIAS_CORRECTION"
     computed = c_statements(of_step, names, "const T_C")
     values = [names.get(name, name) for name in formula.numbers] + ["0"] * (NUMBERS - len(formula.numbers))

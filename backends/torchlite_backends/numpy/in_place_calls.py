@@ -60,7 +60,7 @@ class InPlaceCalls:
         temporaries: int = 0,
     ) -> None:
         self.lines: list[str] = []
-        self._constants: dict[float, str] = {}
+        self._constants: dict[Any, str] = {}
         self._states, self._numbers, self._free = states, numbers, list(free)
         self._temporaries, self.used, self._masks = temporaries, 0, 0
         uses: dict[tuple[str, int], int] = {}

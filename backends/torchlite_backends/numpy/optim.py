@@ -117,15 +117,13 @@ def _step_in_parts(block, params, grads, states, numbers):
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2])
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(SGD, params, grads, (momentum_buffer,), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(SGD, params, grads, (momentum_buffer,), cache, options[:-2])
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
@@ -133,9 +131,8 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
-    *options, grad_scale, found_inf = options
-    if not _unscale_or_skip(grads, grad_scale, found_inf):
-        _step(ADAGRAD, params, grads, (sum,), cache, options)
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAGRAD, params, grads, (sum,), cache, options[:-2])
 
 
 def _unscale_or_skip(grads, grad_scale, found_inf):

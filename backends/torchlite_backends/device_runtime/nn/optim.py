@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, Formula
@@ -102,7 +101,7 @@ class _ParamBatch:
 
 
 def _run_step(
-    formula: Formula, params, grads, arrays: tuple, cache: dict, options: Sequence[Any], grad_scale=None, found_inf=None
+    formula: Formula, params, grads, arrays: tuple, cache: dict, options: tuple, grad_scale=None, found_inf=None
 ) -> None:
     """Step all parameters by a formula whose scalars depend on `options`; `cache` keeps the parameters' batches."""
     states = {name: array for name, array in zip(formula.states, arrays, strict=True) if array is not None}
@@ -144,13 +143,11 @@ def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> 
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
-    *values, grad_scale, found_inf = options
-    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, values, grad_scale, found_inf)
+    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2], *options[-2:])
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
-    *values, grad_scale, found_inf = options
-    _run_step(SGD, params, grads, (momentum_buffer,), cache, values, grad_scale, found_inf)
+    _run_step(SGD, params, grads, (momentum_buffer,), cache, options[:-2], *options[-2:])
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
@@ -158,8 +155,7 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
-    *values, grad_scale, found_inf = options
-    _run_step(ADAGRAD, params, grads, (sum,), cache, values, grad_scale, found_inf)
+    _run_step(ADAGRAD, params, grads, (sum,), cache, options[:-2], *options[-2:])
 
 
 # Gradient scaling
