@@ -38,7 +38,7 @@ template <class T, class Run> static inline void each_run(const Lists<T>& of, wh
 """
 )
 
-# What a kernel takes: {states} and {numbers} are the formula's.
+# Parameters of a kernel: {states} and {numbers} are the formula's.
 _KERNEL = r"""
 struct Given_{name} {
     void* const* params; const void* const* grads; const whole* starts; whole count, block;
@@ -66,7 +66,7 @@ ENTRY({name}_f64, Given_{name})
 
 
 def _kernel_source(formula: Formula, present: tuple[str, ...]) -> str:
-    """The C++ kernel of a formula for parameters that have the states `present`."""
+    """Return the C++ kernel of a formula for parameters with the states `present`."""
     values = [("param", "params[i]"), *((s, f"{s}_at[i]") for s in present)]
     names = {name: name for name in (*formula.numbers, "grad", "param", *present)}
     names |= {"sqrt": "std::sqrt", "maximum": "largest"}
@@ -106,8 +106,9 @@ _ADAM, _AMSGRAD, _SGD, _SGD_MOMENTUM = (
 
 
 def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
-    """Addresses of parameters and gradients, where each begins among the states, how many there are, and all elements;
-    None where something does not lie as it should.
+    """Return addresses of parameters and gradients, offsets into the states, the count, and all elements.
+
+    None if an array has an unsuitable layout.
     """
     dtype = params[0].dtype
     if dtype not in FLOATS:
@@ -129,12 +130,12 @@ def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
 def _run(
     device: Any, kernels: dict, arrays: int, params: Any, grads: Any, states: tuple, numbers: Any, scaler: Any
 ) -> Any:
-    """Run the kernel of the parameters' dtype, which reads and writes so many arrays. None where it does not serve."""
+    """Run the kernel of the parameters' dtype, which accesses so many arrays. Return None if it cannot serve."""
     found = _pointer_arrays(params, grads, states)
     if found is None:
         return None
     kernel = kernels[params[0].dtype]
-    device.native(_SOURCE, kernel.name)  # before anything is changed
+    device.native(_SOURCE, kernel.name)  # before any write
     if _unscale_or_skip(grads, *scaler):
         return True
     *lists, count, size = found

@@ -1,9 +1,8 @@
-"""Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
+"""Optimizer steps for several parameters, with states concatenated in flat arrays.
 
-The update of an element is that of `torchlite._types.optimizer_formulas`.
-
-A work-group updates TILE elements of one parameter, a work-item LANES at a time (1 on GPUs; wider vectors are OpenCL's
-alone). `step_source` writes the program for K parameters.
+The update of an element is that of `torchlite._types.optimizer_formulas`. A work-group updates TILE elements of one
+parameter, a work-item LANES at a time (1 on GPUs; only OpenCL uses wider vectors). `step_source` returns the program
+for K parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 def c_expression(node: ast.AST, names: dict[str, str]) -> str:
-    """An expression of a formula in C. `names` maps names and functions; others stay."""
+    """Return an expression of a formula in C. `names` maps names and functions; others are unchanged."""
     if isinstance(node, ast.Name):
         return names.get(node.id, node.id)
     if isinstance(node, ast.Constant):
@@ -34,9 +33,7 @@ def c_expression(node: ast.AST, names: dict[str, str]) -> str:
 
 
 def c_statements(statements: list, names: dict[str, str], kind: str) -> str:
-    """The statements of a formula in C: what is not in `names` is declared with the type `kind` where it is assigned
-    first.
-    """
+    """Return the statements of a formula in C; names that are not in `names` are declared with the type `kind`."""
     names, lines = dict(names), []
     for s in statements:
         if isinstance(s, ast.If):
@@ -50,7 +47,7 @@ def c_statements(statements: list, names: dict[str, str], kind: str) -> str:
     return "\n".join(lines)
 
 
-# The array that a work-group is for, and which of its elements.
+# The array of a work-group, and its elements.
 _FIND = r"""
     int k = 0;
     while (BLOCK >= l.first[k + 1]) k++;
@@ -91,13 +88,13 @@ POINTED"""
 
 
 def _bias_corrections(statement: Any) -> list[Any]:
-    """The calls of `bias_correction` in a statement."""
+    """Return the calls of `bias_correction` in a statement."""
     calls: list[Any] = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
     return [call for call in calls if call.func.id == "bias_correction"]
 
 
 def numbers_options(formula: Formula) -> tuple[str, ...]:
-    """The scalars that `numbers_source` takes, `log_beta` for each beta whose power it computes."""
+    """Return the scalars that `numbers_source` takes, `log_beta` for each beta whose power it computes."""
     read = dict.fromkeys(formula.numbers[: formula.fixed_count])
     for s in formula.scalars:
         if s.targets[0].id in formula.numbers_of_step:
@@ -108,8 +105,9 @@ def numbers_options(formula: Formula) -> tuple[str, ...]:
 
 
 def numbers_source(formula: Formula) -> str:
-    """The kernel that computes a formula's numbers from its count of steps, for steps whose numbers stay on the device:
-    those of a graph change with every replay.
+    """Return the kernel that computes a formula's numbers from its step count, for steps with numbers on the device.
+
+    In a captured graph they change with every replay.
     """
     options = numbers_options(formula)
     names = {name: f"o.{name}" for name in options} | {"step": "steps"}
@@ -139,7 +137,7 @@ _GIVEN, _KEPT = (
 
 
 def _update(formula: Formula, states: tuple[str, ...], place: str, width: str, scaled: bool) -> str:
-    """Load, step and store `width` elements."""
+    """Return code that loads, steps and stores `width` elements."""
     kind, arrays = f"T_C{width}", [("param", "param"), *((s, f"state_{s}") for s in states)]
     lines = [f"{kind} v_{x} = T_LD{width}({array}, {place});" for x, array in arrays]
     lines += [f"{kind} v_grad = T_LD{width}(grad, {place}){' / scale' if scaled else ''};"]
@@ -152,7 +150,7 @@ def _update(formula: Formula, states: tuple[str, ...], place: str, width: str, s
 
 
 def _switch_cases(count: int, text: str) -> str:
-    """The cases of a switch over the arrays' numbers."""
+    """Return the cases of a switch over array numbers."""
     return "\n".join(
         [
             *(f"    case {k}: {text.replace('{k}', str(k))} break;" for k in range(1, count)),
@@ -162,13 +160,13 @@ def _switch_cases(count: int, text: str) -> str:
 
 
 def _substitute(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
-    """A program with its parts in their places."""
+    """Return a program with its parts substituted."""
     for key, value in parts.items():
         text = text.replace(key, value)
     return f"#define K {count}\n#define LANES {lanes}\n#define TILE {tile}\n" + text
 
 
-# What a gradient scaler gives, in this order.
+# Outputs of a gradient scaler, in this order.
 SCALER = {
     "found_inf": "    if (found_inf[l.found_inf] != 0) return;",
     "grad_scale": "    const T_C scale = grad_scale[l.grad_scale];",
@@ -184,10 +182,10 @@ def step_source(
     kept: bool = False,
     scaler: tuple[str, ...] = (),
 ) -> str:
-    """The program that steps `count` parameters with these flat states by a formula.
+    """Return the program that steps `count` parameters with these flat states by a formula.
 
-    kept: its numbers are in memory. scaler: which of SCALER are there: no step is taken where `found_inf` is not 0,
-    gradients are divided by `grad_scale`, in place.
+    kept: its numbers are in memory. scaler: the available members of SCALER: with a non-zero `found_inf` the step is
+    skipped; gradients are divided by `grad_scale`, in place.
     """
     scaled = "grad_scale" in scaler
     gradient = "T" if scaled else "const T"
@@ -233,7 +231,7 @@ CASES
 
 
 def _unscale(place: str, width: str) -> str:
-    """Check and multiply `width` elements."""
+    """Return code that checks and multiplies `width` elements."""
     bad = "any(isfinite(v) == 0)" if width else "!isfinite(v)"
     return (
         f"const T_C{width} v = T_LD{width}(grad, {place});\n"
@@ -243,9 +241,7 @@ def _unscale(place: str, width: str) -> str:
 
 
 def unscale_source(count: int, lanes: int, tile: int) -> str:
-    """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a
-    NaN.
-    """
+    """Return the program that multiplies `count` gradients by `factor` and sets `found` to 1 for an infinity or NaN."""
     parts = {
         "POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)),
         "CASES": _switch_cases(count, "grad = g{k};"),

@@ -1,11 +1,11 @@
-"""Activations and their backward passes, block by block in cache. Each is a kernel of the record of its name.
+"""Activations, forward and backward, cache-blocked. Each function is the kernel of the record of its name.
 
-Most are formulas, from which `in_place_calls` generates NumPy calls in 0.7 to 1.0 of the time that calls ordered by
-hand took (figures: docs/architecture.md). Kept by hand: `relu` and `hardtanh` with their backward passes, which work on
-bits; `gelu`, whose parts `saved_derivatives` shares and whose exponential function depends on the processor;
-`leaky_relu`, of two calls, which a formula makes 6% slower for 1,000 elements.
+Most are formulas, from which `in_place_calls` generates NumPy calls in 0.7 to 1.0 of the time of calls ordered by hand
+(figures: docs/architecture.md). Written by hand are `relu` and `hardtanh` with their backward passes, which work on
+bits; `gelu`, which shares parts with `saved_derivatives` and whose exponential function depends on the processor; and
+`leaky_relu`, two calls, which a formula makes 6% slower for 1,000 elements.
 
-Half precision is computed in float32, which also keeps bfloat16 what it is beside Python numbers.
+Half precision is computed in float32; bfloat16 would otherwise promote with Python numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ONE_BIT = np.ones((), I32)
 
 
 def blockwise(body, kernel, x, *more, block=0):
-    """`body(out, x, ...)` over arrays of one shape and float dtype, block by block of `block` elements."""
+    """Call `body(out, x, ...)` over arrays of one shape and float dtype, in blocks of `block` elements."""
     dtype = x.dtype
     if dtype is not F32 and dtype != F32 and dtype != F64:
         if not is_half(dtype):
@@ -47,11 +47,11 @@ def blockwise(body, kernel, x, *more, block=0):
 # --- relu -----------------------------------------------------------------------------------------
 
 
-# NumPy's vectors serve the larger of two arrays' elements, not of an array and a number: 2048 elements take 0.8 us with
-# zeros of their own, 1.2 with one, and 1.9 by `np.clip`, whose way there is longer; 65,536 take 4.4, 27 and 6.5. Zeros
-# and NaN come out alike. Nothing writes these zeros, so that the system keeps one page for them.
+# NumPy vectorises the maximum of two arrays, not of an array and a number: 2048 elements take 0.8 us with an array of
+# zeros, 1.2 with a number, and 1.9 by `np.clip`, which has more overhead; 65,536 take 4.4, 27 and 6.5. Zeros and NaN
+# are the same. The zeros are never written, so that the system maps one page for them.
 _SMALL_SIZE, _ZEROS = 512, np.zeros(SMALL, F32)
-# Elements from which `np.clip` beats `np.maximum` for other dtypes.
+# Minimum elements for which `np.clip` beats `np.maximum` for other dtypes.
 _MIN_SIZE_TO_CLIP = 1 << 12
 
 
@@ -69,7 +69,7 @@ def relu(input, into=None):
     if kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if input.dtype.char == "e":
-        return np.maximum(input, 0)  # of float16 NumPy takes the first of two zeros, of others the second
+        return np.maximum(input, 0)  # for float16 NumPy returns the first of two zeros, for others the second
     if kind != "f" or input.size <= _MIN_SIZE_TO_CLIP or not input.flags.c_contiguous:
         return np.maximum(0, input)
     out = np.empty_like(input)
@@ -80,7 +80,7 @@ def relu(input, into=None):
 
 
 def _clip(input, least, most, into):
-    """The input between two numbers in `into`, of the input's shape and dtype, which may be the input itself."""
+    """Clamp the input to two numbers in `into`, of the input's shape and dtype, possibly the input itself."""
     if input.dtype == F32 or input.dtype == F64:
         return np.clip(input, least, most, out=into)
     np.copyto(into, relu(input) if most == np.inf else hardtanh(input, least, most))
@@ -113,19 +113,20 @@ def _relu_backward(grad, out):
 
 # --- gelu -----------------------------------------------------------------------------------------
 
-# The normal distribution function is 1 / (1 + exp(-2 x P(x^2))). P was fitted here by weighted least squares (Lawson's
-# iteration towards the smallest largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding. Beyond, P stays
-# above 1.7 and goes to infinity, so the function is exactly 1 in float32. The approximation has P = sqrt(2/pi) (1 +
-# 0.044715 x^2).
+# The normal distribution function is 1 / (1 + exp(-2 x P(x^2))). P was fitted by weighted least squares (Lawson's
+# iteration towards the minimax error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding. Beyond, P stays above
+# 1.7 and goes to infinity, so the function is exactly 1 in float32. The approximation has P = sqrt(2/pi) (1 + 0.044715
+# x^2).
 TANH_SCALE, TANH_CUBIC = 0.7978845608028654, 0.044715
 INV_SQRT_2PI = 0.3989422804014327
 
 
 @functools.cache
 def _fastest_exp(dtype):
-    """NumPy's quickest exponential function, and the factor of its argument that makes it that of e. With AVX-512
-    `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; where it has no loop of vectors it takes ten times
-    as long.
+    """Return NumPy's fastest exponential function, and the factor of its argument for base e.
+
+    With AVX-512 `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; without a vector loop it takes ten
+    times as long.
     """
     from numpy.lib import introspect
 
@@ -136,13 +137,13 @@ def _fastest_exp(dtype):
 
 @functools.cache
 def _cdf_coefficients():
-    """The coefficients of -2 P, the highest first, for the exponential function of float32."""
+    """Return the coefficients of -2 P, highest power first, for the float32 exponential function."""
     return [np.float32(-2 * c * _fastest_exp(F32)[1]) for c in NORMAL_TANH]
 
 
 def _reciprocal_cdf(x, approximate, out):
-    """1 / cdf(x) into a block of float32, or of any numbers for the approximation. Without it x^2 is left in the
-    scratch memory 1.
+    """Compute 1 / cdf(x) in a float32 block, or for the approximation in any dtype; otherwise scratch memory 1 has x^2
+    then.
     """
     exponential, factor = _fastest_exp(x.dtype)
     if approximate == "tanh":
@@ -164,7 +165,7 @@ def _reciprocal_cdf(x, approximate, out):
 
 
 def _cdf(x, approximate, out=None):
-    """The normal distribution function, or its approximation, in scratch memory if no other is given."""
+    """Compute the normal distribution function, or its approximation, by default in scratch memory."""
     out = scratch_buffer(0, x.shape, x.dtype) if out is None else out
     if x.dtype == F32 or approximate == "tanh":
         _reciprocal_cdf(x, approximate, out)
@@ -195,8 +196,9 @@ def gelu(input, *, approximate="none"):
 
 
 def _add_density(x, cdf, approximate):
-    """Add x times the slope of the distribution function to that function, which makes gelu's slope of it. The scratch
-    memory 1 has x^2 where `_one_over_cdf` leaves it.
+    """Add x times the density to the distribution function, which gives the derivative of gelu.
+
+    Scratch memory 1 has x^2 from `_reciprocal_cdf`.
     """
     number = x.dtype.type
     slope = scratch_buffer(1, x.shape, x.dtype)
@@ -211,7 +213,7 @@ def _add_density(x, cdf, approximate):
         np.multiply(slope, inner, out=slope)
     else:
         exponential, factor = _fastest_exp(x.dtype)
-        if x.dtype != F32:  # else it is there
+        if x.dtype != F32:  # else it is in scratch memory
             np.multiply(x, x, out=slope)
         np.multiply(slope, number(-0.5 * factor), out=slope)
         exponential(slope, out=slope)
@@ -240,7 +242,9 @@ def _gelu_backward(grad, input, approximate="none"):
 
 
 def _from_formula(kernel, text, arrays="x", numbers=""):
-    """`run(*arrays, *numbers)` for a formula; `kernel` is the name in PyTorch's message for dtypes it does not take."""
+    """Return `run(*arrays, *numbers)` for a formula; `kernel` is the name in PyTorch's message for unsupported
+    dtypes.
+    """
     block = compile_block(kernel, text, arrays, numbers)
     if arrays == "x":
 
@@ -254,7 +258,7 @@ def _from_formula(kernel, text, arrays="x", numbers=""):
     return run
 
 
-# 1 / (1 + e^-x): by way of tanh it would be a pass less, but without digits far below zero.
+# 1 / (1 + e^-x): tanh would save a pass, but lose all digits far below zero.
 _silu = _from_formula("silu_cpu", "out = x / (exp(-x) + 1)")
 _silu_slope = _from_formula(
     "silu_cpu", "gate = reciprocal(exp(-x) + 1)\nout = ((1 - gate) * x + 1) * gate * grad", "grad x"

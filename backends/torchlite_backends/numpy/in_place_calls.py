@@ -27,7 +27,7 @@ _COMPARISONS: dict[type, str] = {ast.Gt: ">", ast.Lt: "<", ast.GtE: ">=", ast.Lt
 
 
 def namespace() -> dict[str, Any]:
-    """The functions of generated source. NumPy's warnings are filtered by module."""
+    """Return the globals of generated source. NumPy's warnings are filtered by module."""
     return {name: getattr(np, name) for name in _FUNCTIONS} | {"__name__": __name__}
 
 

@@ -18,13 +18,15 @@ from torchlite._types.python_source import compile_function
 from . import cache_blocking
 from .in_place_calls import InPlaceCalls, namespace
 
-# Parameters of so many elements together are gathered. Of larger ones a thread takes so many elements at a time: with
-# fewer the threads wait for each other's Python (half as many took 1.4 times as long).
+# Parameters with at most so many elements in total are gathered. Of larger ones a thread updates so many elements at a
+# time: with fewer, threads wait for each other's GIL (half as many took 1.4 times as long).
 _MAX_SIZE_TO_CONCAT, _PART = 1 << 16, 1 << 17
 
 
 def _scratch(cache, params):
-    """Gathered gradients, updates and parameters, and the last two in the parameters' shapes; kept between steps."""
+    """Return gathered gradients, updates and parameters, and the last two in the parameters' shapes; cached between
+    steps.
+    """
     found = cache.get("scratch")
     if found is None:
         sizes = [param.size for param in params]
@@ -40,13 +42,15 @@ def _scratch(cache, params):
 
 @functools.cache
 def _block(formula, present, values):
-    """The function `block(grad, scratch, update, param, *states, *numbers)` of a formula, whether it reads `param`, and
-    whether it scales it. present: which states there are; values: the numbers that do not change with each step.
+    """Return `block(grad, scratch, update, param, *states, *numbers)` of a formula, and whether it reads and scales
+    `param`.
+
+    present: the names of existing states; values: the numbers that are constant over steps.
     """
     fixed = dict(zip(formula.numbers, values, strict=False))
     known = fixed | dict(zip(formula.states, present, strict=True))
     statements = formula.specialize(known, {name for name, value in fixed.items() if value == 1})
-    # What is subtracted from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is
+    # The value to subtract from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is
     # written there before the last use of `grad`.
     calls = InPlaceCalls(statements, {"grad": "scratch"}, ["update"], formula.states)
     kept, difference = statements[-1].value.left, statements[-1].value.right
@@ -62,7 +66,7 @@ def _block(formula, present, values):
 def _step(formula, params, grads, states, cache, options):
     """Step all parameters by a formula whose scalars depend on `options`.
 
-    NumPy takes arrays without dimensions in half the time that Python's numbers cost it.
+    Scalars are 0-d arrays, which NumPy takes in half the time of Python numbers.
     """
     count, dtype = formula.fixed_count, params[0].dtype
     values = formula.host_numbers(*options) if formula.numbers_of_step else options
@@ -132,7 +136,7 @@ def _fused_adagrad(params, grads, sum, cache, *options):
 
 
 def _unscale_or_skip(grads, grad_scale, found_inf):
-    """Whether a gradient scaler leaves the step out; else the gradients are divided by its scale."""
+    """Return True if a gradient scaler skips the step; else divide the gradients by its scale."""
     if found_inf is not None and found_inf.item() != 0:
         return True
     if grad_scale is not None:
@@ -153,12 +157,12 @@ def _unscale_homogeneous(grads, found_inf, inv_scale):
             found_inf.fill(1)
 
 
-# Gradients of at most this many elements are looked at together: a call for each costs more than a copy.
+# Gradients of at most this many elements are concatenated for the check: a call for each costs more than a copy.
 _MAX_UNSCALE_SIZE_TO_CONCAT = 1 << 12
 
 
 def _unscale_large(grad, factor):
-    """Scale a gradient; returns whether all of it was finite."""
+    """Scale a gradient; return True if all of it was finite."""
     flat, wrong = grad.reshape(-1), []
     if flat.size <= cache_blocking.SMALL or not grad.flags.c_contiguous:
         finite = _all_finite(flat)

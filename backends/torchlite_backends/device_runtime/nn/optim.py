@@ -28,21 +28,21 @@ _text = functools.cache(step_source)
 _numbers_text = functools.cache(numbers_source)
 _unscale_text = functools.cache(unscale_source)
 _GRADS_PER_LAUNCH = (1, 8, 32, 96)  # gradients that are unscaled in one launch
-_EACH = 40  # bytes of a kernel's parameters that one of either takes, at most
+_EACH = 40  # maximum bytes of a kernel's arguments per array
 
 
 def _max_per_launch(device, widths: tuple[int, ...]) -> int:
-    """How many fit in one launch."""
+    """Return the maximum number of parameters per launch."""
     return max(n for n in widths if n * _EACH <= device.parameter_bytes)
 
 
 def _work_sizes(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
-    """How many elements a work-item takes at one time and a work-group in all, and the group."""
+    """Return elements per work-item and per work-group, and the group size."""
     return (8 if kind == "f64" else 16, 8192, (64,)) if device.is_cpu else (1, 2048, (256,))
 
 
 class _ParamBatch:
-    """Parameters that one launch steps: their kernel and the layout that does not change between steps."""
+    """Parameters of one launch: their kernel, and the layout that does not change between steps."""
 
     __slots__ = ("count", "function", "global_size", "group", "pack_grads", "head", "tail", "pack_numbers")
 
@@ -128,7 +128,7 @@ def _run_step(
 
 
 def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> Array:
-    """A step's numbers in memory, from a count of steps that is there too."""
+    """Return a step's numbers in memory, computed from a step count in memory."""
     device = count.device
     out = empty(device, (NUMBERS,), kind)
     names = numbers_options(formula)
