@@ -14,7 +14,7 @@ def sync_batch_norm_group(given: Any) -> Any:
     """The group of processes whose statistics SyncBatchNorm takes; None for one process."""
     if not dist.is_initialized():
         return None
-    group = given or dist.group.WORLD
+    group: Any = given or dist.group.WORLD
     return group if group.size() > 1 else None
 
 
