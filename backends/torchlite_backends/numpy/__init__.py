@@ -198,18 +198,15 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        engine: Any = engine_selection.load_engine("cc")
-        return engine.why_not_buildable()
+        return engine_selection.buildable_engine().why_not_buildable()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
-        engine: Any = engine_selection.load_engine("cc")
-        return engine.record_programs(run)
+        return engine_selection.buildable_engine().record_programs(run)
 
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
-        engine: Any = engine_selection.load_engine("cc")
-        return engine.build_programs(texts, done)
+        return engine_selection.buildable_engine().build_programs(texts, done)
 
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library
