@@ -154,7 +154,7 @@ def _resolve_kernel(record: Op, kernels: dict, table: KernelTable):
     kernel = kernels.get(record.name)
     if kernel is None and record.composite is not None:
         kernel = functools.partial(record.composite, table)
-        rounds = record._vjp is not None and not record.tags & (VIEW | MAYBE_VIEW) and record.name[-1] != "_"
+        rounds = record.vjp is not None and not record.tags & (VIEW | MAYBE_VIEW) and record.name[-1] != "_"
         if rounds and table.in_float32 is not None:
             kernel = table.in_float32(kernel)
     if kernel is None:

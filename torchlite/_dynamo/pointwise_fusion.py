@@ -111,7 +111,9 @@ def _count_splittable_dims(group: FusionGroup, layouts: Layouts) -> int:
 
 
 class _BlockSource:
-    """Source writer of a group for one block. Reuses free block arrays for results, where kernels take an output array."""
+    """Source writer of a group for one block. Reuses free block arrays for results, where kernels take an output
+    array.
+    """
 
     def __init__(self, group: FusionGroup, layouts: Layouts) -> None:
         self.group, self.layouts = group, layouts

@@ -41,8 +41,8 @@ class Budget:
     >>> budget.spend(10**9)
     Traceback (most recent call last):
     ...
-    torchlite._serialization.resource_budget.BudgetExceeded: the file asks for more work or memory than what it holds can
-    need
+    torchlite._serialization.resource_budget.BudgetExceeded: the file asks for more work or memory than what it holds
+    can need
     """
 
     __slots__ = ("memory", "time", "work")

@@ -172,8 +172,8 @@ def _name(op: Any, function: Any) -> str:
 # Records that PyTorch's profiles name otherwise.
 _LIBRARY = {
     "_slice_index": "slice", "_index": "index", "_setitem_": "index_put_", "_layer_norm": "native_layer_norm",
-    "max_dim": "max", "min_dim": "min", "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
-    "_max_pool": "max_pool2d_with_indices", "_filled": "full",
+    "_max_dim": "max", "_min_dim": "min", "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
+    "_max_pool": "max_pool2d_with_indices",
 }  # fmt: skip
 
 

@@ -26,7 +26,8 @@ __all__ = [
     "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines", "LargeArrays",
     "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError", "Random", "RandomEngine",
     "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime", "UnrecordableError",
-    "broadcast_shapes", "check_in_bounds_for_storage", "contiguous_strides", "device", "dtype", "from_numpy_dtype", "infer_size", "missing_kernels",
+    "broadcast_shapes", "check_in_bounds_for_storage", "contiguous_strides", "device", "dtype", "from_numpy_dtype",
+    "infer_size", "missing_kernels",
     "reduced_shape", "register_backend", "wrap_dim", "wrap_dims",
 ]  # fmt: skip
 

@@ -29,8 +29,8 @@ _NEEDS_FLOAT32 = """
     _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
     _trunc_divide addbmm addcdiv addcmul addmm
     addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp _linear_recurrence logaddexp logaddexp2 logit
-    logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py std_correction
-    var_correction xlogy
+    logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py _std_correction
+    _var_correction xlogy
 """.split()
 
 # The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
@@ -148,8 +148,8 @@ class NumpyBackend:
         return raw.base is None
 
     def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
-        """A function that processes arrays in blocks of rows, see `partitioning.BlockwiseFunction`."""
-        from .partitioning import BlockwiseFunction
+        """A function that processes arrays in blocks of rows, see `elementwise_partitioning.BlockwiseFunction`."""
+        from .elementwise_partitioning import BlockwiseFunction
 
         return BlockwiseFunction(body, outs, arrays, rows, size)
 
@@ -198,15 +198,15 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return engine_selection.engine_module("cc", "cxx_compiler").why_not()
+        return engine_selection.buildable_engine().why_not_buildable()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
-        return engine_selection.engine_module("cc", "prebuild").record_programs(run)
+        return engine_selection.buildable_engine().record_programs(run)
 
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
-        return engine_selection.engine_module("cc", "prebuild").build_programs(texts, done)
+        return engine_selection.buildable_engine().build_programs(texts, done)
 
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library

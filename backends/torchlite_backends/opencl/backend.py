@@ -1,4 +1,4 @@
-"""The backend protocol for "opencl"."""
+"""Backend of "opencl" devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchlite_backends.device_runtime.backend import DeviceBackend
 
 
 class OpenCLBackend(DeviceBackend):
-    """Backend protocol for "opencl". PyOpenCL is imported when a device is first asked for."""
+    """Backend of "opencl" devices. PyOpenCL is imported on first use of a device."""
 
     name = "opencl"
 
@@ -32,7 +32,7 @@ class OpenCLBackend(DeviceBackend):
         return len(driver_discovery.usable_devices())
 
     def device(self, index: int) -> Any:
-        """The Device of an index, made when first asked for."""
+        """Return the Device of an index, created on first use."""
         with self._lock:
             if index not in self._devices:
                 from .device import Device
@@ -54,7 +54,7 @@ class OpenCLBackend(DeviceBackend):
         return True
 
     def record_launches(self, index: int, function: Any, given: tuple, mode: str) -> Any:
-        """What a function of arrays starts on a device; see `torchlite.backends.protocol`."""
+        """Record the launches of a function of arrays; see `torchlite.backends.protocol`."""
         from .command_buffer import record_function
 
         return record_function(self.device(index), function, given, mode)

@@ -11,10 +11,11 @@ from typing import Any
 
 import torchlite as torch
 
-from .._aten import ops
-from .._aten.record_to_overload import REDUCTIONS, to_library_argument
 from .._dispatch import call
+from .._dispatch.public_functions import nn_functional as F
 from .._symbolic_shapes import UnbackedInt
+from . import ops
+from .record_to_overload import REDUCTIONS, to_library_argument
 
 aten = ops.aten
 
@@ -53,7 +54,8 @@ def _max_pool(dims: int, always: bool = False) -> Callable:
         if dims == 1:
             wide = call_overload(aten.unsqueeze.default, input, -2)
             found = call_overload(
-                aten.max_pool2d_with_indices.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride), _unsqueezed_size(padding),
+                aten.max_pool2d_with_indices.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride),
+                _unsqueezed_size(padding),
                 _unsqueezed_ones(dilation), ceil_mode,
             )  # fmt: skip
             found = tuple(call_overload(aten.squeeze.dim, part, -2) for part in found)
@@ -82,7 +84,8 @@ def _avg_pool(
         return call_overload(pool, input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
     wide = call_overload(aten.unsqueeze.default, input, -2)
     found = call_overload(
-        aten.avg_pool2d.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride or kernel), _unsqueezed_size(padding), ceil_mode,
+        aten.avg_pool2d.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride or kernel),
+        _unsqueezed_size(padding), ceil_mode,
         count_include_pad,
     )  # fmt: skip
     return call_overload(aten.squeeze.dim, found, -2)
@@ -278,7 +281,7 @@ def _apply_reduction(loss: Any, reduction: str) -> Any:
 
 def _rnn_input_projection(input: Any, weight: Any, bias: Any, reverse: bool) -> list:
     """Return the input projections of all steps as one product."""
-    steps = list(call_overload(aten.unbind.int, torch.nn.functional.linear(input, weight, bias)))
+    steps = list(call_overload(aten.unbind.int, F.linear(input, weight, bias)))
     return steps[::-1] if reverse else steps
 
 
@@ -299,7 +302,7 @@ def _lstm_gates(gates: Any, cell: Any) -> tuple[Any, Any]:
 def _lstm_layer(input: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool) -> Any:
     hidden, cell, outputs = h0, c0, []
     for part in _rnn_input_projection(input, w_ih, b_ih, reverse):
-        gates = call_overload(aten.add.Tensor, torch.nn.functional.linear(hidden, w_hh, b_hh), part)
+        gates = call_overload(aten.add.Tensor, F.linear(hidden, w_hh, b_hh), part)
         hidden, cell = _lstm_gates(gates, cell)
         outputs.append(hidden)
     return _stack_outputs(outputs, reverse), hidden, cell, None, None
@@ -310,7 +313,7 @@ def _gru_layer(input: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, 
     for part in _rnn_input_projection(input, w_ih, b_ih, reverse):
         size = hidden.shape[-1]
         of_input = call_overload(aten.unsafe_split.Tensor, part, size, 1)
-        of_hidden = call_overload(aten.unsafe_split.Tensor, torch.nn.functional.linear(hidden, w_hh, b_hh), size, 1)
+        of_hidden = call_overload(aten.unsafe_split.Tensor, F.linear(hidden, w_hh, b_hh), size, 1)
         reset = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[0], of_input[0]))
         keep = call_overload(aten.sigmoid.default, call_overload(aten.add.Tensor, of_hidden[1], of_input[1]))
         new = call_overload(
@@ -520,7 +523,9 @@ LOWERED: dict[str, Callable] = {
     "nll_loss": _nll, "l1_loss": _l1, "logsigmoid": _select_results("log_sigmoid_forward"),
     "_lstm_layer": _lstm_layer, "_gru_layer": _gru_layer, "embedding_bag": _embedding_bag, "_sdpa": _attention,
     "_convolution_backward": _convolution_backward,
-    "_softmax_backward": lambda grad, out, dim: call_overload(aten._softmax_backward_data.default, grad, out, dim, out.dtype),
+    "_softmax_backward": lambda grad, out, dim: call_overload(
+        aten._softmax_backward_data.default, grad, out, dim, out.dtype
+    ),
     "_log_softmax_backward": lambda grad, out, dim: call_overload(
         aten._log_softmax_backward_data.default, grad, out, dim, out.dtype
     ),
@@ -529,28 +534,33 @@ LOWERED: dict[str, Callable] = {
         aten.embedding_dense_backward.default, grad, indices, rows, padding_idx, scale_grad_by_freq
     ),
     "split": _split, "chunk": _chunk, "_choose": _choose,
-    "var": _var_or_std("var"), "std": _var_or_std("std"), "var_mean": _var_or_std("var_mean"), "std_mean": _var_or_std("std_mean"),
+    "var": _var_or_std("var"), "std": _var_or_std("std"), "var_mean": _var_or_std("var_mean"),
+    "std_mean": _var_or_std("std_mean"),
     "square": lambda input: call_overload(aten.pow.Tensor_Scalar, input, 2),
     "relu6": lambda input: call_overload(aten.hardtanh.default, input, 0, 6),
     "selu": lambda input: call_overload(aten.elu.default, input, 1.6732632423543772, 1.0507009873554805),
     "_cdist_core": lambda x1, x2, p: call_overload(aten._cdist_forward.default, x1, x2, p, None),
     "pdist": lambda input, p: call_overload(aten._pdist_forward.default, input, p),
-    "outer": lambda input, vec2: call_overload(aten.mul.Tensor, call_overload(aten.view.default, input, [input.shape[0], 1]), vec2),
+    "outer": lambda input, vec2: call_overload(
+        aten.mul.Tensor, call_overload(aten.view.default, input, [input.shape[0], 1]), vec2
+    ),
     "linalg_svdvals": lambda A, driver: call_overload(aten._linalg_svd.default, A, False, False, driver=driver)[1],
     "_cholesky_core": _select_results("linalg_cholesky_ex", 0, 1), "_inv_core": _select_results("linalg_inv_ex", 0, 1),
-    "_solve_core": _select_results("_linalg_solve_ex", 0, 3), "_pinv_core": _pinv, "_det_core": _select_results("_linalg_det"),
+    "_solve_core": _select_results("_linalg_solve_ex", 0, 3), "_pinv_core": _pinv,
+    "_det_core": _select_results("_linalg_det"),
     "_slogdet_core": _select_results("_linalg_slogdet", 0, 1), "_svd_core": _select_results("_linalg_svd", 0, 1, 2),
     "_svdvals_core": lambda input: call_overload(aten._linalg_svd.default, input, False, False)[1],
     "_eigh_core": _select_results("_linalg_eigh", 0, 1),
     "_eigvalsh_core": lambda input, UPLO: call_overload(aten._linalg_eigh.default, input, UPLO, False)[0],
-    "_eig_core": _select_results("linalg_eig", 0, 1), "_eigvals_core": lambda input: call_overload(aten._linalg_eigvals.default, input),
+    "_eig_core": _select_results("linalg_eig", 0, 1),
+    "_eigvals_core": lambda input: call_overload(aten._linalg_eigvals.default, input),
     "_householder_product_core": lambda input, tau: call_overload(aten.linalg_householder_product.default, input, tau),
     "_triangular_core": lambda A, B, upper, unitriangular: call_overload(
         aten.linalg_solve_triangular.default, A, B, upper=upper, unitriangular=unitriangular
     ),
     "_lu_core": _select_results("linalg_lu_factor_ex", 0, 1, 2),
     "_fft_r2c_core": _fft_r2c, "_fft_c2c_core": _fft_c2c, "_fft_c2r_core": _fft_c2r,
-    "new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
+    "_new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
     "_repeat_interleave_indices": lambda repeats: call_overload(aten.repeat_interleave.Tensor, repeats),
     "_unique_rows": lambda input, dim: call_overload(aten.unique_dim.default, input, dim, True, True, True),
     "_unique_runs": lambda input, dim: call_overload(aten.unique_consecutive.default, input, True, True, dim),

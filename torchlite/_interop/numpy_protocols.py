@@ -70,7 +70,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
 
 def _as_tensors(result: Any) -> Any:
     """What a ufunc gave on arrays, as Tensors (PyTorch has `__array_wrap__` for that), where torch has its dtype."""
-    from .creation import as_tensor
+    from .._tensor.creation import as_tensor
 
     if isinstance(result, tuple):
         return tuple(map(_as_tensors, result))
@@ -144,7 +144,7 @@ def _operand(value: Any, like: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, list, tuple)):
-        from .creation import as_tensor
+        from .._tensor.creation import as_tensor
 
         return as_tensor(call.to_native_strides(np.asarray(value)), device=like.device)
     return value

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from .. import linalg as torch_linalg
 from .._dispatch import call
 from .._dispatch.public_functions import torch
+from .._tensor import array_api_functions, creation, tensor_queries
+from .._tensor.array_api_functions import accumulation_dtype
 from .._types import dtypes
-from . import array_api_functions, creation, tensor_queries
-from .array_api_functions import accumulation_dtype
 
 if TYPE_CHECKING:
     Tensor = Any  # for checkers the stubs' class, which ops give, is another than the code's
@@ -241,6 +242,11 @@ class iinfo:
     def __init__(self, type: Any, /):
         found = dtypes.iinfo(getattr(type, "dtype", type))
         self.bits, self.max, self.min, self.dtype = found.bits, found.max, found.min, dtypes.BY_NAME[found.dtype]
+
+
+def array_namespace() -> Any:
+    """This module: the namespace of `Tensor.__array_namespace__`."""
+    return sys.modules[__name__]
 
 
 def __getattr__(name: str) -> Any:

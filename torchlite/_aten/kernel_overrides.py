@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._aten import ops
-from .._aten.record_to_overload import match_overload
 from .._dispatch import call
 from .._dispatch.interceptors import InPlaceCall, enter, entered, leave, torch_dispatch_classes
+from .._library.library_op import BACKENDS, LibraryOp, dispatch_key_of, tensors_in
 from .._types.devices import get_default_device
-from .library_op import BACKENDS, LibraryOp, dispatch_key_of, tensors_in
+from . import ops
+from .record_to_overload import match_overload
 from .torch_dispatch import DispatchMode
 
 # Kernels by dispatch key, by overload name ("aten::add.Tensor").

@@ -531,7 +531,7 @@ def test_operators_have_torchs_dtypes_and_functions_numpys():
 
 
 def test_signatures_are_numpys():
-    from torchlite._tensor.numpy_implementations import IMPLEMENTATIONS
+    from torchlite._interop.numpy_implementations import IMPLEMENTATIONS
 
     for name, function in IMPLEMENTATIONS.items():
         theirs = np

@@ -50,7 +50,7 @@ def tensor(value: Any, like: Any = None) -> Any:
     """A Tensor for an array, a list or a number, with NumPy's dtype."""
     if isinstance(value, call.Tensor):
         return value
-    from .creation import as_tensor
+    from .._tensor.creation import as_tensor
 
     array = call.to_native_strides(np.array(value))
     dtype_of(array.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_backends.cc import cxx_compiler, native_layer_norm
+from torchlite_backends.cc import cxx_compiler, native_layer_norm_backward
 from torchlite_backends.cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
@@ -34,7 +34,7 @@ def _expected(grad, x, weight, mean, rstd):
 
 
 def _backward(engine, given, needs=(True, True, True)):
-    return native_layer_norm._layer_norm_backward(engine, *given, 1, 1e-5, needs)
+    return native_layer_norm_backward._layer_norm_backward(engine, *given, 1, 1e-5, needs)
 
 
 @pytest.mark.parametrize("cached", [0, 1 << 25])
@@ -54,7 +54,7 @@ def test_gradients(engine, monkeypatch, cached, weighted, shape, dtype, near):
 def test_dimensions_that_are_normalised_together(engine):
     grad, x, weight, mean, rstd = _given(60, 35 * 16, "f4")
     given = grad.reshape(20, 3, 35, 16), x.reshape(20, 3, 35, 16), weight.reshape(35, 16), mean, rstd
-    found = native_layer_norm._layer_norm_backward(engine, *given, 2, 1e-5, (True, True, True))
+    found = native_layer_norm_backward._layer_norm_backward(engine, *given, 2, 1e-5, (True, True, True))
     assert [a.shape for a in found] == [(20, 3, 35, 16), (35, 16), (35, 16)]
     want = _backward(engine, [grad, x, weight, mean, rstd])
     assert [a.tobytes() for a in found] == [a.tobytes() for a in want]

@@ -11,9 +11,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._aten import ops, torchlite_overload
-from .._aten.decompose_mode import is_decomposing, run_composite, should_decompose
-from .._aten.record_to_overload import match_overload
 from .._dispatch import call
 from .._dispatch.autograd_graph import OutputEdge
 from .._dispatch.backend_registry import table_of
@@ -23,10 +20,13 @@ from .._dispatch.hooks import PackedTensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, put_back, show, showing, stack, torch_dispatch_classes
 from .._dispatch.meta_backend import MetaArray
 from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._library.library_op import LibraryOp
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
 from .._types.layouts import contiguous_format
-from .library_op import LibraryOp
+from . import ops, torchlite_overload
+from .decompose_mode import is_decomposing, run_composite, should_decompose
+from .record_to_overload import match_overload
 
 Handler = Callable[[Any, tuple, tuple, dict], Any]
 
@@ -38,7 +38,6 @@ CREATES = frozenset(
         "zeros_like bartlett_window blackman_window hamming_window hann_window kaiser_window empty_permuted"
     ).split()
 )
-_MADE = {"_filled": "full", "_new": "empty"}
 
 
 def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
@@ -412,7 +411,7 @@ class DispatchMode(Interceptor):
             return function(*args, **kwargs)
         if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
             pass  # random factories
-        elif op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
+        elif op.name in CREATES or op.name.removeprefix("_") in CREATES:
             return self._creating(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
         if out is not None:
@@ -472,7 +471,7 @@ class DispatchMode(Interceptor):
         """Handle a factory op."""
         kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
         wants = kwargs.pop("requires_grad", False)
-        packet = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_")))
+        packet = getattr(ops.aten, op.name.removeprefix("_"))
         while args and len(args) > 1 and (args[-1] is None or args[-1] == op.params[len(args) - 1].default):
             args = args[:-1]
         if op.params and op.params[0].kind == "varargs":
