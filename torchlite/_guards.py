@@ -1,4 +1,4 @@
-"""What PyTorch's compiler knows while it traces: nothing is traced."""
+"""PyTorch's names for the mode of fake tensors during a trace. torchlite has no FakeTensorMode, so none is active."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["active_fake_mode", "detect_fake_mode"]
 
 
 def active_fake_mode() -> Any:
-    """The mode in which tensors have no data, for a trace: None, as there is no trace. (`device="meta"` has such.)"""
+    """None: FakeTensorMode is not implemented. Traces compute on real tensors, or on the device "meta"."""
     return None
 
 
 def detect_fake_mode(inputs: Any = None) -> Any:
-    """The mode that the inputs were made in: None, as `active_fake_mode`."""
+    """None, as `active_fake_mode`. `inputs` has no effect."""
     return None

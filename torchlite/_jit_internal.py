@@ -227,3 +227,9 @@ def _qualified_name(obj: Any, mangle_name: bool = True) -> str:
         raise RuntimeError(f"Could not get qualified name for class '{name}': '{name}' is not a valid identifier")
     module = "__torch__" if module == "__main__" else f"__torch__.{module}"
     return f"{module}.{name}" if mangle_name else f"{module.removeprefix('__torch__.')}.{name}"
+
+
+def is_library_class(module: str | None, part: str = "") -> bool:
+    """True if a module name belongs to torchlite, or to a part of it; with `as_torch` the names begin with torch."""
+    root, _, rest = (module or "").partition(".")
+    return root in ("torchlite", "torch") and (not part or f"{rest}.".startswith(f"{part}."))

@@ -1,7 +1,7 @@
-"""Sizes that are kept as expressions, and the functions that take them.
+"""Symbolic sizes: SymInt, SymFloat, SymBool, their expressions, and `torch.sym_*` functions.
 
-A `SymInt` is an `int`, the size that a program was traced with, which knows by what expression of the sizes of inputs
-it came. Arithmetic gives such again; comparisons give plain truth values.
+A `SymInt` is an `int`, the size during tracing, with an expression of input sizes. Arithmetic returns a SymInt,
+comparisons return bool.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = [
 
 
 class Atom(tuple):
-    """A symbol, `(name,)`, or a function of expressions: `("FloorDiv", a, b)`."""
+    """Atom of an expression: a symbol `(name,)`, or a function application `("FloorDiv", a, b)`."""
 
     def __repr__(self) -> str:
         return self[0] if len(self) == 1 else _written(self)
 
 
-# What an expression may hold, whoever made it: its symbols, numbers and functions, those within each other, and the
-# bits of its numbers and of what it is worth. Sizes have 63 bits, and programs' expressions some ten parts.
+# Limits of an expression, whatever its origin: number of parts, nesting depth, bits of its numbers and value. Sizes
+# have 63 bits, and expressions in practice about ten parts.
 _LARGEST, _DEEPEST, _BITS = 10_000, 100, 256
 
 
 def bounded(number: int) -> int:
-    """A whole number of at most 256 bits. OverflowError for others."""
+    """Return the number if it has at most 256 bits, else raise OverflowError."""
     if number.bit_length() > _BITS:
         raise OverflowError(f"a size of {number.bit_length()} bits is too large")
     return number
@@ -47,7 +47,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def _written(atom: Atom) -> str:
-    plain = [str(part) for part in atom[1:]]  # each is written once: they lie deep in each other
+    plain = [str(part) for part in atom[1:]]  # format each part once: they are deeply nested
     parts = [f"({text})" if part.is_sum else text for part, text in zip(atom[1:], plain, strict=True)]
     if atom[0] in ("FloorDiv", "CleanDiv"):
         return f"({parts[0]}//{parts[1]})"
@@ -57,7 +57,7 @@ def _written(atom: Atom) -> str:
 
 
 class Expr:
-    """An expression of sizes: a polynomial of atoms with whole coefficients.
+    """Expression of sizes: a polynomial of atoms with integer coefficients.
 
     >>> from torchlite._symbolic_shapes import Expr
     >>> s = Expr.symbol("s0")
@@ -70,8 +70,8 @@ class Expr:
     __slots__ = ("depth", "parts", "shown", "terms")
 
     def __init__(self, terms: Mapping[tuple, int]) -> None:
-        self.shown = ""  # its text, once it was written
-        self.parts, self.depth = 0, 0  # how many symbols and functions there are, and lie in each other
+        self.shown = ""  # cached text
+        self.parts, self.depth = 0, 0  # number of symbols and functions, and nesting depth
         for atoms, count in terms.items():
             self.parts += 1
             bounded(count)
@@ -86,7 +86,7 @@ class Expr:
 
     @staticmethod
     def sum(parts: Iterable[Expr]) -> Expr:
-        """All of them together."""
+        """Return the sum of expressions."""
         terms: dict[tuple, int] = {}
         for part in parts:
             for atoms, count in part.terms:
@@ -99,14 +99,14 @@ class Expr:
 
     @staticmethod
     def of(value: Any) -> Expr:
-        """A number, a size or an expression as an expression."""
+        """Return a number, size or expression as an expression."""
         if isinstance(value, Expr):
             return value
         return value.node.expr if isinstance(value, SymInt) else Expr({(): int(value)})
 
     @staticmethod
     def function(name: str, *args: Any) -> Expr:
-        """FloorDiv, PythonMod, Max, Min of expressions; a number where all of them are."""
+        """Return FloorDiv, PythonMod, Max or Min of expressions, a number if all arguments are."""
         parts = [Expr.of(a) for a in args]
         if all(p.is_number for p in parts):
             return Expr.of(_FUNCTIONS[name](*(int(p) for p in parts)))
@@ -127,7 +127,7 @@ class Expr:
 
     @property
     def free_symbols(self) -> set[str]:
-        """The names of its symbols."""
+        """Return the names of the symbols."""
         found: set[str] = set()
         for atoms, _ in self.terms:
             for atom in atoms:
@@ -138,7 +138,7 @@ class Expr:
         return found
 
     def replaced(self, found: Mapping[str, Expr]) -> Expr:
-        """The expression with expressions in the place of symbols."""
+        """Return the expression with symbols replaced by expressions."""
         if not self.free_symbols & set(found):
             return self
         terms = []
@@ -151,8 +151,8 @@ class Expr:
         return Expr.sum(terms)
 
     def value(self, sizes: Mapping[str, int]) -> int:
-        """The number where the symbols are these numbers. KeyError where one is not given, ArithmeticError where there
-        is no such number, or one of the numbers on the way is too large.
+        """Return the value for given symbol values. Raise KeyError for a missing symbol, ArithmeticError if the value
+        is undefined or an intermediate value too large.
         """
         total = 0
         for atoms, count in self.terms:
@@ -220,7 +220,7 @@ class Expr:
         return text.replace("- ", "-", 1) if text.startswith("- ") else text or "0"
 
     def srepr(self) -> str:
-        """The text that PyTorch's files have, which is SymPy's."""
+        """Return the text in PyTorch files, which is SymPy's `srepr`."""
         terms = []
         for atoms, count in self.terms:
             factors = [] if count == 1 and atoms else [f"Integer({count})"]
@@ -246,8 +246,8 @@ def _srepr(atom: Atom) -> str:
 
 
 def read(text: str, budget: Any = None) -> Expr | None:
-    """An expression from the text of `srepr`; None for one that is written with other forms, and for powers and
-    products of long sums. `budget`: of the file that has the text, which pays for the products.
+    """Parse an expression from `srepr`. Return None for unsupported forms, and for powers and products of long sums.
+    `budget`: work limit of the file.
 
     >>> from torchlite._symbolic_shapes import read
     >>> read("Mul(Integer(2), Symbol('s39', positive=True, integer=True))")
@@ -265,7 +265,7 @@ _FORMS = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keywor
 
 
 def opaque(text: str) -> Expr | None:
-    """An expression of other forms as one symbol, whose name is the text; None for what is no text of `srepr`.
+    """Return an unsupported expression as one symbol named by its text, None for text that is no `srepr`.
 
     >>> from torchlite._symbolic_shapes import opaque
     >>> opaque("TruncToInt(Symbol('zuf0'))").srepr()
@@ -303,12 +303,12 @@ def _read(node: Any, depth: int, budget: Any) -> Expr:
     raise ValueError
 
 
-# What a product may have that a text asks for: exports of PyTorch have a few terms of a few symbols.
+# Limits of a product in a text: PyTorch's exports have few terms of few symbols.
 _LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 10
 
 
 def _expanded(parts: Iterable[Expr], budget: Any) -> Expr:
-    """A product that a text asks for. OverflowError for one of long sums."""
+    """Return an expanded product. Raise OverflowError for long sums."""
     found = Expr.of(1)
     for part in parts:
         size = len(found.terms) * part.parts + len(part.terms) * found.parts
@@ -328,7 +328,7 @@ def _product(parts: Iterable[Expr]) -> Expr:
 
 
 class SymNode:
-    """The expression of a size, and its value in the trace. `trace` decides comparisons of what depends on elements."""
+    """Expression of a size and its traced value. `trace` decides data-dependent comparisons."""
 
     __slots__ = ("expr", "hint", "trace")
 
@@ -340,7 +340,7 @@ class SymNode:
 
 
 class SymInt(int):
-    """A whole number that came of the sizes of inputs: `node.expr` says how.
+    """Integer computed from input sizes; `node.expr` is its expression.
 
     >>> import torchlite as torch
     >>> from torchlite._symbolic_shapes import Expr
@@ -353,7 +353,7 @@ class SymInt(int):
 
     @staticmethod
     def of(expr: Expr, hint: int, trace: Any = None) -> SymInt | int:
-        """A size of this expression; a plain number where it has no symbol."""
+        """Return a size with this expression, a plain int if it has no symbol."""
         if expr.is_number:
             return int(expr)
         made = int.__new__(SymInt if trace is None else UnbackedInt, hint)
@@ -402,8 +402,8 @@ def _trace_of(value: Any) -> Any:
 
 
 class UnbackedInt(SymInt):
-    """A whole number that depends on elements of tensors while a program is captured: its comparisons are conditions,
-    whose truth is an error unless ranges or `torch._check` say it.
+    """Data-dependent integer of a captured program. Comparisons return SymBool, whose truth value raises unless ranges
+    or `torch._check` imply it.
     """
 
     __hash__ = int.__hash__
@@ -413,7 +413,7 @@ class UnbackedInt(SymInt):
 
 
 def compare(name: str, a: float, b: float) -> bool:
-    """A comparison by its name in `operator`."""
+    """Compare by a function name of `operator`."""
     return bool(getattr(operator, name)(a, b))
 
 
@@ -432,24 +432,24 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class SymFloat(float):
-    """A number with a fraction that came of the sizes of inputs, or of elements: `parts` has the function and the
-    numbers that it came of, `trace` knows its node. Without them it is a plain number.
+    """Float computed from input sizes or elements. `parts` has the function and its arguments, `trace` the node.
+    Without them it is a plain float.
     """
 
     parts: tuple = ()
     trace: Any = None
-    elements = False  # whether it depends on elements
+    elements = False  # True if data-dependent
 
     @staticmethod
     def of(value: float, parts: tuple, trace: Any, elements: bool = False) -> SymFloat:
-        """The number of a trace. `parts`: a function and its arguments, or a symbol's name."""
+        """Return a float of a trace. `parts`: a function and its arguments, or a symbol's name."""
         made = SymFloat(value)
         made.parts, made.trace, made.elements = parts, trace, elements
         return made
 
     @staticmethod
     def by(function: Any, *args: Any) -> Any:
-        """What a function makes of numbers one of which belongs to a trace."""
+        """Return a function's value on numbers of which at least one belongs to a trace."""
         value = function(*(_bare(a) for a in args))
         trace = next(t for a in args if (t := _trace_of(a)) is not None)
         if not isinstance(value, float):
@@ -465,9 +465,9 @@ class SymFloat(float):
         return function if isinstance(function, str) else f"{function.__name__}({', '.join(map(repr, args))})"
 
     def srepr(self) -> str:
-        """The text that PyTorch's files have, which is SymPy's."""
+        """Return the text in PyTorch files, which is SymPy's `srepr`."""
         function, *args = self.parts
-        if isinstance(function, str):  # a symbol, or what a file has
+        if isinstance(function, str):  # a symbol or text from a file
             return function if "(" in function else f"Symbol('{function}')"
         whole = all(isinstance(a, int) for a in args)
         name = _TEXTS.get(function.__name__, function.__name__)
@@ -504,7 +504,7 @@ def _text(value: Any) -> str:
 
 
 def _bare(value: Any) -> Any:
-    """A number without what is known of it."""
+    """Return the plain number."""
     return int(value) if isinstance(value, SymInt) else float(value) if isinstance(value, SymFloat) else value
 
 
@@ -515,7 +515,7 @@ def _fractions(name: str, run: Any, turned: bool) -> None:
         traced = _trace_of(self) is not None or _trace_of(other) is not None
         if rest or not traced or not isinstance(other, (int, float)):
             return of_float(_bare(self), _bare(other), *rest)
-        # a whole number among fractions is made one by a node of its own, but where it divides a whole one
+        # convert an int operand to float by a node, except in int / int
         both = run is operator.truediv and isinstance(self, int) and isinstance(other, int)
         a, b = (self, other) if both else (sym_float(self), sym_float(other))
         return SymFloat.by(run, *((b, a) if turned else (a, b)))
@@ -537,7 +537,7 @@ def _fractions(name: str, run: Any, turned: bool) -> None:
 
 
 def _is_fraction(a: Any, b: Any, turned: bool) -> bool:
-    """Whether a power of whole numbers is none: its exponent is negative."""
+    """True if an integer power is fractional: the exponent is negative."""
     exponent = a if turned else b
     return isinstance(exponent, int) and int(exponent) < 0
 
@@ -571,24 +571,22 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class SymBool:
-    """A condition on numbers that depend on elements of tensors, or an element that is one: `torch._check` takes it,
-    and `bool` is an error.
-    """
+    """Data-dependent condition. `torch._check` takes it; `bool` raises an error."""
 
     name: str
     a: Any
     b: Any
     holds: bool
     trace: Any
-    place: str | None  # the program's line, of a condition on sizes alone
+    place: str | None  # source line of the program, for a condition on sizes only
 
     def __init__(self, node: Any) -> None:
         raise NotImplementedError("SymBool: a condition is made by comparing sizes while a program is captured")
 
     @staticmethod
     def of(name: str, a: Any, b: Any, holds: bool, trace: Any, place: str | None = None) -> SymBool:
-        """The condition of a comparison; of an element `a` (its node) with the name "item", of what does not hold
-        with "not", of two conditions with "and" and "or".
+        """Return the condition of a comparison. The name "item" marks a Boolean element `a` (its node), "not" a
+        negation, "and" and "or" a combination.
         """
         made = object.__new__(SymBool)
         made.name, made.a, made.b, made.holds, made.trace, made.place = name, a, b, holds, trace, place
@@ -620,7 +618,7 @@ class SymBool:
     __rand__, __ror__ = __and__, __or__
 
     def _assumed(self) -> bool:
-        """Have the program assert it, as `torch._check` asks. False where it does not hold in this trace."""
+        """Add an assertion to the program, as `torch._check` does. Return False if it does not hold in this trace."""
         if self.place is not None:
             return bool(self)
         if self.holds:
@@ -628,7 +626,7 @@ class SymBool:
         return self.holds
 
     def negated(self) -> SymBool:
-        """The condition that holds where this one does not."""
+        """Return the negated condition."""
         if self.name == "not":
             return self.a
         if self.name not in _NEGATED:
@@ -643,7 +641,7 @@ class SymBool:
         return f"{self.a!r} {_SIGNS[self.name]} {self.b!r}"
 
     def srepr(self) -> str:
-        """The text that PyTorch's files have, which is SymPy's."""
+        """Return the text in PyTorch files, which is SymPy's `srepr`."""
         if self.trace is None:
             return str(self.a)
         if self.name == "item":
@@ -656,7 +654,9 @@ class SymBool:
 
 
 def _both(name: str, a: Any, b: Any) -> Any:
-    """Two conditions as one. Those on sizes are decided, as only what depends on elements needs a node."""
+    """Return the combination of two conditions. Conditions on sizes are decided, since only data-dependent ones need a
+    node.
+    """
     if not isinstance(b, (bool, SymBool)):
         return NotImplemented
     a, b = (bool(c) if isinstance(c, SymBool) and c.place is not None else c for c in (a, b))
@@ -667,7 +667,7 @@ def _both(name: str, a: Any, b: Any) -> Any:
 
 
 def _counting(name: str, turned: bool) -> None:
-    """Arithmetic on conditions: on 1 and 0 among numbers, by an op with tensors."""
+    """Return an arithmetic method on conditions: as 0 and 1 with numbers, by an op with tensors."""
     run = getattr(operator, name)
 
     def method(self: SymBool, other: Any) -> Any:
@@ -695,29 +695,29 @@ _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "e
 
 
 def sym_int(a: Any) -> int:
-    """The whole number towards zero."""
+    """Return the integer part, rounded towards zero."""
     return a if isinstance(a, SymInt) else math.trunc(a) if isinstance(a, SymFloat) else int(a)
 
 
 def sym_float(a: Any) -> float:
-    """`float(a)`."""
+    """Return `float(a)`."""
     if isinstance(a, SymFloat):
         return a
     return float(a) if _trace_of(a) is None else SymFloat.by(sym_float, a)
 
 
 def sym_not(a: Any) -> Any:
-    """`not a`."""
+    """Return `not a`."""
     return a.negated() if isinstance(a, SymBool) else not a
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """The larger number; a float where one of them is."""
+    """Return the larger number, a float if either is one."""
     return _extreme("Max", max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller number; a float where one of them is."""
+    """Return the smaller number, a float if either is one."""
     return _extreme("Min", min, a, b)
 
 
@@ -731,20 +731,20 @@ def _extreme(name: str, run: Any, a: Any, b: Any) -> Any:
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """`t if b else f`."""
+    """Return `t if b else f`."""
     return b.trace.chosen(b, t, f) if isinstance(b, SymBool) and b.trace is not None and b.trace.open else t if b else f
 
 
 def sym_sqrt(a: Any) -> float:
-    """`math.sqrt(a)`."""
+    """Return `math.sqrt(a)`."""
     return math.sqrt(a) if _trace_of(a) is None else SymFloat.by(sym_sqrt, sym_float(a))
 
 
 def sym_sum(args: Any) -> Any:
-    """`sum(args)`."""
+    """Return `sum(args)`."""
     return sum(args)
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """NotImplementedError: a size without a trace is a number."""
+    """Raise NotImplementedError: sizes outside a trace are plain numbers."""
     raise NotImplementedError("sym_fresh_size: a size that is not known is made by a trace alone")

@@ -170,8 +170,8 @@ class ExceptionWrapper:
             raise KeyError(KeyErrorMessage(message))
         try:
             error = self.exc_type(message)
-        except Exception:
-            raise RuntimeError(message) from None  # its type takes other arguments
+        except Exception:  # the user's exception may take other arguments
+            raise RuntimeError(message) from None
         raise error
 
 

@@ -34,6 +34,8 @@ def is_available() -> bool:
 def current_accelerator(check_available: bool = False) -> device_type | None:
     """The type of the machine's accelerator, None where there is none; only one that can be used counts.
 
+    `check_available` has no effect: only an accelerator that can be used is found.
+
     >>> import torchlite as torch
     >>> device = torch.accelerator.current_accelerator() or torch.device("cpu")
     >>> torch.ones(2, device=device).sum().item()

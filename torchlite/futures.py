@@ -14,6 +14,8 @@ _T = TypeVar("_T")
 class Future(Generic[_T]):
     """A value that some thread sets once and others wait for.
 
+    `devices` has no effect: work on a device stays ordered by its stream.
+
     >>> future = Future()
     >>> later = future.then(lambda done: done.value() + 1)
     >>> future.set_result(2)
@@ -54,7 +56,7 @@ class Future(Generic[_T]):
         def run(done: Future) -> None:
             try:
                 made.set_result(callback(done))
-            except Exception as error:
+            except Exception as error:  # raised by the future's wait
                 made.set_exception(error)
 
         self._when_done(run)
@@ -69,7 +71,7 @@ class Future(Generic[_T]):
         def run(done: Future) -> None:
             try:
                 callback(done)
-            except Exception as error:
+            except Exception as error:  # one callback's error must not stop the others
                 import logging
 
                 logging.getLogger(__name__).error("Got the following error when running the callback: %s", error)

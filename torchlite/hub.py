@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib.util
+import itertools
+import json
 import os
 import re
 import shutil
@@ -103,7 +105,29 @@ def _trusted(owner: str, name: str, trust: Any) -> None:
         file.write(key + "\n")
 
 
-def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
+def _check_ref(owner: str, name: str, ref: str) -> None:
+    """ValueError for a ref that is no branch, tag or commit of the repository itself: a fork's commits have the same
+    addresses.
+    """
+    headers = {"Accept": "application/vnd.github.v3+json", "User-Agent": "torch.hub"}
+    if token := os.environ.get("GITHUB_TOKEN"):
+        headers["Authorization"] = f"token {token}"
+    for kind in ("branches", "tags"):
+        for page in itertools.count(1):
+            url = f"https://api.github.com/repos/{owner}/{name}/{kind}?per_page=100&page={page}"
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+                found = json.load(answer)
+            if not found:
+                break
+            if any(one["name"] == ref or one["commit"]["sha"].startswith(ref) for one in found):
+                return
+    raise ValueError(
+        f"Cannot find {ref} in https://github.com/{owner}/{name}. If it's a commit from a forked repo, please call "
+        "hub.load() with forked repo directly."
+    )
+
+
+def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     """The folder of a repository of GitHub, downloaded unless it is there."""
     owner, name, branch = _parts(github)
     os.makedirs(get_dir(), exist_ok=True)
@@ -113,6 +137,8 @@ def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
         if verbose:
             sys.stderr.write(f"Using cache found in {folder}\n")
         return folder
+    if not skip_validation:
+        _check_ref(owner, name, branch)
     archive = os.path.join(get_dir(), branch.replace("/", "_") + ".zip")
     url = f"https://github.com/{owner}/{name}/zipball/{branch}"
     sys.stderr.write(f'Downloading: "{url}" to {archive}\n')
@@ -131,7 +157,7 @@ def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
 
 def _folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     if source == "github":
-        return _downloaded(repo, reload, trust, verbose)
+        return _downloaded(repo, reload, trust, verbose, skip_validation)
     if source == "local":
         return os.fspath(repo)
     raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -145,7 +171,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """The names of what a repository's hubconf.py offers."""
-    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose))
+    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
@@ -153,7 +179,7 @@ def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
     """What a repository's hubconf.py says of an entry: its docstring."""
-    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True)), model).__doc__
+    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True, skip_validation)), model).__doc__
 
 
 def load(
@@ -189,33 +215,18 @@ def _load_local(hubconf_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
     return _entry(_configuration(hubconf_dir), model)(*args, **kwargs)
 
 
-class _Progress:
-    """How far a download is, on stderr."""
+def _bar(length: str | None, progress: bool) -> Any:
+    from .utils._progress_bar import progress_bar
 
-    def __init__(self, total: int | None = None, disable: bool = False, *args: Any, **kwargs: Any) -> None:
-        self.total, self.disable, self.n, self.shown = total, disable, 0, -1
-
-    def update(self, count: int) -> None:
-        self.n += count
-        if self.disable:
-            return
-        share = int(100 * self.n / self.total) if self.total else self.n >> 20
-        if share != self.shown:
-            self.shown = share
-            text = f"{share:3d}%" if self.total else f"{share} MB"
-            sys.stderr.write(f"\r{text} of {self.total / 1e6:.1f} MB" if self.total else f"\r{text}")
-            sys.stderr.flush()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        if not self.disable:
-            sys.stderr.write("\n")
+    total = int(length) if length else None
+    return progress_bar(total, unit="B", unit_scale=True, disable=not progress)
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`."""
+    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`.
+
+    progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
+    """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:
         length = answer.headers.get("Content-Length")
@@ -224,7 +235,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         # Beside its place, and moved there when it is whole.
         handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
         try:
-            with os.fdopen(handle, "wb") as file, _Progress(int(length) if length else None, not progress) as bar:
+            with os.fdopen(handle, "wb") as file, _bar(length, progress) as bar:
                 while chunk := answer.read(READ_DATA_CHUNK):
                     file.write(chunk)
                     digest.update(chunk)
@@ -270,9 +281,11 @@ def load_state_dict_from_url(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # packages show their own downloads by it: that package's where it is installed
+    if name == "tqdm":  # packages show their own downloads by it
+        from .utils._progress_bar import PlainProgress
+
         try:
             return importlib.import_module("tqdm.auto").tqdm
         except ImportError:
-            return _Progress
+            return PlainProgress
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

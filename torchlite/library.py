@@ -37,6 +37,11 @@ def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
+def _check_alias_analysis(kind: str) -> None:
+    if kind not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+        raise RuntimeError(f"Invalid alias_analysis type {kind}")
+
+
 class Library:
     """A library of ops, by its name `ns`.
 
@@ -78,6 +83,7 @@ class Library:
         """Add an op by its schema, such as "op(Tensor x, float s=2.0) -> Tensor"; returns its name. RuntimeError for a
         schema that cannot be read or an op that is there.
         """
+        _check_alias_analysis(alias_analysis)
         if self.kind == "IMPL":
             raise RuntimeError(f"cannot define {schema!r} in a Library of kind IMPL")
         if self.ns == "aten":
@@ -204,6 +210,7 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
     >>> torch.ops.docs_define.plus_one(torch.zeros(2))
     tensor([1., 1.])
     """
+    _check_alias_analysis(alias_analysis)
     if isinstance(qualname, Library):  # the older form: a decorator
 
         def wrap(function: Callable) -> Callable:
@@ -256,14 +263,30 @@ def _key(name: str) -> str:
     return name if name in library_op.KEYS else library_op.dispatch_key_of(device(name).type)
 
 
+def _undo_with(lib: Library | None, undo: Callable, *args: Any) -> None:
+    """Undo a registration by `undo(*args)` when its library goes; without a library it stays."""
+    if lib is not None:
+        lib._undo.append(functools.partial(undo, *args))
+
+
+def _restore_item(table: dict, key: Any, value: Any) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
+
+
 def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
     """Add the kernel of an op for device types, None for all. A decorator without `func`."""
     found = _op_of(op)
 
     def register(function: Callable) -> Callable:
+        before = dict(found.kernels)
         types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
         for each in types:
-            found.kernels["CompositeExplicitAutograd" if each is None else _key(each)] = function
+            key = "CompositeExplicitAutograd" if each is None else _key(each)
+            found.kernels[key] = function
+            _undo_with(lib, _restore_item, found.kernels, key, before.get(key))
         return function
 
     return register if func is None else register(func)
@@ -299,9 +322,10 @@ def register_fake(
     def register(function: Callable) -> Callable:
         if found is None:
             return function
+        if not allow_override and found.fake is not None:
+            raise RuntimeError(f"register_fake(...): the operator {found.name} already has a fake implementation")
         found.fake = function
-        if lib is not None:
-            lib._undo.append(functools.partial(setattr, found, "fake", None))
+        _undo_with(lib, setattr, found, "fake", None)
         return function
 
     return register if func is None else register(func)
@@ -331,14 +355,18 @@ def register_autograd(
             "Please create a functional operator and register an autograd formula for that."
         )
     _no_keyword_tensors(found.schema)
-    found.backward, found.setup_context = backward, setup_context
+    for name, value in (("backward", backward), ("setup_context", setup_context)):
+        _undo_with(lib, setattr, found, name, getattr(found, name))
+        setattr(found, name, value)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
     """Cast an op's floating-point inputs to `cast_inputs` where autocast is on for the device type."""
     if device_type not in ("cpu", "cuda", "opencl"):
         raise ValueError(f"Unknown device type: {device_type}")
-    _op_of(op).cast[device_type] = cast_inputs
+    casts = _op_of(op).cast
+    _undo_with(lib, _restore_item, casts, device_type, casts.get(device_type))
+    casts[device_type] = cast_inputs
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
@@ -347,6 +375,7 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | No
     _no_keyword_tensors(found.schema)
 
     def register(function: Callable) -> Callable:
+        _undo_with(lib, setattr, found, "vmap_rule", found.vmap_rule)
         found.vmap_rule = function
         return function
 
@@ -360,6 +389,7 @@ def register_torch_dispatch(
     found = _op_of(op)
 
     def register(function: Callable) -> Callable:
+        _undo_with(lib, _restore_item, found.by_class, torch_dispatch_class, found.by_class.get(torch_dispatch_class))
         found.by_class[torch_dispatch_class] = function
         return function
 
@@ -367,17 +397,17 @@ def register_torch_dispatch(
 
 
 class FakeImplCtx:
-    """What a rule for the meta device may ask."""
+    """The context of a function of `register_fake`."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """Refuses: shapes are numbers here."""
-        raise NotImplementedError("torchlite has no symbolic sizes: a shape that depends on data is known when it runs")
+        """NotImplementedError: a size that depends on data has no symbol."""
+        raise NotImplementedError("torchlite has no symbols for sizes that depend on data: they are known at run time")
 
     create_unbacked_symint = new_dynamic_size
 
 
 def get_ctx() -> FakeImplCtx:
-    """What a function of `register_fake` may ask while it runs."""
+    """The context of the function of `register_fake` that runs."""
     return FakeImplCtx()
 
 

@@ -198,7 +198,7 @@ def enable_reentrant_dispatch() -> Iterator[None]:
 
 
 def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
-    """Call `func` without `__torch_function__`."""
+    """Call `func` without `__torch_function__`. `types` has no effect: no override is looked for."""
     with torch_function_disabled():
         return func(*args, **(kwargs or {}))
 

@@ -318,7 +318,7 @@ def check_module_version_greater_or_equal(
     try:
         pairs = zip(req_version_tuple, module.__version__.split("."), strict=False)
         parts = tuple(type(wanted)(part) for wanted, part in pairs)
-    except Exception as error:
+    except (AttributeError, TypeError, ValueError) as error:
         message = (
             f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared "
             f"with tuple {req_version_tuple!s}"

@@ -21,6 +21,7 @@ from torchlite._cli.bench import (
     report_tables,
     run_history,
     svg_chart,
+    worker_process,
 )
 from torchlite._cli.bench.measurement_rounds import IMPORT, MEMORY, Run
 from torchlite._cli.bench.workloads import timing as measuring
@@ -226,13 +227,13 @@ def test_a_rival_that_fails_costs_its_figures_alone(bench, tmp_path, monkeypatch
 def test_a_worker_that_hangs_is_ended(tmp_path, monkeypatch):
     fake_torch(tmp_path, "import time; time.sleep(60)", monkeypatch)
     with pytest.raises(contestants.ContestantError, match="no answer within 0 s"):
-        contestants.Worker(contestants.Contestant("torch", "torch"), 1, limit=0.2)
+        worker_process.Worker(contestants.Contestant("torch", "torch"), 1, limit=0.2)
 
 
 def test_an_engine_that_does_not_serve_fails(monkeypatch):
-    monkeypatch.setattr(contestants, "ENGINE", "TORCHLITE_NO_SUCH_VARIABLE")
+    monkeypatch.setattr(worker_process, "ENGINE", "TORCHLITE_NO_SUCH_VARIABLE")
     with pytest.raises(contestants.ContestantError, match="serves instead"):
-        contestants.Worker(contestants.Contestant("torchlite", "torchlite", engine="fortran"), 1)
+        worker_process.Worker(contestants.Contestant("torchlite", "torchlite", engine="fortran"), 1)
 
 
 def test_a_torch_that_is_torchlite_is_no_rival(tmp_path, monkeypatch):

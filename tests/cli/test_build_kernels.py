@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from torchlite_backends.cc import program_build
+from torchlite_backends.cc import cxx_compiler
 
 
-@pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+@pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     code = (
         "import torchlite as torch\n"
@@ -23,14 +23,14 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     assert not list(tmp_path.rglob("*.so"))
 
 
-@pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+@pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"
         "from torchlite._cli import build_kernels\n"
-        "from torchlite_backends.cc import native, native_blas, native_few, native_gemm, native_random\n"
-        "modules = [importlib.import_module(f'torchlite_backends.cc.{name}') for name in native._MODULES]\n"
-        "modules += [native_blas, native_few, native_random] + [native_gemm] * native_gemm.wide_vectors()\n"
+        "from torchlite_backends.cc import native_gemm, native_kernel, native_mt19937, native_parallel_gemm, native_small_arrays\n"
+        "modules = [importlib.import_module(f'torchlite_backends.cc.{name}') for name in native_kernel._MODULES]\n"
+        "modules += [native_parallel_gemm, native_small_arrays, native_mt19937] + [native_gemm] * native_gemm.has_avx512()\n"
         "texts = {v for m in modules for v in vars(m).values() if isinstance(v, str) and '\\nENTRY(' in v}\n"
         "print(len(texts) > 5, len(texts - set(build_kernels.programs())))\n"
     )

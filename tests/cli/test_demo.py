@@ -1,14 +1,12 @@
 """The two commands of `python -m torchlite`, and the examples."""
 
 import importlib.util
-import io
 import sys
 from pathlib import Path
 
 import pytest
 
 from torchlite.__main__ import main
-from torchlite._cli import demo as _demo
 from torchlite._cli import info as _info
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -34,22 +32,6 @@ def test_demo_names_what_is_missing(monkeypatch, capsys, module, name):
 def test_demo_says_when_it_falls_short(tmp_path, capsys):
     assert main(["demo", "--device", "cpu", "--epochs", "1", "--output", str(tmp_path / "x.png")]) == 1
     assert "below 97% on cpu" in capsys.readouterr().err
-
-
-def test_live_bar():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    stream = Terminal()
-    bar = _demo.Bar("cpu", 10, stream)
-    bar.step(5, "half")
-    bar.epoch(10, "all")
-    bar.end()
-    assert (
-        "\rcpu        |███████████████···············|  50%  half" in stream.getvalue()
-        and "| 100%  all   0.0 s left" in stream.getvalue()
-    )
 
 
 def test_info(capsys):

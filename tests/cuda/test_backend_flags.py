@@ -222,7 +222,7 @@ def test_other_libraries():
 
 
 def test_switches_that_are_frozen(monkeypatch):
-    monkeypatch.setattr("torchlite._settings.backend_flags.SWITCHES.flags_frozen", False)
+    monkeypatch.setattr("torchlite._settings.backend_flags.FLAGS.flags_frozen", False)
     backends = torch.backends
     backends.disable_global_flags()
     for module, name in ((backends.cudnn, "benchmark"), (backends.mkldnn, "enabled")):

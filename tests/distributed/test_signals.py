@@ -18,8 +18,8 @@ LAUNCHER = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "
 # Seconds instead of half a minute until the launcher's patience with stopped processes ends.
 WORDS = """import sys
 from torchlite.distributed import run
-from torchlite.distributed._launch import starting
-starting._SIGNALED = 3.0
+from torchlite.distributed._launch import mpiexec_launcher
+mpiexec_launcher._SIGNALED = 3.0
 sys.exit(run.main())
 """
 IMPATIENT = [sys.executable, "-c", WORDS, *LAUNCHER[3:]]

@@ -18,7 +18,7 @@ import pytest
 
 import torchlite.distributed as dist
 from torchlite._settings import fork_locks as _forks
-from torchlite.distributed import _key_value_table, _tcp_store_protocol
+from torchlite.distributed import _byte_string_packing, _key_value_table, _tcp_store_protocol
 
 SHORT = timedelta(seconds=0.05)
 
@@ -340,13 +340,13 @@ class Pipelining:
         self.socket.settimeout(20)
 
     def send(self, *messages):
-        packed = [_key_value_table.pack([part.encode() for part in message]) for message in messages]
+        packed = [_byte_string_packing.pack([part.encode() for part in message]) for message in messages]
         self.socket.sendall(b"".join(struct.pack("<I", len(one)) + one for one in packed))
 
     def receive(self):
         end = time.monotonic() + 20
         (size,) = struct.unpack("<I", self.channel._read(4, end))
-        return _key_value_table.unpack(bytes(self.channel._read(size, end)))
+        return _byte_string_packing.unpack(bytes(self.channel._read(size, end)))
 
 
 @pytest.mark.parametrize("clients", [1, 20])
@@ -440,13 +440,13 @@ def test_a_message_names_few_keys_and_a_call_many():
     assert master.check(names) and not master.check([*names, "absent"])
     with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms"):
         master.wait([*names, "absent"], SHORT)
-    for message in (bytes(32 << 20), _key_value_table.pack([b"check"] + [b""] * (_key_value_table.MAX_NAMED + 1))):
+    for message in (bytes(32 << 20), _byte_string_packing.pack([b"check"] + [b""] * (_key_value_table.MAX_NAMED + 1))):
         assert b"a damaged message" in master._idle[-1].ask(message, time.monotonic() + 20)
     for command in (b"x" * (32 << 20), b"_count", b"values", b"__init__"):
-        message = _key_value_table.pack([command[: (32 << 20) - 8]])
+        message = _byte_string_packing.pack([command[: (32 << 20) - 8]])
         assert b"no command" in master._idle[-1].ask(message, time.monotonic() + 20)
     assert b"a number of" in master._idle[-1].ask(
-        _key_value_table.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20
+        _byte_string_packing.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20
     )
 
 

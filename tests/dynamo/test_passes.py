@@ -8,8 +8,8 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.dead_code_elimination import eliminate_dead_code
 from torchlite._dynamo.fusion_groups import FusionGroup, form_fusion_groups
-from torchlite._dynamo.passes import eliminate_dead_code
 from torchlite._dynamo.pointwise_fusion import fuse_pointwise, is_ufunc
 from torchlite._dynamo.program_ir import Program, Slot, Step, is_same_program
 

@@ -7,16 +7,15 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.kernel_recorder import table_of
-from torchlite._dynamo.alias_analysis import AliasAnalysis, reuse_buffers
+from torchlite._dynamo.alias_analysis import AliasAnalysis
+from torchlite._dynamo.buffer_reuse import reuse_buffers
+from torchlite._dynamo.common_subexpression_elimination import eliminate_common_subexpressions
 from torchlite._dynamo.compiled_function import CompiledFunction
-from torchlite._dynamo.passes import (
-    eliminate_common_subexpressions,
-    eliminate_dead_code,
-    fold_constants,
-    fuse_matmul_epilogues,
-    simplify_views,
-)
+from torchlite._dynamo.constant_folding import fold_constants
+from torchlite._dynamo.dead_code_elimination import eliminate_dead_code
+from torchlite._dynamo.matmul_epilogue_fusion import fuse_matmul_epilogues
 from torchlite._dynamo.program_ir import Program, Slot, Step
+from torchlite._dynamo.view_simplification import simplify_views
 
 TABLE = table_of(torch.device("cpu"))
 F32 = np.dtype("float32")

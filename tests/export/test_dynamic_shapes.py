@@ -7,7 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.export import Dim, export
-from torchlite.export._serde_schema import CHECKED
+from torchlite.export._checked_functions import CHECKED
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 F = torch.nn.functional

@@ -236,8 +236,8 @@ def test_a_job_whose_world_is_not_made_yet(place, number, tmp_path):
 
 
 HOLDS = """
-    from torchlite._settings import mpich, temporary
-    folder = temporary.process_folder()
+    from torchlite._settings import mpich_shared_memory, temporary_folders
+    folder = temporary_folders.process_folder()
     open(os.path.join(folder, "file"), "w").close()
     print("ready", flush=True)
     time.sleep(600)
@@ -310,12 +310,12 @@ def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
 
 INHERITS = """
     import socket
-    from torchlite._settings import temporary
+    from torchlite._settings import temporary_folders
     read, write = os.pipe()
     listener = socket.create_server(("127.0.0.1", 0))
     for descriptor in (write, listener.fileno(), *(os.dup(write) for _ in range(12))):
         os.set_inheritable(descriptor, True)
-    temporary.process_folder()
+    temporary_folders.process_folder()
     print("ready", flush=True)
     time.sleep(600)
 """

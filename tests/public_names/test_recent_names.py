@@ -196,7 +196,7 @@ def test_settings_of_a_compiler_that_is_not_there():
     assert not compiler.config.force_disable_caches
     with pytest.raises(AttributeError, match="does not exist"), compiler.config.patch(nothing=1):
         pass
-    with pytest.raises(NotImplementedError, match="nothing is compiled yet"):
+    with pytest.raises(NotImplementedError, match="compiled programs are not stored"):
         compiler.load_compiled_function(None)
 
 

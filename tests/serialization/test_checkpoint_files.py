@@ -43,12 +43,12 @@ def round_trip(value, weights_only=True, **options):
 KILLED = """
     import os, signal, sys
     import torchlite as torch
-    from torchlite._serialization import archive
+    from torchlite._serialization import zip_archive
 
     def die(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    archive.Writer.finish = die
+    zip_archive.ArchiveWriter.finish = die
     torch.save(torch.zeros(10), sys.argv[1])
 """
 

@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from torchlite._settings import cache_files, temporary_folders
-from torchlite_backends.cc import program_build, shared_library
+from torchlite_backends.cc import cxx_compiler, program_build, shared_library
 from torchlite_backends.device_runtime.core import program_cache
 
 ROOT = Path(__file__).resolve().parents[2]
 STRANGER = 65534
 PROGRAM = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
 EVIL = 'extern "C" __attribute__((visibility("default"))) int answer() { return 666; }'
-compiled = pytest.mark.skipif(bool(program_build.why_not()), reason="no C++ compiler")
+compiled = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason="no C++ compiler")
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no user ids here")
 superuser = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 
@@ -44,8 +44,8 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def libraries() -> dict[str, bytes]:
     return (
-        {text: program_build._compile_bytes(text, "a.so") for text in (PROGRAM, EVIL)}
-        if not program_build.why_not()
+        {text: cxx_compiler.compile_program(text, "a.so") for text in (PROGRAM, EVIL)}
+        if not cxx_compiler.why_not()
         else {}
     )
 
@@ -159,7 +159,7 @@ def test_many_threads_write_and_read_one_file(cache):
 
 @compiled
 def test_several_processes_build_one_program_at_once(cache):
-    code = f"from torchlite_backends.cc import build; print(build.load({PROGRAM!r}).answer())"
+    code = f"from torchlite_backends.cc import program_build; print(program_build.load({PROGRAM!r}).answer())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends")))}
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
@@ -490,13 +490,13 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     whole = libraries[PROGRAM]
     lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
     code = f"""
-        from torchlite_backends.cc import build
-        from torchlite_backends.device_runtime.core import binaries
-        from torchlite._settings import cache_files, temporary
-        path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
+        from torchlite_backends.cc import program_build
+        from torchlite_backends.device_runtime.core import program_cache
+        from torchlite._settings import cache_files
+        path, whole = program_build.cache_path({PROGRAM!r}), program_build._compile_bytes({PROGRAM!r}, "a.so")
         for length in {lengths}:
-            cache_files.write(path, whole[:length] + binaries.digest(path.name, whole[:length]))
-            assert build.load({PROGRAM!r}).answer() == 42, length
+            cache_files.write(path, whole[:length] + program_cache.digest(path.name, whole[:length]))
+            assert program_build.load({PROGRAM!r}).answer() == 42, length
         print("alive")
     """
     done = python(code, cache)
@@ -507,9 +507,9 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
 def test_200_damaged_files_are_built_again(cache, libraries):
     code = f"""
         import random
-        from torchlite_backends.cc import build
-        path, text, random = build.path_of({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
-        assert build.load(text).answer() == 42
+        from torchlite_backends.cc import program_build
+        path, text, random = program_build.cache_path({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
+        assert program_build.load(text).answer() == 42
         whole, found = path.read_bytes(), 0
         for i in range(200):
             data = bytearray(whole)
@@ -519,7 +519,7 @@ def test_200_damaged_files_are_built_again(cache, libraries):
                 data = data[: random.randrange(len(data))]
             path.write_bytes(data)
             found += build.opened(path) is not None
-        assert build.load(text).answer() == 42 and build.opened(path) is not None
+        assert program_build.load(text).answer() == 42 and build.opened(path) is not None
         print(found)
     """
     done = python(code, cache)
@@ -546,7 +546,7 @@ def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
         libraries[PROGRAM], "b.so"
     )
     for number in range(20):
-        data = program_build._compile_bytes(PROGRAM.replace("42", str(number)), "a.so")
+        data = cxx_compiler.compile_program(PROGRAM.replace("42", str(number)), "a.so")
         assert shared_library.load_bytes(data, "a.so").answer() == number
     assert shared_library.load_bytes(libraries[EVIL], "a.so").answer() == 666
 

@@ -163,8 +163,8 @@ def test_a_fork_waits_for_a_thread_that_never_ends_its_import_but_not_for_ever(t
 import os, sys, threading, time
 sys.path.insert(0, {str(tmp_path)!r})
 import torchlite as torch
-from torchlite._settings import forks
-forks.LIMIT = 0.3
+from torchlite._settings import fork_locks
+fork_locks.TIMEOUT = 0.3
 threading.Thread(target=__import__, args=("torchlite_stuck",), daemon=True).start()
 time.sleep(0.1)
 begun = time.monotonic()

@@ -182,9 +182,9 @@ for name in ("rand", "randn", "bernoulli_", "randint"):
         check(name, size, torch.float32, "cpu", each=3)
 """
     with contextlib.suppress(ImportError):
-        from torchlite_backends.cc import program_build
+        from torchlite_backends.cc import cxx_compiler
 
-        if program_build.why_not():
-            pytest.skip(program_build.why_not())
+        if cxx_compiler.why_not():
+            pytest.skip(cxx_compiler.why_not())
     environment = {**os.environ, "TORCHLITE_CPU_KERNELS": engine}
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], env=environment, check=True, timeout=300)

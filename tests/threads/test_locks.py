@@ -35,7 +35,7 @@ EXCEPTIONS = {
     "torchlite_backends.cupy.device:Function.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.allocator:Memory.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.cuda_graphs:Recorded.__init__": OF_A_DEVICE,
-    "torchlite_backends.mpi.collective_fingerprint:Line.__init__": OF_A_GROUP,
+    "torchlite_backends.mpi.collective_queue:CollectiveQueue.__init__": OF_A_GROUP,
     "torchlite_backends.mpi.requests:Request.__init__": OF_A_GROUP,
     "torchlite_backends.numpy.cache_blocking:_Workers.__init__": "a hook of its own makes it anew",
     "torchlite_backends.numpy.cache_blocking:_Task.__init__": OF_A_CALL,
@@ -69,8 +69,8 @@ def test_each_lasting_lock_is_known_to_forks():
 
 def test_the_scanner_finds_bare_locks():
     tree = ast.parse(
-        "import threading\nA = threading.Lock()\nB = forks.hold(threading.RLock())\nclass C:\n    d = Lock()\n"
-        "    def e(self):\n        self.f = forks.renew(RLock())\n        self.g = [RLock()]\n"
+        "import threading\nA = threading.Lock()\nB = fork_locks.acquire_before_fork(threading.RLock())\nclass C:\n    d = Lock()\n"
+        "    def e(self):\n        self.f = fork_locks.reinit_after_fork(RLock())\n        self.g = [RLock()]\n"
     )
     assert bare("m", tree) == {"m:", "m:C", "m:C.e"}
 
@@ -80,10 +80,10 @@ def test_locks_in_children():
     """A child has locks that are free, but for those that the forking thread itself has: it gives these back."""
     program = """
     import os, threading, torchlite
-    from torchlite._settings import forks
-    forks.LIMIT = 0.2
-    mine, others = forks.hold(threading.RLock()), forks.hold(threading.RLock())
-    renewed, own = forks.renew(threading.RLock()), forks.renew(threading.RLock())
+    from torchlite._settings import fork_locks
+    fork_locks.TIMEOUT = 0.2
+    mine, others = fork_locks.acquire_before_fork(threading.RLock()), fork_locks.acquire_before_fork(threading.RLock())
+    renewed, own = fork_locks.reinit_after_fork(threading.RLock()), fork_locks.reinit_after_fork(threading.RLock())
     ready = threading.Event()
 
     def hold():

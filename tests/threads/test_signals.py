@@ -179,9 +179,9 @@ import random, signal, time
 import torchlite as torch
 from torchlite._dispatch import interceptors, tracing
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE, NO_GRAD
-from torchlite.autograd.engine import CURRENT
+from torchlite.autograd.engine import CURRENT_PASSES
 from torchlite.fx.experimental.proxy_tensor import make_fx
-from torchlite.jit._state import STATE
+from torchlite._jit_internal import STATE
 
 x, layer = torch.randn(8, 8), torch.nn.Linear(8, 8)
 
@@ -191,7 +191,7 @@ def work():
 def state():
     return (interceptors.stack.items, interceptors.stack.active, GLOBALS["INTERCEPTORS"], tracing.TRACES,
             tracing.THREAD.trace, tracing._rebound, MODE.grad, MODE.transforms, MODE.forwards, MODE.forward,
-            STATE.recorder, STATE.inside, CURRENT.runs)
+            STATE.recorder, STATE.inside, CURRENT_PASSES.runs)
 
 work()
 before = repr(state())

@@ -18,6 +18,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile import injected_names
+from torchlite._types import python_source
 from torchlite._types.python_source import (
     compile_function,
     compile_source,
@@ -315,3 +316,55 @@ def test_only_graphs_are_called(given):
 
     with pytest.raises(RuntimeError, match="'true_fn' is no graph"):
         torch.export.load(io.BytesIO(_with_true_branch(change)))
+
+
+def _loaded(constant: int):
+    """A module with one method, saved and loaded: its class has the same name in every file."""
+    scripted = torch.jit.script(_Failing(constant))
+    file = io.BytesIO()
+    torch.jit.save(scripted, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+class _Failing(torch.nn.Module):
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
+
+    def forward(self, x):
+        return torch.mm(x, torch.ones(self.number, 2))
+
+
+def _lines_of_error(call) -> str:
+    with pytest.raises(RuntimeError) as caught:
+        call(torch.ones(2, 9))
+    return "".join(traceback.format_exception(caught.value))
+
+
+def test_tracebacks_of_loaded_scripts_have_lines():
+    before = set(linecache.cache)
+    module = _loaded(4)
+    assert "torch.mm(x, torch.ones(" in _lines_of_error(module)
+    del module
+    gc.collect()
+    assert not [name for name in set(linecache.cache) - before if "_Failing" in name]
+
+
+def test_files_of_one_name_keep_their_lines():
+    first, second = (attached("<a record of a file>", f"x = {n}\n") for n in (1, 2))
+    names = [f.__code__.co_filename for f in (first, second)]
+    assert names[0] == "<a record of a file>" and names[1].startswith("<a record of a file #")
+    assert [linecache.getline(name, 1) for name in names] == ["x = 1\n", "x = 2\n"]
+
+
+def attached(filename: str, text: str):
+    tree = ast.parse("def f(): pass")
+    function = python_source.compile_source(tree, filename, {})["f"]
+    python_source.attach_source(function, text.splitlines(True))
+    return function
+
+
+def test_lines_of_a_file_are_shown_without_escapes():
+    unit = torch.jit.CompilationUnit("def f(x):\n    return torch.mm(x, x)  # \x1b[31m\n")
+    assert "\x1b" not in _lines_of_error(unit.f)

@@ -45,7 +45,7 @@ _HOMES = {
     ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
     ".jit._module_handle": ("_freeze_module",),
-    ".jit._trace_graph": ("Graph", "Node", "TracingState", "Value"),
+    ".jit._graph_ir": ("Graph", "Node", "Value"), ".jit._trace_graph": ("TracingState",),
     ".jit._script_modules": ("ScriptMethod",),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",

@@ -1,8 +1,7 @@
-"""`torch.ops`: ops by the names of their libraries, for programs that name ops so.
+"""`torch.ops`: PyTorch's ops by library, name and overload.
 
-`torch.ops.aten.mm.default` is an overload of the packet `torch.ops.aten.mm`; calling either calls the op. What an
-interceptor sees of a record's call has such a name too (`matching`). Libraries that programs add (`torch.library`) are
-beside `aten`.
+`torch.ops.aten.mm.default` is an overload of the packet `torch.ops.aten.mm`; both are callable. Interceptors see an op
+record's call under such a name (`record_to_overload`). Libraries added by `torch.library` are siblings of `aten`.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from .recorded_schemas import all_names, schema_entries
 __all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "torchlite_overload"]
 
 
-TORCHLITE_NAMESPACE = "torchlite"  # the library of what PyTorch's has no op for
+TORCHLITE_NAMESPACE = "torchlite"  # the library of ops that PyTorch lacks
 
 
 class _Namespace:
-    """The ops of one library, each made when it is asked for."""
+    """Ops of one library; packets are created on first access."""
 
     def __init__(self, name: str) -> None:
         self.name, self.__name__ = name, f"torch.ops.{name}"
@@ -51,7 +50,7 @@ class _Namespace:
 
 
 class _Ops:
-    """The libraries of ops: `aten` and those that programs added."""
+    """Op libraries: `aten` and those added by programs."""
 
     loaded_libraries: set[str] = set()
     refused_libraries: list[str] = []
@@ -68,9 +67,9 @@ class _Ops:
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:
-        """Make the ops of a compiled library known where torchlite has them itself, as it has torchvision's.
+        """Register the ops of a compiled library for which torchlite has an implementation, as for torchvision.
 
-        OSError for others: they want PyTorch's own libraries.
+        Raise OSError for other libraries: they link against PyTorch's own.
         """
         from .._extensions import declare_library_ops
 
@@ -83,7 +82,7 @@ class _Ops:
         )
 
     def import_module(self, module: str) -> None:
-        """Import a Python module that adds ops."""
+        """Import a Python module that registers ops."""
         import importlib
 
         importlib.import_module(module)
@@ -93,7 +92,7 @@ class _Ops:
 
 
 def _declare_record_function() -> None:
-    """`record_function` as two ops, for programs that call it so."""
+    """Define the two profiler ops behind `record_function`."""
     from ..autograd.profiler import record_function
 
     enter = define_op("profiler", "_record_function_enter(str name, str? args=None) -> Any")
@@ -104,7 +103,7 @@ def _declare_record_function() -> None:
 
 @functools.cache
 def torchlite_overload(op: Op, writes: bool = False) -> OpOverload:
-    """The overload of a record that PyTorch's library has no op for."""
+    """Return the overload of an op record that PyTorch's library lacks."""
     packet = OpOverloadPacket(
         op.name + "_" * writes, in_place_method(op) if writes else function_for(op), TORCHLITE_NAMESPACE
     )
@@ -117,7 +116,7 @@ _TYPES = {"tensor": "Tensor", "optional": "Tensor?", "number": "Tensor", "list":
 
 
 def _torchlite_schema(op: Op, name: str, writes: bool) -> FunctionSchema:
-    """A schema for such a record."""
+    """Return a schema for an op record that PyTorch's library lacks."""
     mark = "(a!)" if writes else "(a)" if op.tags & VIEW else ""
     parts = [f"{_TYPES.get(p.kind, 'Any')} {p.name}" for p in op.params]
     if parts and parts[0].startswith("Tensor"):

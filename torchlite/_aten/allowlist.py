@@ -1,7 +1,7 @@
-"""The ops that a program out of a file may name, whatever the file's format: the one list for all of them.
+"""Allowlist of ops that a program loaded from a file may call, for all file formats.
 
-A name is looked up among records, never among attributes: an op is an overload that PyTorch's library declares, one of
-torchlite's own records, or an op that the user registered. Whatever else `torch.ops` has is no op.
+Names are looked up among op records, never among attributes. Allowed are overloads declared by PyTorch's library,
+torchlite's own records, and ops that the user registered.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from . import TORCHLITE_NAMESPACE, ops
 from .overload_packet import AtenOverload
 from .recorded_schemas import schema_entries
 
-# Ops of the library that read or change more than their arguments: they open files, or set the random numbers that
-# the host draws. A program may draw such numbers.
+# Ops that affect more than their arguments: they open files or seed the host's generators. Drawing random numbers is
+# allowed.
 REFUSED_OPS = frozenset(("from_file", "manual_seed", "seed", "initial_seed"))
 
 
 def allowed_packet(space: str, name: str) -> OpOverloadPacket | None:
-    """The op of a library's name; None for what is no op, or none that a file's program may call."""
+    """Return the packet of an op name, None for an unknown or refused op."""
     if space == "profiler":
-        space = ops.profiler.name  # which declares its ops
+        space = ops.profiler.name  # registers its ops
     if space == "aten" and name in REFUSED_OPS or not name.isidentifier():
         return None
     found = DEFINED.get((space, name))
@@ -36,7 +36,7 @@ def allowed_packet(space: str, name: str) -> OpOverloadPacket | None:
 
 
 def allowed_overload(space: str, name: str, overload: str) -> OpOverload | None:
-    """An overload of such an op; None where it has none of this name."""
+    """Return an overload of an allowed op, None if there is none."""
     packet = allowed_packet(space, name)
     if packet is None or overload not in packet.overloads():
         return None
@@ -44,9 +44,9 @@ def allowed_overload(space: str, name: str, overload: str) -> OpOverload | None:
     return found if isinstance(found, OpOverload) else None
 
 
-# -- what an op of a program may repeat ----------------------------------------------------------
+# -- bounds on repeat counts --------------------------------------------------------------------
 
-# Whole numbers by which ops repeat their work, or make tensors, whatever their inputs' sizes are: the most of each.
+# Maximum of each integer argument that multiplies an op's work or output independently of input sizes.
 _COUNTS: dict[str, tuple[str, int]] = {
     **{
         f"special_{name}": ("n", 1 << 12)
@@ -61,20 +61,20 @@ _COUNTS: dict[str, tuple[str, int]] = {
     **dict.fromkeys(("tensor_split", "hsplit", "vsplit", "dsplit"), ("sections", 1 << 20)),
 }  # fmt: skip
 COUNT_ARGUMENTS = frozenset(name for name, (number, _) in _COUNTS.items() if number != "sections")
-_COMBINATORIAL_OPS = 1 << 22  # elements of what `combinations` may give
-# Lists of tensors whose length an op's work grows with by its cube, and the longest.
+_COMBINATORIAL_OPS = 1 << 22  # maximum number of elements that `combinations` may return
+# Maximum length of tensor lists for ops with cubic work in that length.
 _CHAINS = {"chain_matmul": ("matrices", 200), "linalg_multi_dot": ("tensors", 200)}
 _SPLIT_OPS = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
 
 
 def check_split_count(tensor: Any, count: int) -> None:
-    """RuntimeError where a tensor is to become more pieces than there are bytes behind it, and than a million."""
+    """Raise RuntimeError if a tensor is split into more pieces than its bytes, and more than a million."""
     if count > 1 << 20 and count > tensor.untyped_storage().nbytes():
         raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
 
 
 def _largest_value(value: Any) -> Any:
-    """A number, or the largest of a tensor."""
+    """Return a number, or the maximum of a tensor."""
     if isinstance(value, Tensor) and value.numel() and value.device.type != "meta" and not value.is_complex():
         return value.detach().max().item()
     return value
@@ -89,9 +89,7 @@ def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, *
 
 
 def _count_check_for(overload: OpOverload) -> Any:
-    """The check of the whole numbers that repeat an overload's work: a function of arguments and keywords. None
-    for overloads that have no such numbers.
-    """
+    """Return a function of (args, kwargs) that checks the repeat counts of an overload, None if it has none."""
     name = overload._opname
     if overload.namespace != "aten" or name not in (*_COUNTS, *_CHAINS, *_SPLIT_OPS, "combinations"):
         return None
@@ -123,18 +121,18 @@ def _count_check_for(overload: OpOverload) -> Any:
     def check_count(args: tuple, kwargs: dict[str, Any]) -> None:
         given = dict(zip(places, args, strict=False)) | kwargs
         number = given.get(counted)
-        if counted == "sections" and number is None:  # places, where the tensor has a dimension
+        if counted == "sections" and number is None:  # split positions, if the tensor has a dimension
             sections = given.get("tensor_indices_or_sections")
             number = sections if getattr(sections, "ndim", 1) == 0 else None
         number = _largest_value(number)
-        if isinstance(number, (int, float)) and not number <= most:  # NaN hides the others of a tensor
+        if isinstance(number, (int, float)) and not number <= most:  # NaN hides a tensor's other elements
             raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
 
     return check_count
 
 
 def limit_run(overload: OpOverload, run: Any) -> Any:
-    """What computes an overload for a program, as far as whole numbers that it repeats its work by are bounded."""
+    """Return an overload's implementation with bounded repeat counts."""
     check = _count_check_for(overload)
     if check is None:
         return run
@@ -147,7 +145,7 @@ def limit_run(overload: OpOverload, run: Any) -> Any:
 
 
 class BoundedOverload(CheckedCallable, AtenOverload):
-    """An overload in the graph of a file: whole numbers that it repeats its work by are bounded."""
+    """Overload in a graph loaded from a file, with bounded repeat counts."""
 
     def __init__(self, plain: AtenOverload) -> None:
         super().__init__(plain.overloadpacket, plain._overloadname, plain.entry)  # type: ignore[arg-type]
@@ -163,7 +161,7 @@ class BoundedOverload(CheckedCallable, AtenOverload):
 
 @functools.cache
 def bounded_overload(overload: OpOverload) -> OpOverload:
-    """An overload as the graph of a file has it."""
+    """Return the bounded form of an overload."""
     if isinstance(overload, AtenOverload) and _count_check_for(overload) is not None:
         return BoundedOverload(overload)
     return overload

@@ -1,4 +1,4 @@
-"""The ops of PyTorch's library that are derivatives of others: autograd of the op whose name they have."""
+"""ATen's backward ops (`X_backward`): computed by autograd of the op X."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._dispatch.op_record import REGISTRY
 
 
 def gradients_of(run: Callable, inputs: list, grads: Any, needs: list | None = None) -> list:
-    """The gradients of `run(*inputs)` for its floating-point tensors, None where one is not needed."""
+    """Return the gradients of `run(*inputs)` for floating-point inputs, None where not needed."""
     needs = [True] * len(inputs) if needs is None else needs
     wanted = [
         n and isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
@@ -36,8 +36,8 @@ _SIZES = ("input_size", "input_sizes", "self_sizes", "sizes", "size")
 
 
 def backward_via_autograd(overload: Any) -> Callable | None:
-    """What computes `X_backward` from `X`, whose arguments it has by name behind the gradient; of an argument it may
-    have the size alone. None where it has others.
+    """Return a function that computes `X_backward` by autograd of `X`. It takes the gradient and X's arguments by name,
+    of some only the size. Return None if the arguments differ.
     """
     schema = overload._schema
     packet = getattr(torch.ops.aten, overload._opname.removesuffix("_backward"), None)
@@ -88,7 +88,7 @@ def _max_pool_backward(
     grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     indices: Any,
 ) -> Any:  # fmt: skip
-    """Each gradient goes to the place that its window's maximum was at."""
+    """Scatter each gradient to the position of its window's maximum."""
     return _scatter_to_indices(
         grad_output, self, indices, 1 + (len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2)
     )

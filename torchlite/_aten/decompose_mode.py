@@ -1,4 +1,4 @@
-"""A call that is taken apart though a mode would see it whole: for decompositions."""
+"""State that makes a dispatch mode see an op's decomposition instead of the op."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._dispatch.op_record import Op
 
 
 class _DecomposeState(threading.local):
-    overload: Any = None  # the one whose parts are wanted, until its first call
+    overload: Any = None  # the overload to decompose, until its first call
 
 
 _STATE = _DecomposeState()
@@ -21,7 +21,7 @@ _STATE = _DecomposeState()
 
 @contextlib.contextmanager
 def decompose_next(overload: Any) -> Iterator[None]:
-    """In the block the next call that is this overload is taken apart."""
+    """Decompose the next call of this overload inside the block."""
     before = _STATE.overload
     _STATE.overload = overload
     try:
@@ -31,12 +31,12 @@ def decompose_next(overload: Any) -> Iterator[None]:
 
 
 def is_decomposing() -> bool:
-    """Whether some call is to be taken apart."""
+    """True if a call is to be decomposed."""
     return _STATE.overload is not None
 
 
 def should_decompose(overload: Any) -> bool:
-    """Whether a call that a mode is to see as an overload is the one whose parts are wanted."""
+    """True if a call that a mode would see as an overload is to be decomposed."""
     if _STATE.overload is not overload:
         return False
     _STATE.overload = None
@@ -44,7 +44,7 @@ def should_decompose(overload: Any) -> bool:
 
 
 def run_composite(op: Op, values: list) -> Any:
-    """A record run by its composite, though it has a derivative of its own."""
+    """Run a record's composite implementation although it has a derivative formula."""
     if op.is_implicit:
         return call.execute(op, values)
     if op.promote is not None:

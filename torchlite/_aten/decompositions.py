@@ -1,7 +1,7 @@
-"""What the ops of PyTorch's library are written in: a function for an overload whose calls are those of its parts.
+"""Decompositions of ATen overloads into other overloads.
 
-Some are written here, by the library's own overloads. Of others the record's composite is run, whose parts a mode sees
-where the op itself would be seen (`expanding`). What has neither, and what the library calls its core, stays whole.
+Some are written here. Others run the record's composite implementation, whose calls a mode sees (`decompose_mode`).
+Core ATen ops and ops with neither form have no decomposition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ aten = ops.aten
 
 
 def _decompose_composite(overload: Any) -> Callable:
-    """What the record's composite calls, where a mode sees the op whole."""
+    """Decompose by the record's composite implementation, although a mode would see the op itself."""
 
     def decomposed(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = overload._schema.placed(args, kwargs)
@@ -36,7 +36,7 @@ def _decompose_composite(overload: Any) -> Callable:
 
 
 def _visible_parts(overload: Any) -> Callable:
-    """The op itself, of which a mode sees parts; whole where it sees the op again."""
+    """Decompose by calling the op, of which a mode sees the composite's calls."""
     running = threading.local()
 
     def decomposed(*args: Any, **kwargs: Any) -> Any:
@@ -62,7 +62,7 @@ def _split(self: Any, split_size: int, dim: int = 0) -> Any:
 
 
 def _real_or_imag(place: int) -> Callable:
-    """The real or the imaginary part of complex numbers; a view, as the op gives."""
+    """Return the real or imaginary part of complex numbers as a view."""
 
     def part(self: Any) -> Any:
         if not self.dtype.is_complex:
@@ -74,7 +74,7 @@ def _real_or_imag(place: int) -> Callable:
 
 def _squeeze(self: Any) -> Any:
     if any(isinstance(n, SymInt) for n in self.shape):
-        return NotImplemented  # which of them are 1 is known when the program runs
+        return NotImplemented  # the mask is known only at run time
     return aten.squeeze.dims(self, [d for d, n in enumerate(self.shape) if n == 1])
 
 
@@ -152,7 +152,7 @@ def _attention(
     scale: Any = None,
 ) -> Any:  # fmt: skip
     factor = query.shape[-1] ** -0.5 if scale is None else scale
-    if key.shape[1] != query.shape[1]:  # a head of keys for several of queries
+    if key.shape[1] != query.shape[1]:  # grouped-query attention
         key, value = (torch.repeat_interleave(x, query.shape[1] // x.shape[1], 1) for x in (key, value))
     scores = aten.mul.Tensor(torch.matmul(query, aten.permute.default(key, [0, 1, 3, 2])), factor)
     if is_causal:
@@ -277,7 +277,7 @@ def _count_nonzero(self: Any, dim: Any = None) -> Any:
 
 
 def _diagonal_mask(n: int, m: int, offset: int, device: Any) -> Any:
-    """Where in a matrix of n rows and m columns a diagonal lies."""
+    """Return the mask of a diagonal of an n x m matrix."""
     rows = aten.unsqueeze.default(aten.arange.start_step(0, n, 1, device=device), -1)
     return aten.eq.Tensor(aten.arange.start_step(0, m, 1, device=device), aten.add.Tensor(rows, offset))
 
@@ -301,7 +301,7 @@ def _diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 
 def _index_at_dim(index: Any, dim: int, ndim: int) -> list:
-    """An index of a dimension, for `index_put`."""
+    """Return an index of one dimension for `index_put`."""
     return [None] * (dim % max(ndim, 1)) + [index]
 
 
@@ -340,7 +340,7 @@ def _roll(self: Any, shifts: Any, dims: Any = ()) -> Any:
 
 
 def _logaddexp(base: Any) -> Callable:
-    """log(exp(a) + exp(b)), to base 2 where it is said: the larger, and what the smaller adds."""
+    """Return log(exp(a) + exp(b)), in base 2 if given, computed from the maximum for stability."""
 
     def found(self: Any, other: Any) -> Any:
         apart = aten.neg.default(aten.abs.default(aten.sub.Tensor(self, other)))
@@ -412,10 +412,10 @@ def _replication_pad1d(self: Any, padding: Any) -> Any:
 
 
 def _decompose_in_place(overload: Any) -> Callable | None:
-    """The decomposition of an op in place: the op, and a copy into its argument."""
+    """Decompose an in-place op into the out-of-place op and a copy."""
     name = overload._opname
     base = getattr(aten, name[:-1], None) if name.endswith("_") and not name.endswith("__") else None
-    turns = "h" in overload.entry.flags  # it changes the view, not what is in memory
+    turns = "h" in overload.entry.flags  # changes the view, not the memory
     if (
         base is None
         or turns
@@ -531,7 +531,7 @@ WRITTEN: dict[str, Callable] = {
 }  # fmt: skip
 
 
-# Overloads whose record is written in others of the library, none of them itself.
+# Overloads whose record's composite calls other ATen ops and never itself.
 _COMPOSITES = frozenset(
     """
     _chunk_cat.default _euclidean_dist.default _log_softmax_backward_data.default _prelu_kernel.default
@@ -556,11 +556,11 @@ _COMPOSITES = frozenset(
 
 
 def is_core(overload: Any) -> bool:
-    """Whether the library calls an overload its core: what others are written in."""
+    """True if an overload is core ATen."""
     return "a" in overload.entry.flags
 
 
-# Ops that the library writes in others and that come apart though no table says so: they may give what they are given.
+# Composite ops that always decompose: they may return their argument.
 _ALWAYS_DECOMPOSED = frozenset(
     """
     _batch_norm_impl_index alpha_dropout atleast_1d atleast_2d atleast_3d batch_norm cartesian_prod conj_physical
@@ -570,7 +570,7 @@ _ALWAYS_DECOMPOSED = frozenset(
 
 
 def stays_one_op(overload: Any) -> bool:
-    """Whether an op that the library writes in others is one op where it is not asked to come apart."""
+    """True if a composite op is kept as one op unless a decomposition is requested."""
     if not getattr(overload, "is_implicit", False) or overload._opname in _ALWAYS_DECOMPOSED:
         return False
     schema = overload._schema
@@ -579,7 +579,7 @@ def stays_one_op(overload: Any) -> bool:
 
 
 def decomposition(overload: Any) -> Callable | None:
-    """The function that an overload is written as; None for the core, and for what is written in nothing here."""
+    """Return the decomposition of an overload, None for core ATen ops and ops without one."""
     name = str(overload).removeprefix("aten.")
     if name in WRITTEN:
         return WRITTEN[name]
@@ -593,7 +593,7 @@ def decomposition(overload: Any) -> Callable | None:
 
 
 def all_decompositions() -> dict[Any, Callable]:
-    """The functions of all overloads that have one, by overload."""
+    """Return the decompositions of all overloads that have one."""
     found = {}
     for name in all_names():
         packet = getattr(aten, name)

@@ -1,4 +1,4 @@
-"""The library's forms of normalization: with the statistics beside the result, and their derivatives."""
+"""ATen's native normalization ops: results with saved statistics, and their backward ops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float,
 ) -> Any:  # fmt: skip
-    """In training the batch's mean and the reciprocal of its deviation come beside the result."""
+    """Return batch norm and, in training, the batch's mean and reciprocal standard deviation."""
     return tuple(torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps))
 
 
@@ -65,7 +65,7 @@ def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: 
 
 
 def _normalized_rows_backward(grad: Any, rows: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
-    """The gradient of normalized rows, and the rows normalized."""
+    """Return the gradient of row normalization, and the normalized rows."""
     normalized = (rows - mean) * rstd
     centred = grad - grad.mean(-1, True) - normalized * (grad * normalized).mean(-1, True)
     return centred * rstd, normalized

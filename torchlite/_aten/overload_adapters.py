@@ -1,6 +1,6 @@
-"""Ops of PyTorch's library whose arguments or results are others than those of torchlite's function: a line each.
+"""Adapters for ATen overloads whose arguments or results differ from torchlite's function.
 
-An adapter has the schema's parameters by their names. A key is a name of the library, or one overload of it.
+An adapter has the schema's parameter names. Keys are op names or single overloads.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _convolution(
     output_padding: Any, groups: int, benchmark: bool = False, deterministic: bool = False,
     cudnn_enabled: bool = False, allow_tf32: bool = True,
 ) -> Any:  # fmt: skip
-    """Every convolution under one name."""
+    """Return any convolution, by ATen's general signature."""
     dims = weight.ndim - 2
     if transposed:
         run = getattr(torch, f"conv_transpose{dims}d")
@@ -245,7 +245,7 @@ def _attention_scores(query: Any, key: Any, mask: Any, is_causal: bool, scale: A
 
 
 def _attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any) -> Any:
-    """The op, and the logarithms of the sums that its softmax divides by."""
+    """Return attention and the log-sum-exp of its softmax."""
     if query.shape[-3] != key.shape[-3]:
         groups = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
@@ -257,7 +257,7 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is
 
 
 def _op_with_alpha(name: str) -> Callable:
-    """What takes `alpha` by its position, where PyTorch's functions have an older form with other arguments there."""
+    """Return an adapter that takes `alpha` positionally, where PyTorch's function has a deprecated signature."""
     return lambda self, other, alpha=1: getattr(self, name)(other, alpha=alpha)
 
 
@@ -319,7 +319,7 @@ def _encoder_layer(
     norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None,
     mask_type: Any = None,
 ) -> Any:  # fmt: skip
-    """A layer of a transformer's encoder, for inference."""
+    """Return a transformer encoder layer for inference."""
 
     def attended(x: Any) -> Any:
         return torch._native_multi_head_attention(
@@ -351,7 +351,7 @@ def _nll(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_
 
 
 def _nll_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    """The op, with the sum of the weights that it divides by."""
+    """Return the NLL loss and the total weight that it divides by."""
     counted = target != ignore_index
     if reduction == 0:
         total = self.new_zeros(())
@@ -498,7 +498,7 @@ def _unique_results(self: Any, found: Any, inverse: bool, counts: bool) -> Any:
 
 
 def _new_filled(name: str) -> Callable:
-    """An op that fills its argument, as one that makes a tensor."""
+    """Return an op that creates a tensor and fills it by the in-place op of that name."""
     return lambda self, *args, generator=None, **keywords: getattr(torch.empty_like(self), name)(
         *args, *keywords.values(), generator=generator
     )
@@ -579,7 +579,7 @@ ADAPTERS: dict[str, Callable] = {
     **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
     "cross_entropy_loss": _cross_entropy,
     "log_sigmoid": F.logsigmoid, "log_sigmoid_forward": _log_sigmoid_forward,
-    # numbers and linear algebra
+    # scalars and linear algebra
     "rsub": lambda self, other, alpha=1: torch.rsub(self, other, alpha=alpha),
     "add.Scalar": _op_with_alpha("add"), "add_.Scalar": _op_with_alpha("add_"), "sub.Scalar": _op_with_alpha("sub"),
     "sub_.Scalar": _op_with_alpha("sub_"),

@@ -1,4 +1,4 @@
-"""What computes an overload of PyTorch's library: an adapter, or torchlite's function of that name."""
+"""Finds the implementation of an ATen overload: an adapter, or torchlite's function of that name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .._library.function_schema import FunctionSchema
 from .overload_adapters import ADAPTERS
 from .recorded_schemas import schema_entries
 
-# Prefixes of the library's names whose functions are in a module.
+# Prefixes of op names, and the module that has their functions.
 _MODULES = {"linalg_": "linalg", "fft_": "fft", "special_": "special"}
-# Names of `torch` that are another thing than the library's op.
+# Names in `torch` unrelated to the ATen op of that name.
 _UNRELATED_NAMES = frozenset(
     ("abs_", "complex32", "device", "dtype", "layout", "set", "float", "int", "bool", "str", "double")
 )
@@ -24,7 +24,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def is_computable(name: str) -> bool:
-    """Whether torchlite computes the ops of a name, by whatever way `runner` finds."""
+    """True if torchlite implements the ops of a name in any way that `find_implementation` knows."""
     if (
         name in ADAPTERS
         or any(key.partition(".")[0] == name for key in ADAPTERS)
@@ -37,7 +37,7 @@ def is_computable(name: str) -> bool:
 
 
 def _torchlite_function(name: str) -> Any:
-    """torchlite's own function of a name; None where it has none. A function of `nn.functional` comes as its record."""
+    """Return torchlite's function of a name, None if it has none; for `nn.functional` return the record."""
     for prefix, module in _MODULES.items():
         if name.startswith(prefix):
             found = getattr(getattr(torch, module), name.removeprefix(prefix), None)
@@ -62,8 +62,8 @@ def _torchlite_function(name: str) -> Any:
 
 
 def find_implementation(overload: Any) -> tuple[Callable, bool]:
-    """What computes an overload, and whether it takes no keyword for an argument that has a position.
-    NotImplementedError where torchlite has no such op.
+    """Return an overload's implementation, and whether it requires positional arguments by position. Raise
+    NotImplementedError if there is none.
     """
     name, which = overload._opname, overload._overloadname
     schema = overload._schema
@@ -97,7 +97,7 @@ def find_implementation(overload: Any) -> tuple[Callable, bool]:
 
 
 def _convert_results(function: Callable, schema: FunctionSchema) -> Callable:
-    """A function whose results come as the library has them: several as a tuple, a list of tensors as a list."""
+    """Return the function with results as the schema has them: several as a tuple, a tensor list as a list."""
     kind: Any = tuple if len(schema.returns) > 1 else None
     if len(schema.returns) == 1 and "[]" in schema.returns[0].type.suffixes:
         kind = list
@@ -120,7 +120,7 @@ def _convert_results(function: Callable, schema: FunctionSchema) -> Callable:
 
 
 def _call_by_schema_names(record: Op, schema: FunctionSchema) -> Callable | None:
-    """The record's function with the schema's arguments by their names; None where it lacks one."""
+    """Return the record's function called by the schema's argument names, None if it lacks one."""
     places: list[tuple[str, bool]] = []
     taken = {p.name for p in record.params}
     for position, argument in enumerate(schema.arguments):
@@ -146,12 +146,14 @@ def _call_by_schema_names(record: Op, schema: FunctionSchema) -> Callable | None
 
 
 def _signature_key(schema: FunctionSchema) -> list[tuple]:
-    """What tells overloads apart: names and types of the arguments that are not written to by keyword."""
+    """Return the key that distinguishes overloads: argument names and types without `out` arguments."""
     return [(a.name, a.type.text) for a in schema.arguments if not (a.is_write and a.kwarg_only)]
 
 
 def _base_overload(overload: Any, packet: Any) -> Any:
-    """The overload of a packet that computes what this one writes somewhere. NotImplementedError where none does."""
+    """Return the functional overload that an in-place or out variant corresponds to. Raise NotImplementedError if there
+    is none.
+    """
     wanted = _signature_key(overload._schema)
     for name in packet.overloads():
         other = getattr(packet, name)
@@ -161,7 +163,7 @@ def _base_overload(overload: Any, packet: Any) -> Any:
 
 
 def write_to_out(out: Any, value: Any) -> Any:
-    """Put a result into an argument, which gets its size. RuntimeError where the dtype cannot hold it."""
+    """Write a result to an `out` argument and resize it. Raise RuntimeError if the dtype cannot be cast."""
     if not torch.can_cast(value.dtype, out.dtype):
         names = [str(d).rpartition(".")[2].capitalize() for d in (value.dtype, out.dtype)]
         raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
@@ -172,7 +174,7 @@ def write_to_out(out: Any, value: Any) -> Any:
 
 
 def _out_variant(overload: Any, schema: FunctionSchema) -> Callable:
-    """The op of the same arguments, with its results written to those of `out=`."""
+    """Return the out variant of an op: compute, then write to `out`."""
     base = _base_overload(overload, overload.overloadpacket)
     names = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
@@ -191,7 +193,7 @@ def _out_variant(overload: Any, schema: FunctionSchema) -> Callable:
 
 
 def _in_place_variant(overload: Any) -> Callable:
-    """The op, with its result written to its first argument."""
+    """Return the in-place variant of an op: compute, then write to the first argument."""
     packet = getattr(torch.ops.aten, overload._opname[:-1])
     base = _base_overload(overload, packet)
 
@@ -207,7 +209,7 @@ def _in_place_variant(overload: Any) -> Callable:
 
 
 def _view_copy(overload: Any) -> Callable:
-    """The view of that name, in memory of its own."""
+    """Return the copying variant of a view op."""
     base = _base_overload(overload, getattr(torch.ops.aten, overload._opname.removesuffix("_copy")))
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -220,5 +222,5 @@ def _view_copy(overload: Any) -> Callable:
 
 
 def record_for_library_name(name: str) -> Op | None:
-    """The record that has a name of the library."""
+    """Return the record of an ATen op name."""
     return NAMESPACES["torch"].get(name) or NAMESPACES["nn.functional"].get(name) or REGISTRY.get(name)

@@ -1,4 +1,4 @@
-"""The overloads of PyTorch's library: each is called by its schema, and finds what runs it at its first call."""
+"""AtenOverload and AtenPacket: callable ATen overloads that look up their implementation at the first call."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-def
 
 
 class AtenOverload(OpOverload):
-    """An overload of PyTorch's library: `torch.ops.aten.add.Tensor`."""
+    """Overload of PyTorch's library, for example `torch.ops.aten.add.Tensor`."""
 
     def __init__(self, packet: AtenPacket, name: str, entry: SchemaEntry) -> None:
         super().__init__(packet, name)
         self.entry = entry
         self.is_implicit = entry.is_implicit
-        self._run: Any = None  # what computes it, once it was called
-        self._plain: Any = None  # the same, for arguments of which none has a class with a say in it
-        self._by_position = False  # whether that takes no keyword for an argument that has a position
+        self._run: Any = None  # the implementation, after the first call
+        self._plain: Any = None  # the same for plain tensors, without `__torch_dispatch__`
+        self._by_position = False  # True if positional arguments cannot be passed by keyword
 
     @cached_property
     def _schema(self) -> FunctionSchema:
-        """The overload's schema: PyTorch's argument names and types."""
+        """Return the overload's schema."""
         return FunctionSchema(self.name() + self.entry.text)
 
     @cached_property
     def tags(self) -> list:
-        """What `torch.Tag` says of the overload."""
+        """Return the overload's `torch.Tag`s."""
         return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -53,12 +53,12 @@ class AtenOverload(OpOverload):
                 args, kwargs = self._schema.placed(args, kwargs)
             return run(*args, **kwargs)
         except (TypeError, AttributeError, ValueError, IndexError):
-            self._schema.bind(args, kwargs, self.accepts_scalars)  # which says what does not fit the schema
+            self._schema.bind(args, kwargs, self.accepts_scalars)  # raises for arguments that do not match
             raise
 
     @property
     def accepts_scalars(self) -> bool:
-        """Whether a Python number may stand where the schema has a tensor."""
+        """True if a Python number is accepted for a tensor."""
         return self._opname in NUMBERS_AS_TENSORS
 
     @property
@@ -68,7 +68,7 @@ class AtenOverload(OpOverload):
     op = _op
 
     def redispatch(self, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """The op: there are no dispatch keys to leave out."""
+        """Call the op; there are no dispatch keys to exclude."""
         return self(*args, **kwargs)
 
     def _found(self) -> Any:
@@ -83,8 +83,8 @@ class AtenOverload(OpOverload):
         return run
 
     def _seen(self, run: Any, has_record: bool) -> Any:
-        """What computes the op where no class of an argument with `__torch_dispatch__` does. A record whose result gets
-        a history runs all the same: its parts come to the class, and have theirs.
+        """Return the op's implementation below `__torch_dispatch__`. A record that needs a gradient runs as usual, so
+        its parts reach the subclass and record their own history.
         """
 
         @functools.wraps(run)
@@ -99,7 +99,7 @@ class AtenOverload(OpOverload):
 
 
 class AtenPacket(OpOverloadPacket):
-    """A name of PyTorch's library with its overloads: `torch.ops.aten.add`."""
+    """Packet of PyTorch's library with its overloads, for example `torch.ops.aten.add`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, None)
@@ -109,12 +109,12 @@ class AtenPacket(OpOverloadPacket):
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__") or name not in self._entries:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        # Of threads that meet here all get the object of the first one.
+        # All threads get the object of the first one.
         made = self._overloads.setdefault(name, AtenOverload(self, name, self._entries[name]))
         return self.__dict__.setdefault(name, made)
 
     def overloads(self) -> list[str]:
-        """The names of the overloads that there are."""
+        """Return the names of the overloads."""
         return list(self._entries)
 
     def __iter__(self) -> Any:
@@ -129,7 +129,7 @@ class AtenPacket(OpOverloadPacket):
         return self.resolved(args, kwargs)(*args, **kwargs)
 
     def resolved(self, args: tuple, kwargs: dict) -> AtenOverload:
-        """The first overload whose schema a call fits. RuntimeError, with what each says, where none does."""
+        """Return the first overload whose schema matches a call. Raise RuntimeError with each mismatch if none does."""
         found: list[AtenOverload] = [getattr(self, name) for name in self._entries]
         if len(found) == 1:
             return found[0]

@@ -1,8 +1,8 @@
-"""How a record's call is called in PyTorch's library: the overload that its values fit, and its arguments there.
+"""Maps an op record's call to the matching ATen overload and its arguments.
 
-Values go to a schema's arguments by their names (`input` is `self`), the rest by their order; what a schema has no
-argument for has to be at its default. The first overload that all fits is taken, as PyTorch's parser does. Of a `whole`
-call it is the one that programs call, else the one below autograd, which is not written in others where there is one.
+Values bind to schema arguments by name (`input` is `self`), then by order; values without argument must be defaults.
+The first matching overload wins, as in PyTorch's parser. For a `whole` call this is the composite overload, otherwise
+preferably a non-composite one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._library.function_schema import Argument, FunctionSchema
 from .._types.dtypes import bool_, complex64, float64, int64
 from .recorded_schemas import schema_entries
 
-# Records whose name is not the library's.
+# Records with another name than the ATen op.
 _RECORDS = {
     "_where": "where", "_where_method": "where", "var_correction": "var", "std_correction": "std", "max_dim": "max",
     "min_dim": "min", "_copy": "copy", "_fill": "fill",
@@ -35,7 +35,7 @@ _RECORDS = {
     "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r", "_unique_and_all": "_unique2",
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
-# Values of arguments that a record does not have: of the op that it is.
+# Values of arguments that the record lacks, by op.
 _GIVEN: dict[str, dict[str, Any]] = {
     "_softmax": {"half_to_float": False}, "_log_softmax": {"half_to_float": False},
     "_floor_divide": {"rounding_mode": "floor"}, "_trunc_divide": {"rounding_mode": "trunc"},
@@ -48,7 +48,7 @@ _UNFIT: Any = object()
 
 @functools.cache
 def library_names(op: Op, whole: bool = False) -> tuple[str, ...]:
-    """The names that a record's op has in PyTorch's library, the likeliest first."""
+    """Return the ATen names of a record's op, most likely first."""
     public = [
         _ADAPT_VALUES.get(space, "") + name for space, _, name in (alias.rpartition(".") for alias in op.alias.split())
     ]
@@ -61,8 +61,8 @@ def library_names(op: Op, whole: bool = False) -> tuple[str, ...]:
 def _candidate_overloads(
     op: Op, name: str, whole: bool
 ) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
-    """The overloads of a name, each with the place of the record's parameter for each argument, and the places that
-    are left.
+    """Yield the overloads of a name, each with the record parameter's position for every argument, and the unused
+    positions.
     """
     from . import ops
 
@@ -92,7 +92,7 @@ def _parameter_positions(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Arg
             continue
         if not argument.has_default:
             taken[position] = left.pop(0)
-        elif position in left:  # under another name: an `end` is a `stop`
+        elif position in left:  # different names, for example `end` and `stop`
             left.remove(position)
             taken[position] = position
     rest = [place for place in range(len(op.params)) if place not in taken.values()]
@@ -100,7 +100,7 @@ def _parameter_positions(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Arg
 
 
 def to_library_argument(value: Any, argument: Argument, reads: bool = True) -> Any:
-    """A value as the library's argument has it; of a tensor of one element a number where it `reads`."""
+    """Return a value as the schema's argument type; a one-element tensor becomes a number if `reads`."""
     kind = argument.type
     base, several = kind.base, any(s.startswith("[") for s in kind.suffixes)
     if several and base != "Tensor":
@@ -132,7 +132,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _same_default(value: Any, own: Any, argument: Argument) -> bool:
-    """Whether a value is the record's default, and the library's but for its type: `1.0` for `1`, `()` for `None`."""
+    """True if a value equals the record's default and the schema's up to type: `1.0` and `1`, `()` and None."""
     if not argument.has_default or not _is_default(value, own):
         return False
     if argument.type.base == "Scalar" and isinstance(value, (int, float)):
@@ -141,38 +141,38 @@ def _same_default(value: Any, own: Any, argument: Argument) -> bool:
 
 
 def _adapt_scatter(input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> list:
-    """A number is a value, not a source."""
+    """Pass a number as value, a tensor as source."""
     number = value is None and isinstance(src, (int, float, complex))
     return [input, dim, index, None, src, reduce] if number else [input, dim, index, src, value, reduce]
 
 
 def _adapt_random(input: Any, start: Any, end: Any, generator: Any) -> list:
-    """One bound is the upper one."""
+    """Pass a single bound as the upper bound."""
     upper = end is ... and start is not None
     return [input, None, start, generator] if upper else [input, start, end, generator]
 
 
 def _adapt_extreme(input: Any, dim: Any, keepdim: Any, other: Any) -> list:
-    """A tensor is another one, not a dimension."""
+    """Pass a tensor as the other operand, a number as dimension."""
     return [input, None, keepdim, dim] if isinstance(dim, call.Tensor) else [input, dim, keepdim, other]
 
 
 def _adapt_tensor_split(input: Any, places: Any, dim: Any, indices: Any, sections: Any, tensor: Any) -> list:
-    """A number of parts, places to cut at, or a tensor of either."""
+    """Select sections, split positions or a tensor of either."""
     given = [indices, sections, tensor]
     if places is not None:
         given[2 if isinstance(places, call.Tensor) else 1 if isinstance(places, int) else 0] = places
     return [input, None, dim, *given]
 
 
-# How values of records go to their parameters before these are matched.
+# Adapters of record values to parameters before matching.
 _ARRANGED: dict[str, Callable[..., list]] = {
     "scatter": _adapt_scatter, "random_": _adapt_random, "max": _adapt_extreme, "min": _adapt_extreme,
     "tensor_split": _adapt_tensor_split,
 }  # fmt: skip
 
 MatchedOverload = tuple[Any, tuple, dict]
-# Of ops on a number and a tensor: the overload, and which values it has in which order.
+# Ops with a number before a tensor: the overload, and its arguments as positions of record values.
 _SCALAR_FIRST_OPS = {
     "mul": ("mul.Tensor", 1, 0), "add": ("add.Tensor", 1, 0), "_add": ("add.Tensor", 1, 0),
     "sub": ("rsub.Scalar", 1, 0), "_sub": ("rsub.Scalar", 1, 0),
@@ -187,7 +187,7 @@ def _aten(name: str) -> Any:
 
 
 def match_overload(op: Op, values: list, writes: bool = False, whole: bool = False) -> MatchedOverload | None:
-    """The library's overload for a record's call on bound values, with its arguments there; None where none fits."""
+    """Return the ATen overload for a record's call on bound values, with its arguments, or None."""
     other = _SCALAR_FIRST_OPS.get(op.name)
     if other and not writes and not isinstance(values[0], call.Tensor):
         target, first, second = other
@@ -214,9 +214,7 @@ def match_overload(op: Op, values: list, writes: bool = False, whole: bool = Fal
 def _bind_overload(
     op: Op, overload: Any, places: list, rest: list[int], values: list, given: dict[str, Any], reads: bool
 ) -> list | None:
-    """The values of an overload's arguments; None where they do not fit. Tensors of one element are numbers where it
-    `reads`.
-    """
+    """Return an overload's arguments, None if the values do not match. One-element tensors become numbers if `reads`."""
     if any(not _is_default(values[place], op.params[place].default) for place in rest):
         return None
     bound = []

@@ -1,10 +1,9 @@
-"""The recorded schemas of PyTorch's library, each read when it is first asked for.
+"""Schemas of PyTorch's library, recorded in `schemas.txt` and parsed on demand.
 
-`schemas.txt` has a line for each name: the name and its overloads, between tabs. An overload is its name (none for
-"default"), a colon, letters, and its schema from the parenthesis on, or `=` and the overload whose result it writes to
-`out`. The letters: `a` to `t` are the tags of `torch.Tag`
-by their numbers, `I` is an op that is written in others (CompositeImplicitAutograd: neither modes nor autograd see it),
-`J` one that TorchScript alone knows. `tools/record_schemas.py` writes the file.
+A line has a name and its overloads, separated by tabs. An overload is its name (empty for "default"), a colon, flag
+letters, and its schema from the parenthesis on, or `=` and the overload of which it is the out variant. Letters `a` to
+`t` are `torch.Tag`s by number, `I` is CompositeImplicitAutograd (neither modes nor autograd see the op), `J` an op of
+TorchScript only. `tools/record_schemas.py` writes the file.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from typing import NamedTuple
 
 
 class SchemaEntry(NamedTuple):
-    """What the table says of an overload."""
+    """Entry of an overload in the table."""
 
     flags: str
-    text: str  # the schema, without the name
+    text: str  # the schema without the name
 
     @property
     def is_implicit(self) -> bool:
-        """Whether the op is written in others."""
+        """True if the op is CompositeImplicitAutograd."""
         return "I" in self.flags
 
     @property
     def is_script(self) -> bool:
-        """Whether TorchScript alone knows it."""
+        """True if the op exists in TorchScript only."""
         return "J" in self.flags
 
 
@@ -38,7 +37,7 @@ def _schema_text() -> str:
 
 @functools.cache
 def schema_entries(name: str) -> dict[str, SchemaEntry]:
-    """The overloads of a name of the library, in PyTorch's order; empty where there is none."""
+    """Return the overloads of a name in PyTorch's order, an empty sequence if there is none."""
     text = _schema_text()
     start = text.find(f"\n{name}\t")
     if start < 0:
@@ -56,12 +55,12 @@ def schema_entries(name: str) -> dict[str, SchemaEntry]:
 
 
 def out_variant_schema(text: str) -> str:
-    """The schema of an op that writes to `out` what another one returns."""
+    """Return the schema of an op's out variant."""
     arguments = text[: text.rindex(") ->")]
     star = "" if "*, " in arguments else "*, "
     return arguments + ", " * (arguments != "(") + f"{star}Tensor(a!) out) -> Tensor(a!)"
 
 
 def all_names() -> list[str]:
-    """All names of the table."""
+    """Return all names in the table."""
     return [line.partition("\t")[0] for line in _schema_text().splitlines() if line]

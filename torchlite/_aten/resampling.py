@@ -1,4 +1,4 @@
-"""The library's ops that resample images: one for each mode and number of dimensions."""
+"""ATen's `upsample_*` ops: one for each mode and number of dimensions, with their backward ops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _resize(input: Any, size: Any, mode: str, align_corners: bool, factors: Any,
 
 
 def _ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Callable, Callable, Callable]:
-    """The op by sizes (with the scales that they came from), the op by sizes or scales, and the derivative."""
+    """Return the op by size, the op by size or scales, and the backward op."""
 
     def sized(self: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())

@@ -1,1 +1,1 @@
-"""What the commands of `python -m torchlite` do."""
+"""Implementation of the `python -m torchlite` commands."""

@@ -1,7 +1,7 @@
-"""`python -m torchlite build-kernels`: the CPU's compiled kernels that common programs ask for, built in advance.
+"""`python -m torchlite build-kernels`: prebuilds the compiled CPU kernels of common programs.
 
-Which they are is found by running the ops below with an engine that notes what it would build: ops over large arrays
-for each data type and each way that operands lie, and steps of small networks.
+They are found by running the ops below with an engine that records the programs it would build: large-array ops per
+dtype and operand layout, and training steps of small networks.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
         Path(options.list).write_text(json.dumps(programs()))
         return 0
     from torchlite._dispatch.backend_registry import backend_of
+    from torchlite.utils._progress_bar import progress_bar
 
     backend: Any = backend_of("cpu")
     why = backend.why_not_buildable()
@@ -58,22 +59,16 @@ def run(options: argparse.Namespace) -> int:
             [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)], env=environment, check=True
         )
         texts = json.loads(place.read_text())
-    failed = backend.build_kernels(texts, _show_progress)
+    with progress_bar(len(texts), desc="programs") as bar:
+        failed = backend.build_kernels(texts, lambda done, _: bar.update(done - bar.n))
     for message in failed:
         print(message)
-    print(f"\n{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
+    print(f"{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
     return 1 if failed else 0
 
 
-def _show_progress(done: int, of: int) -> None:
-    """Progress, in one line where somebody looks."""
-    if sys.stderr.isatty() or done == of:
-        full = 40 * done // max(of, 1)
-        print(f"\r[{'#' * full}{'.' * (40 - full)}] {done} of {of} programs", end="", file=sys.stderr, flush=True)
-
-
 def programs() -> list[str]:
-    """The texts of the programs, where the process began with this engine chosen (`TORCHLITE_CPU_KERNELS=cc`)."""
+    """Return the sources of the programs, in a process started with `TORCHLITE_CPU_KERNELS=cc`."""
     from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
@@ -82,7 +77,7 @@ def programs() -> list[str]:
 
 def _run_all() -> None:
     for step in _steps():
-        with contextlib.suppress(Exception):  # results mean nothing here, so that an op may find them wrong
+        with contextlib.suppress(Exception):  # results are meaningless here, so an op may reject them
             step()
 
 
@@ -100,7 +95,7 @@ def _steps() -> Iterator[Callable[[], Any]]:
 def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
     def step() -> None:
         leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
-        for one in (False, True):  # gradients of their own, and one number for all
+        for one in (False, True):  # separate gradients, and one number for all
             out = function(*leaves)
             out = out[0] if isinstance(out, tuple) else out
             if out.requires_grad:

@@ -1,6 +1,4 @@
-"""`python -m torchlite demo`: a small convolutional network learns scikit-learn's handwritten digits on every device
-found.
-"""
+"""`python -m torchlite demo`: trains a small convolutional network on scikit-learn's digits, on every device."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torchlite as torch
 from torchlite import nn
+from torchlite.utils._progress_bar import progress_bar
 from torchlite.utils.data import DataLoader, TensorDataset
 
 TARGET = 0.97
@@ -18,7 +17,7 @@ TRAINING_ROWS = 1437  # of 1797: four fifths
 
 @dataclass
 class Result:
-    """What one device did."""
+    """Result of one device."""
 
     device: str
     seconds: float = 0.0
@@ -36,7 +35,7 @@ def _require_package(package: str):
 
 
 def load_digits():
-    """The images (1797, 1, 8, 8) in 0 … 1 and their labels, in an order shuffled once and for all."""
+    """Return the images (1797, 1, 8, 8) in 0 … 1 and their labels, in a fixed shuffled order."""
     from sklearn.datasets import load_digits as load
 
     data = load()
@@ -46,7 +45,7 @@ def load_digits():
 
 
 def network() -> nn.Module:
-    """Two convolutions and two linear layers: 38,000 parameters."""
+    """Return two convolutions and two linear layers: 38,000 parameters."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -63,44 +62,8 @@ def network() -> nn.Module:
     )
 
 
-class Bar:
-    """A progress bar on a terminal; elsewhere a line per epoch."""
-
-    def __init__(self, title: str, steps: int, stream=None):
-        self._title, self._steps, self._stream = title, steps, stream or sys.stdout
-        self._live = self._stream.isatty()
-        self._start = time.perf_counter()
-        self._drawn = 0.0
-
-    def step(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if self._live and now - self._drawn > 0.05:
-            self._draw(done, text, now)
-
-    def _draw(self, done: int, text: str, now: float) -> None:
-        self._drawn = now
-        filled = 30 * done // self._steps
-        left = (now - self._start) / done * (self._steps - done)
-        self._stream.write(
-            f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  "
-            f"{left:4.1f} s left "
-        )
-        self._stream.flush()
-
-    def epoch(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if self._live:
-            self._draw(done, text, now)
-        else:
-            print(f"{self._title:<10} {text}  {now - self._start:.1f} s", file=self._stream, flush=True)
-
-    def end(self) -> None:
-        if self._live:
-            self._stream.write("\n")
-
-
 def train(device: str, epochs: int, seed: int, images, labels) -> Result:
-    """Train on one device; the loss of every step and the test accuracy of every epoch are kept."""
+    """Train on one device; record the loss of every step and the test accuracy of every epoch."""
     torch.manual_seed(seed)
     result = Result(device)
     test_images, test_labels = images[TRAINING_ROWS:].to(device), labels[TRAINING_ROWS:].to(device)
@@ -109,7 +72,7 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
-    bar, start = Bar(device, epochs * len(loader)), time.perf_counter()
+    bar, start = progress_bar(epochs * len(loader), desc=device, file=sys.stdout), time.perf_counter()
     for epoch in range(epochs):
         model.train()
         tested = f"{100 * result.accuracy:5.2f}%" if epoch else "  ... "
@@ -120,25 +83,26 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
             optimizer.step()
             schedule.step()
             result.losses.append(loss.item())
-            bar.step(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {tested}")
+            text = f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {tested}"
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
         model.eval()
         with torch.no_grad():
             predictions = model(test_images).argmax(1)
         result.accuracy = (predictions == test_labels).float().mean().item()
         result.accuracies.append(result.accuracy)
-        bar.epoch(
-            len(result.losses),
+        bar.set_postfix_str(
             f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader) :]) / len(loader):.3f}  test "
-            f"{100 * result.accuracy:5.2f}%",
+            f"{100 * result.accuracy:5.2f}%"
         )
-    bar.end()
+    bar.close()
     result.seconds = time.perf_counter() - start
     result.images, result.labels, result.predictions = test_images.cpu(), test_labels.cpu(), predictions.cpu()
     return result
 
 
 def table(results: list[Result]) -> str:
-    """Device, seconds and accuracy, aligned."""
+    """Return a table of device, seconds and accuracy."""
     lines = [f"{'device':<12}{'seconds':>9}{'accuracy':>10}", "-" * 31]
     return "\n".join(lines + [f"{r.device:<12}{r.seconds:>9.1f}{100 * r.accuracy:>9.2f}%" for r in results])
 
@@ -170,7 +134,7 @@ def _curves(axes, results: list[Result]) -> None:
 
 
 def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
-    """Test images with what the network took them for; mistakes come first, in red."""
+    """Draw test images with their predictions; mistakes first, in red."""
     wrong = (result.predictions != result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     right = (result.predictions == result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     shown = (wrong + right)[: rows * columns]
@@ -210,7 +174,7 @@ def picture(results: list[Result], path: str) -> None:
 
 
 def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
-    """The command: 0 when every device reached the accuracy, 1 when one did not, 2 when a package is missing."""
+    """Run the command; return 0 if every device reached the accuracy, 1 if not, 2 if a package is missing."""
     for package in ("sklearn", "matplotlib"):
         try:
             __import__(package)

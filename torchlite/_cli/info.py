@@ -1,6 +1,4 @@
-"""What `python -m torchlite info` tells: versions, devices, drivers, BLAS and threads, cache folders, and what is
-missing and how to get it.
-"""
+"""`python -m torchlite info`: versions, devices, drivers, BLAS and threads, cache folders, missing packages."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 def devices() -> dict[str, str]:
-    """Every device type that can be named: "" when it can be used, else why it cannot and what to install. Never
-    raises.
-    """
+    """Return {device type: ""}, or the reason why it cannot be used and the package to install. Never raises."""
     from .. import __torchlite_version__
     from .._dispatch.backend_registry import table_of
     from .._types.devices import PIP_EXTRAS, REGISTERED, device, installed_backends, known_types
@@ -55,7 +51,7 @@ def devices() -> dict[str, str]:
 
 
 def usable_devices() -> list[str]:
-    """Devices that can compute, by name: "cpu", then "cuda:0", "opencl:0" … one entry a device."""
+    """Return usable devices by name: "cpu", then "cuda:0", "opencl:0" …"""
     from .._dispatch.backend_registry import backend_of
 
     out = []
@@ -96,7 +92,7 @@ def _blas_threads() -> str:
 def _device_lines() -> list[tuple[str, str]]:
     from .._dispatch.backend_registry import backend_of
 
-    left_out = _unusable_devices()  # first: it tries again what failed before
+    left_out = _unusable_devices()  # first: it retries earlier failures
     lines = []
     for name, missing in devices().items():
         lines += [(name, f"left out: {what}") for what in left_out.get(name, []) if what != missing]
@@ -119,7 +115,7 @@ def _device_lines() -> list[tuple[str, str]]:
 
 
 def _unusable_devices() -> dict[str, list[str]]:
-    """Of each backend that can tell, the drivers and devices that it found but cannot use."""
+    """Return the drivers and devices that backends found but cannot use."""
     from .._dispatch.backend_registry import backend_of
     from .._types.devices import REGISTERED, installed_backends
 
@@ -134,7 +130,7 @@ def _unusable_devices() -> dict[str, list[str]]:
 
 
 def cache_folders() -> dict[str, str]:
-    """Folders in which the runtimes keep compiled kernels."""
+    """Return the cache folders of compiled kernels."""
     home = os.path.expanduser("~")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return {
@@ -145,7 +141,7 @@ def cache_folders() -> dict[str, str]:
 
 
 def report() -> str:
-    """The text of `python -m torchlite info`."""
+    """Return the text of `python -m torchlite info`."""
     import torchlite
 
     from .._dispatch.backend_registry import backend_of

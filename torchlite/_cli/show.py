@@ -1,6 +1,4 @@
-"""`python -m torchlite show op NAME`: an op's record, the functions that are generated from it, and what devices have
-for it.
-"""
+"""`python -m torchlite show op NAME`: an op's record, its generated functions, and its kernels on devices."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ _PROMOTIONS = {
 
 
 def add_parser(commands: Any) -> None:
-    """The command's arguments. What else is to be shown gets a parser beside that of `op`, with a `show` of its own."""
+    """Add the command's arguments. Other things to show get a parser next to that of `op`, with a `show` function."""
     topics = commands.add_parser("show", help="how something is made").add_subparsers(dest="topic", required=True)
     op = topics.add_parser("op", help="an op's record, its generated functions, and what each device has for it")
     op.add_argument("name", help="add, add_, Tensor.add, nn.functional.linear, linalg.inv ...")
@@ -60,7 +58,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The command: 0, or 2 for a name that means nothing."""
+    """Run the command; return 0, or 2 for an unknown name."""
     show: Callable[[argparse.Namespace], str] = options.show
     try:
         print(show(options))
@@ -71,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show_op(name: str, devices: list[str]) -> str:
-    """What `show op NAME` prints; of a name such as `add_` the op in place alone. LookupError for an unknown name."""
+    """Return the text of `show op NAME`; for a name like `add_` only the in-place op. LookupError for an unknown
+    name.
+    """
     op, in_place = find(name)
     texts = generated_sources(op)
     if in_place:
@@ -89,7 +89,7 @@ def _columns(rows: list[tuple[str, str]]) -> str:
 
 
 def find(name: str) -> tuple[Op, bool]:
-    """The record that a name means, and whether it is the name of the op in place. LookupError for any other name."""
+    """Return the record of a name, and whether it is an in-place op's. LookupError for an unknown name."""
     op = _record(name)
     if op is not None:
         return op, False
@@ -101,7 +101,9 @@ def find(name: str) -> tuple[Op, bool]:
 
 
 def _record(name: str) -> Op | None:
-    """A record by its own name, or by a public one: `linear`, `nn.functional.linear`, `torch.nn.functional.linear`."""
+    """Return a record by its own name, or a public one: `linear`, `nn.functional.linear`,
+    `torch.nn.functional.linear`.
+    """
     if name in REGISTRY:
         return REGISTRY[name]
     space, _, last = name.removeprefix("torchlite.").removeprefix("torch.").rpartition(".")
@@ -123,7 +125,7 @@ def _all_names(with_space: bool) -> list[str]:
 
 
 def _describe_record(op: Op) -> list[tuple[str, str]]:
-    """The record in words."""
+    """Describe a record."""
     tags = [word for tag, word in _TAGS.items() if op.tags & tag]
     part = f", of {', '.join(op.promote_args)}" if op.promote_args else ""
     facts = [
@@ -148,11 +150,11 @@ def _derivative(op: Op) -> str:
     return "that of the ops in which it is written" if op.is_implicit else "none"
 
 
-# -- what is generated --------------------------------------------------------------------
+# -- generated source --------------------------------------------------------------------
 
 
 def generated_sources(op: Op) -> dict[str, str]:
-    """The texts that are generated for an op: of its function, its short way in place and its backward function."""
+    """Return the generated sources of an op: its function, in-place fast path and backward."""
     from .._dispatch.codegen.backward import backward_function
     from .._dispatch.codegen.source_builder import generated_text
     from .._dispatch.op_functions import in_place_fast_path
@@ -172,7 +174,7 @@ def generated_sources(op: Op) -> dict[str, str]:
 
 
 def _in_place(op: Op) -> Op | None:
-    """The record whose in-place kernel `op_` runs; None where there is no such method."""
+    """Return the record whose in-place kernel `op_` runs; None if there is no such method."""
     from .._dispatch.op_functions import op_without_alpha
 
     return op_without_alpha(op) if op.tags & INPLACE else None
@@ -187,7 +189,7 @@ def _in_place_name(op: Op) -> str:
 
 
 def kind_on(op: Op, name: str) -> str:
-    """What a device has for an op: a kernel, a composite, a way over the host, nothing."""
+    """Return how a device runs an op: by a kernel, a composite, on the host, or not at all."""
     from .._dispatch.backend_registry import table_of
     from .._types.devices import device
 
@@ -211,11 +213,12 @@ def _kind(op: Op, entry: Any) -> str:
     entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
     if isinstance(entry, functools.partial) and entry.func is op.composite:
         return f"composite ({_source_location(entry.func)})"
-    return f"kernel ({_source_location(entry)}){', for formulas: the function runs the composite' if op.is_implicit else ''}"
+    suffix = ", for formulas: the function runs the composite" if op.is_implicit else ""
+    return f"kernel ({_source_location(entry)}){suffix}"
 
 
 def _source_location(function: Any) -> str:
-    """Where a function is written, or what it is."""
+    """Return the source location of a function, or its repr."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(inspect.unwrap(function), "__code__", None)

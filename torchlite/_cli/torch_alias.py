@@ -1,4 +1,4 @@
-"""`python -m torchlite run` and `as-torch`: the name `torch` for one program, and for an environment."""
+"""`python -m torchlite run` and `as-torch`: alias `torch` to torchlite for one program, or for an environment."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import sysconfig
 from .._alias import DIST_INFO, PATH
 from ..torch_version import __version__
 
-_PACKAGES = ("torch", "functorch")  # what PyTorch installs
+_PACKAGES = ("torch", "functorch")  # PyTorch's packages
 _TORCHRUN = '#!/bin/sh\nexec {python} -m torchlite.distributed.run "$@"\n'
 RUN_HELP = "run a program that finds torchlite as `torch`: `run script.py ...`, `run -m module ...`, `run -c code ...`"
 
 
 def run(arguments: list[str]) -> int:
-    """Start Python anew with these arguments, and `torch` on its path and on its children's. Never returns where a
-    process can take another's place.
+    """Restart Python with these arguments, and a package `torch` on its path and its children's.
+
+    Does not return if the system supports exec.
     """
     if sys.flags.ignore_environment:
         print(
@@ -53,7 +54,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
 
 
 def as_torch(options: argparse.Namespace) -> int:
-    """Install or remove the package `torch` that hands over to torchlite; the exit status."""
+    """Install or remove the alias package `torch`; return the exit status."""
     paths = sysconfig.get_paths()
     site, scripts = paths["purelib"], paths["scripts"]
     try:
@@ -69,7 +70,7 @@ def as_torch(options: argparse.Namespace) -> int:
 
 
 def _foreign_torch(site: str) -> str:
-    """Where a package `torch` that is not ours is installed; "" where none is."""
+    """Return the path of a foreign package `torch`; "" if there is none."""
     for found in importlib.metadata.distributions(name="torch"):
         if "torchlite" not in found.version:
             return f"torch {found.version} in {found.locate_file('')}"
@@ -82,7 +83,7 @@ def _is_ours(place: str) -> bool:
 
 
 def _contains(path: str, word: str) -> bool:
-    """Whether the beginning of a file, if there is one, has a word."""
+    """True if the beginning of an existing file contains a word."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return word in file.read(4096)
@@ -91,7 +92,7 @@ def _contains(path: str, word: str) -> bool:
 
 
 def install(site: str, scripts: str) -> str:
-    """Copy the package and its metadata to a folder of packages, and `torchrun` to one of programs; what was done."""
+    """Copy the package and its metadata to site-packages, and `torchrun` to the scripts; return a message."""
     remove(site, scripts)
     names = []
     for package in (*_PACKAGES, DIST_INFO):
@@ -116,7 +117,7 @@ def install(site: str, scripts: str) -> str:
 
 
 def _record_entry(site: str, name: str) -> str:
-    """A file's line in RECORD: its digest and its size."""
+    """Return a file's line in RECORD: digest and size."""
     with open(os.path.join(site, name), "rb") as file:
         content = file.read()
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -124,7 +125,7 @@ def _record_entry(site: str, name: str) -> str:
 
 
 def remove(site: str, scripts: str) -> str:
-    """Take the package, its metadata and `torchrun` away, of whatever version; what was done."""
+    """Remove the package, its metadata and `torchrun`, of any version; return a message."""
     ours = [place for place in (os.path.join(site, package) for package in _PACKAGES) if _is_ours(place)]
     ours += [
         os.path.join(site, name)

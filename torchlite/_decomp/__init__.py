@@ -1,4 +1,4 @@
-"""Decompositions: functions that write ops of PyTorch's library in others, by overload."""
+"""`torch._decomp`: registry of decompositions of ATen overloads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "meta_table", "pre_autograd_decomposition_table", "register_decomposition", "remove_decompositions",
 ]  # fmt: skip
 
-# What programs registered, by kind; "post_autograd" is what the functions below give first.
+# User decompositions by kind; "post_autograd" takes precedence over built-in ones.
 global_decomposition_table: dict[str, dict[Any, Callable]] = collections.defaultdict(dict)
 decomposition_table: dict[Any, Callable] = global_decomposition_table["post_autograd"]
 pre_autograd_decomposition_table: dict[Any, Callable] = global_decomposition_table["pre_autograd"]
@@ -21,7 +21,7 @@ meta_table: dict[Any, Callable] = global_decomposition_table["meta"]
 
 
 def _overloads(op: Any) -> list[Any]:
-    """The overloads that an op names. TypeError for what is no op."""
+    """Return the overloads of an op or packet. Raise TypeError for another object."""
     if isinstance(op, OpOverload):
         return [op]
     if isinstance(op, OpOverloadPacket):
@@ -32,10 +32,11 @@ def _overloads(op: Any) -> list[Any]:
 def register_decomposition(
     aten_op: Any, registry: dict[Any, Callable] | None = None, *, type: str = "post_autograd", unsafe: bool = False
 ) -> Callable[[Callable], Callable]:
-    """A decorator: the function is what an overload (all of a packet, or of a list) is written as.
+    """Return a decorator that registers a function as decomposition of an overload, of all overloads of a packet, or of
+    a list.
 
-    RuntimeError where one is registered already, ValueError for another `type` than "post_autograd", "pre_autograd"
-    and "meta".
+    Raise RuntimeError if one is registered, ValueError for a `type` other than "post_autograd", "pre_autograd" and
+    "meta".
 
     >>> import torchlite as torch
     >>> from torchlite._decomp import get_decompositions, register_decomposition
@@ -62,7 +63,7 @@ def register_decomposition(
 
 
 def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> dict[Any, Callable]:
-    """The decompositions of ops that have one: what programs registered, else how torchlite writes them in others.
+    """Return the decompositions of ops that have one: registered ones, else built-in ones.
 
     >>> import torchlite as torch
     >>> from torchlite._decomp import get_decompositions
@@ -83,14 +84,14 @@ def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> 
 
 
 def remove_decompositions(decompositions: dict[Any, Callable], aten_ops: Sequence[Any]) -> None:
-    """Take ops out of a table of decompositions."""
+    """Remove ops from a decomposition table."""
     for op in aten_ops:
         for overload in _overloads(op):
             decompositions.pop(overload, None)
 
 
 def core_aten_decompositions() -> dict[Any, Callable]:
-    """The decompositions of all ops that are not the library's core."""
+    """Return the decompositions of all ops that are not core ATen."""
     from .._aten.decompositions import all_decompositions
 
     return {**all_decompositions(), **decomposition_table}

@@ -257,7 +257,7 @@ def new_random_tensor(kernel: str, size, dtype, *parameters, device=None, genera
         return call.create(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
     try:
         out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
-    except Exception as error:
+    except Exception as error:  # every error of a kernel becomes PyTorch's
         values = [size, dtype, *parameters, engine]
         raise call.translate_error(call.REGISTRY[kernel], error, values) from error.__cause__
     return set_requires_grad(out, requires_grad)

@@ -56,6 +56,8 @@ class Stream(metaclass=_Generic):
 
     `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all streams
     are that queue.
+
+    `device_type` has no effect: the class belongs to one kind of device.
     """
 
     _of: Accelerator
@@ -175,6 +177,8 @@ class Event(metaclass=_Generic):
     """A place in a stream's work: record it, then ask or wait for it; `enable_timing=True` for `elapsed_time`.
 
     `torch.Event(device)` gives the device type's own class.
+
+    `blocking` has no effect: how the host waits changes no result. `external` has no effect: graphs record every event.
     """
 
     _of: Accelerator

@@ -197,7 +197,7 @@ def execute(op: Op, values: list):
         values = check_composite_args(op, values)
         try:
             return op.composite(CALLBACKS.F, *values)
-        except Exception as error:
+        except Exception as error:  # every error of a composite becomes PyTorch's
             raise translate_composite_error(op, error, values) from error.__cause__
     values = check_tensors(op, values)
     if op.check is not None:
@@ -266,7 +266,7 @@ def call_kernel(op: Op, table, raw, values):
         kernel = table.in_float32(kernel)
     try:
         return kernel(*positional, **keywords)
-    except Exception as error:
+    except Exception as error:  # every error of a kernel becomes PyTorch's
         raise translate_error(op, error, values) from error.__cause__
 
 
@@ -676,7 +676,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
     keywords = {p.name: to_raw(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
     try:
         kernel(*positional, **keywords)
-    except Exception as error:
+    except Exception as error:  # every error of a kernel becomes PyTorch's
         if op.tags & POINTWISE:
             check_output_shape(target, broadcast_shapes(*(v._tl_array.shape for v in values if isinstance(v, Tensor))))
         raise translate_error(op, error, values) from error.__cause__
@@ -824,7 +824,7 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     table = table_of(where)
     try:
         out = wrap(table, getattr(table, name)(*args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # every error of a kernel becomes PyTorch's
         op = REGISTRY[name]
         raise translate_error(op, error, bind(op, args, dict(kwargs))) from error.__cause__
     if name == "_empty" and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:

@@ -39,6 +39,10 @@ class Callbacks:
     view_with_bits: Callable[..., Any]  # a tensor seen with these bits
     resolve_conj_neg: Callable[..., Any]  # a tensor with these bits worked out
 
+    # From _tensor/creation.
+    pin_memory: Callable[[Any], Any]  # a Tensor copied to page-locked memory
+    check_pinning: Callable[..., None]  # RuntimeError where there is no page-locked memory
+
     # From _ops/core.
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it

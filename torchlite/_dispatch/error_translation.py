@@ -13,6 +13,8 @@ from .dispatch_state import GLOBALS
 from .op_record import Op
 from .type_promotion import out_of_range_error
 
+# What kernels raise for arguments that they do not take, before they write.
+ARGUMENT_ERRORS = (IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError, struct.error)
 # What PyTorch calls kernels that have another name here.
 _KERNEL_NAMES = {"_lerp_scalar": "lerp_kernel_scalar", "_lerp_tensor": "lerp_kernel_tensor"}
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
@@ -47,7 +49,7 @@ def _list_element_error(op: Op, error: Exception, values) -> TypeError | None:
 
 def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
     """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
-    if type(error).__name__ != "AxisError" and str(error) not in _PYTHON_INDEX_MESSAGES:
+    if not isinstance(error, np.exceptions.AxisError) and str(error) not in _PYTHON_INDEX_MESSAGES:
         return None
     ndim = next((v._tl_array.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
     dims = [v for p, v in zip(op.params, values, strict=True) if p.name.startswith("dim") and isinstance(v, int)]
@@ -89,7 +91,7 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
         return RuntimeError("a tensor has at most 64 dimensions, as NumPy's arrays have")
     if isinstance(error, struct.error):
         return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
-    if isinstance(error, TypeError) and "not 'complex'" in text:  # a complex number where a real one is wanted
+    if isinstance(error, TypeError) and any(isinstance(v, complex) for v in values):  # where a real number is wanted
         return out_of_range_error(
             next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
         )

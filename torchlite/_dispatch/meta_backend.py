@@ -98,14 +98,12 @@ def shape_fn_error(op: Op, values) -> Exception | None:
         return None
     try:
         _ShapeRule.run(op, values)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+    except Exception as error:  # rules fail in any way for arguments that the parser refuses
         if type(error) not in (RuntimeError, IndexError, TypeError, ValueError):
             return None
         # Without the frames that it went through: one of them will hold it, which would be a cycle with all tensors.
         error.__context__ = None
         return error.with_traceback(None)
-    except Exception:
-        return None
     return None
 
 

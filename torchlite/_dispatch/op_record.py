@@ -13,6 +13,7 @@ from .._types import dtypes, layouts
 from .._types.package_name import package_name
 from .._types.python_source import literal
 from .callbacks import CALLBACKS
+from .creation_options import handled_options, with_options
 from .saved_variables import SavedVariables
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
@@ -182,8 +183,11 @@ class Op:
         self._vjp = vjp
         # The rule of `layouts` that says how results lie in memory, where kernels do not.
         self.layout = layout
+        self.creation_options = handled_options(composite, schema) if composite is not None else ()
+        if self.creation_options:
+            self.composite = with_options(composite, self)
         if layout is not None and self.is_implicit:
-            self.composite = layout.over(composite)
+            self.composite = layout.over(self.composite)
         self._backward: Callable | None = None  # made from the formulas at the first backward
         self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 

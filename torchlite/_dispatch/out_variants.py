@@ -14,6 +14,7 @@ from .._types.dtypes import bool_, can_cast, dtype
 from .autograd_graph import bump_version, write_raw
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
+from .error_translation import ARGUMENT_ERRORS
 from .memory_overlap import REFUSES_FULL_OVERLAP, check_out
 from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
 from .type_promotion import result_dtype
@@ -229,7 +230,7 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
         return False
     try:
         kernel(*given, out=raw)
-    except Exception:  # the way of all others has the words for it
+    except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(out)
     return True

@@ -84,7 +84,7 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
 def tril_size(rows: int, columns: int, offset: int) -> int:
     """How many elements of a matrix lie on and below its diagonal `offset`.
 
-    >>> triangle(3, 3, 0), triangle(3, 3, -1), triangle(2, 4, 1)
+    >>> tril_size(3, 3, 0), tril_size(3, 3, -1), tril_size(2, 4, 1)
     (6, 3, 5)
     """
     first, full = min(max(-offset, 0), rows), min(max(columns - offset, 0), rows)  # rows with one, with all elements
@@ -118,7 +118,7 @@ def infer_expand_geometry(shape, steps, size) -> tuple[list[int], list[int]]:
     """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of
     PyTorch's `expand`.
 
-    >>> expanded((3, 1), (1, 1), (2, -1, 4))
+    >>> infer_expand_geometry((3, 1), (1, 1), (2, -1, 4))
     ([2, 3, 4], [0, 1, 0])
     """
     lead = len(size) - len(shape)

@@ -1,8 +1,9 @@
-"""`torch.compile`: calls of a function captured kernel by kernel, and replayed.
+"""`torch.compile`: captures a call kernel by kernel and replays it.
 
-`frames.py` has the compiled function and its captures; `walking.py` says what a function can reach, `watching.py` what
-it does besides computing, `capturing.py` records one call, `backwards.py` its backward pass; `program.py` is what comes
-of it, `lowering.py` the text that runs it, `replaying.py` the test of the arguments and what is done around the text.
+A call passes through these modules. `compiled_function` manages the captures of a function. `guards` walks the state
+that a function can reach, and `side_effect_monitor` observes its side effects. `capture` records one call and
+`captured_backward` its backward pass, as a `program_ir.Program`. `tensor_guards` checks arguments, `replay` runs the passes, and `python_codegen`
+generates the program's source.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = [
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True) -> Any:
-    """Keep the compiler from a function (or class): it is returned as it is. Without `fn` a decorator.
+    """Exclude a function or class from compilation and return it unchanged. Without `fn`, return a decorator.
 
     >>> @torchlite._dynamo.disable
     ... def double(x):
@@ -47,8 +48,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """A function of `f`'s arguments that calls it once and says what a compiler gets to see: `graphs`, `break_reasons`
-    and their numbers.
+    """Return a function that calls `f` once and returns an `ExplainOutput` with its graphs and graph breaks.
 
     >>> found = torchlite._dynamo.explain(lambda x: (x * 2).relu())(torchlite.ones(2))
     >>> found.graph_count, found.graph_break_count, found.op_count
@@ -60,7 +60,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool = False, **options: Any) -> Any:
-    """A decorator of functions and modules that are compiled: an older form of `torch.compile`; `nopython` is its
+    """Return a decorator that compiles functions and modules: the older form of `torch.compile`. `nopython` is
     `fullgraph`.
 
     >>> torchlite._dynamo.optimize("eager")(lambda x: x + 1)(2)
@@ -72,5 +72,5 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool
 
 
 def optimize_assert(backend: Any, **options: Any) -> Any:
-    """`optimize` with `nopython=True`."""
+    """Call `optimize` with `nopython=True`."""
     return optimize(backend, nopython=True, **options)

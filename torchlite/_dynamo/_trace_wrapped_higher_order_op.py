@@ -1,4 +1,4 @@
-"""A mode that programs enter where a compiler reads indexing by tensors."""
+"""TransformGetItemToIndex, a mode for indexing with zero-dimensional tensors under `vmap` and compilers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ __all__ = ["TransformGetItemToIndex"]
 
 
 class TransformGetItemToIndex:
-    """Within this `tensor[index]` with an index of no dimensions stays a tensor's op for compilers and `vmap`; indexing
-    does that here anyway.
-    """
+    """Keep `tensor[index]` with a zero-dimensional index a tensor op. Indexing does so without this mode too."""
 
     def __enter__(self) -> TransformGetItemToIndex:
         return self

@@ -1,4 +1,4 @@
-"""Numbers ("slots") for the arrays of a call that is recorded, which are known by their identity while they live."""
+"""ArrayIds: numbers arrays by identity while a call is recorded."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .program_ir import Layouts
 
 
 class ArrayIds:
-    """The slots of arrays, and what is known of every array that ever had one: its layout, the number of its memory,
-    and whether it has no dimensions (`scalars`). No array is kept alive.
+    """Slots of live arrays, with the layout and memory number of each. `scalars` has slots of zero-dimensional arrays.
+    No array is kept alive.
     """
 
     def __init__(self) -> None:
         self.layouts: Layouts = {}
         self.memory: dict[int, int] = {}
         self.scalars: set[int] = set()
-        self.slots: dict[int, int] = {}  # by the identities of arrays
-        self._numbers: dict[int, list[int]] = {}  # all that an array has had
-        self._owners: dict[int, int] = {}  # numbers of memories, by the identities of arrays that own one
+        self.slots: dict[int, int] = {}  # by the array's id
+        self._numbers: dict[int, list[int]] = {}  # all slots that an array has had
+        self._owners: dict[int, int] = {}  # memory numbers, by the id of the array that owns the memory
         self._watched: dict[int, Any] = {}
         self._memories = 0
 
     def give(self, raw: Any, number: int) -> None:
-        """An array's slot from here on."""
+        """Assign a slot to an array."""
         self.slots[id(raw)] = number
         self._numbers.setdefault(id(raw), []).append(number)
         self._watch(raw)
@@ -47,11 +47,11 @@ class ArrayIds:
             self.layouts[number] = raw.shape, raw.dtype, raw.contiguous
 
     def memory_of(self, raw: Any) -> int | None:
-        """The number of an array's memory; None where no array with a slot lies in it."""
+        """Return the number of an array's memory, None if no array with a slot lies in it."""
         return self._owners.get(id(owner_of(raw)))
 
     def restore(self, slots: dict[int, int]) -> None:
-        """Have the arrays that still live be known by slots of theirs from before."""
+        """Restore earlier slots for the arrays that are still alive."""
         self.slots = {key: number for key, number in slots.items() if number in self._numbers.get(key, ())}
 
     def _watch(self, raw: Any) -> None:

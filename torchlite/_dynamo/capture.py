@@ -1,4 +1,4 @@
-"""One call of a function, run as it is written and recorded kernel by kernel."""
+"""Capture: runs one call of a function and records its kernels as a program."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from .side_effect_monitor import SideEffectMonitor, user_location
 from .side_effects import is_pure, only_mutates_args
 from .warning_replay import WarningRecorder
 
-# What kernels get besides arrays.
+# Types of kernel arguments other than arrays.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
               type(Ellipsis), type)  # fmt: skip
-# Elements of an array up to which Python may look at it, and a constant may have.
+# Maximum number of elements that Python code may read, and that a constant may have.
 _READ, _CONSTANT = 1 << 12, 1 << 16
 
 
 def _is_importing(frame: Any) -> bool:
-    """Whether a frame is part of an import: finders of modules may be written in Python."""
+    """True if a frame is part of an import; module finders can be Python code."""
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True
@@ -50,40 +50,40 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Capture(KernelRecorder):
-    """The recorder of a call. outside: the tensors that exist before it."""
+    """Kernel recorder of one call. outside: the tensors that exist before the call."""
 
     def __init__(self, table: Any, outside: list, state: ReachableState) -> None:
         super().__init__(table)
         self.outside, self.state = outside, state
         self.place = ""
         self._modules = len(sys.modules)
-        self.loads = False  # whether modules were loaded before it failed, or one just then
+        self.loads = False  # True if modules were imported before the failure
         self.steps: list[Step] = []
         self.names = ArrayIds()
-        self.count = 0  # of slots
-        self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
+        self.count = 0  # number of slots
+        self.published: dict[int, int | None] = {}  # gradients of outside tensors at the time an object is called
         self.constants: dict[int, Any] = {}
-        self.lasting = {id(held.place) for held in state.held}  # containers that were there before
-        self.changes = False  # whether the call changed objects that live on
-        self.is_open = True  # whether the program's own code still runs
-        self.writes = False  # whether anything was written or drawn, which no later miss could take back
-        self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
-        self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
-        self.elements: list[Any] = []  # numbers that were given out, and nobody has looked at; with their slots
+        self.lasting = {id(held.place) for held in state.held}  # containers that existed before the call
+        self.changes = False  # True if the call changed objects that outlive it
+        self.is_open = True  # True while the program's own code runs
+        self.writes = False  # True once the call wrote memory or drew random numbers, which a later miss cannot undo
+        self.apart: dict[int, int] = {}  # how often program objects changed outside memory
+        self.made: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
+        self.elements: list[Any] = []  # lazy scalars not read yet, with their slots
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
-        # The gradients that tensors have before, which may die, and how these lie in memory.
+        # The gradients of outside tensors before the call, as weak references, and their layouts.
         self.first_grads = [None if t.grad is None else weakref.ref(t.grad) for t in outside]
         self.gradients = [None if t.grad is None else t.grad._tl_array.strides for t in outside]
         for i, grad in enumerate([t.grad for t in outside]):
             if grad is not None and grad._tl_array.__class__ is table.array:
-                # Gradients that are there have numbers of their own: most programs never look at them.
+                # Existing gradients get slots lazily: most programs never read them.
                 if not self.is_known(grad._tl_array):
                     self.names.give(grad._tl_array, -1 - i)
         self.owners = set(self.names.memory.values())
 
     def fail_at(self, why: str, place: str) -> None:
-        """Fail at a line of the program."""
+        """Fail the capture at a source line of the program."""
         if self.failure is None:
             self.place = place
         self.fail(why)
@@ -97,17 +97,17 @@ class Capture(KernelRecorder):
     # -- arrays and slots ----------------------------------------------------------------------
 
     def new_slot(self, raw: Any) -> Slot:
-        """A slot for an array that was just made; the array's name from here on."""
+        """Return a new slot for an array that was just created."""
         self.names.give(raw, self.count)
         self.count += 1
         return Slot(self.count - 1)
 
     def is_known(self, raw: Any) -> bool:
-        """Whether an array has a slot."""
+        """True if an array has a slot."""
         return id(raw) in self.names.slots
 
     def slot(self, raw: Any) -> Slot:
-        """The slot of an array. Unrecordable where nobody knows where it comes from."""
+        """Return the slot of an array. Raise UnrecordableError for an array of unknown origin."""
         number = self.names.slots.get(id(raw))
         if number is not None:
             return Slot(number)
@@ -119,7 +119,7 @@ class Capture(KernelRecorder):
         return found
 
     def keep_constant(self, tensor: Any) -> None:
-        """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
+        """Record the current value of a tensor made from Python numbers as a constant, should a kernel read it."""
         self.record_constant_array(tensor._tl_memory)
 
     def record_constant_array(self, raw: Any) -> None:
@@ -136,7 +136,7 @@ class Capture(KernelRecorder):
             self.depth -= 1
 
     def encode_argument(self, value: Any) -> Any:
-        """An argument of a kernel with Slots in the places of arrays."""
+        """Return a kernel argument with arrays replaced by Slots."""
         cls = value.__class__
         if cls is self.table.array:
             return self.slot(value)
@@ -157,7 +157,7 @@ class Capture(KernelRecorder):
         raise UnrecordableError(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
 
     def decode_result(self, result: Any) -> Any:
-        """The Slots of what a kernel returned."""
+        """Return a kernel's result with arrays replaced by Slots."""
         if result is None:
             return None
         if result.__class__ in (tuple, list):
@@ -166,7 +166,7 @@ class Capture(KernelRecorder):
             raise UnrecordableError("a kernel answers with a number of Python's")
         return self.new_slot(result)
 
-    # -- what is recorded ------------------------------------------------------------------------
+    # -- recording ------------------------------------------------------------------------------
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
         if THREADS_WITH_COPIES:
@@ -181,13 +181,13 @@ class Capture(KernelRecorder):
         self.writes = self.writes or not is_pure(step) and self._has_lasting_effect(step)
         self.steps.append(step)
         if depends:
-            # A shape is guarded as elements are: what follows was recorded for this one.
+            # A data-dependent shape is guarded as elements are: later steps hold for this shape only.
             for number in step.makes():
                 shape = np.array(self.names.layouts[number][0], np.int64)
                 self.steps.append(Step("shape", None, (Slot(number),), {}, None, kind="read", expected=shape))
 
     def _has_lasting_effect(self, step: Step) -> bool:
-        """Whether what a step does beside giving results is seen outside of the call."""
+        """True if a step's side effect is visible outside the call."""
         return not only_mutates_args(step) or any(self.names.memory.get(n) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
@@ -196,14 +196,14 @@ class Capture(KernelRecorder):
             own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
             returned = own and is_returned(frame)
             if returned or not self.state.asks_for_classes:
-                # A copy: what is returned at the end is what was there when it was asked for.
+                # Copy, so the value returned at the end is that of the time of reading.
                 self.slot(raw)
                 return LazyItemArray(found, lambda number: self._element(number, raw, found), returned)
         self._look(raw, found)
         return found
 
     def _look(self, raw: Any, found: Any) -> None:
-        """The elements of an array decide what the program does."""
+        """Record a read: the program's control flow depends on these elements."""
         if not self.is_open:
             raise UnrecordableError("elements are read in its backward pass")
         if self.writes:
@@ -213,7 +213,7 @@ class Capture(KernelRecorder):
         self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
 
     def _element(self, number: Any, raw: Any, found: Any) -> Any:
-        """Give out a number; what is to be called when it is looked at."""
+        """Return a lazy scalar and the function to call when it is read."""
         if number is None:
             return lambda: self.note(self._look, raw, found)
         self.depth += 1
@@ -235,13 +235,13 @@ class Capture(KernelRecorder):
         return look
 
     def observe_all(self) -> None:
-        """Something that cannot be seen may use the numbers that were given out."""
+        """Record reads of all lazy scalars, as code that cannot be traced may use them."""
         for number, _ in self.elements:
             number.look()
 
     def as_one(self, call: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
-        """An optimizer's step, or a schedule's: what it counts and how it moves is its own, so that a replay calls it
-        too.
+        """Record a call of an optimizer's or scheduler's step as one program step. It updates its own state, so a
+        replay calls it again.
         """
         given = [*args, *kwargs.values()]
         if len(given) == 1 and callable(given[0]) and _calls_closure_once(owner):
@@ -285,7 +285,7 @@ class Capture(KernelRecorder):
         return result
 
     def warned(self, warn: Any, given: tuple, outermost: Any) -> None:
-        """A warning is given, now and by each replay. outermost: the frame that calls the program."""
+        """Record a warning, emit it now and in each replay. outermost: the frame that calls the program."""
         frame = sys._getframe(2)
         self.steps.append(Step("warn", warn, given, {}, None, user_location(frame, self.state.codes), kind="warning"))
         self.writes, self.depth = True, 1
@@ -294,10 +294,10 @@ class Capture(KernelRecorder):
         finally:
             self.depth = 0
 
-    # -- the call --------------------------------------------------------------------------------
+    # -- the call ------------------------------------------------------------------------------
 
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, CapturedCall | None]:
-        """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
+        """Call the function. Return its result and the captured call, None if it cannot be replayed (see `failure`)."""
         before = [(t._tl_node, t._tl_array, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
         versions = [0 if t.grad is None else root_meta_of(t.grad).n for t in self.outside]
         start = next(SEQUENCE)
@@ -314,12 +314,12 @@ class Capture(KernelRecorder):
                     captured = self._finished(result, before, versions, start)
                 except (UnrecordableError, Unsupported) as error:
                     self.fail(str(error))
-                except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
+                except Exception as error:  # a missing derivative, for example: no backward pass has run yet
                     self.fail(f"its backward pass cannot be recorded: {error}")
         return self._replace_lazy_scalars(result), captured if self.failure is None else None
 
     def _replace_lazy_scalars(self, result: Any) -> Any:
-        """The result with Python's own numbers."""
+        """Return the result with lazy scalars replaced by Python numbers."""
         if not self.elements:
             return result
         try:
@@ -388,7 +388,7 @@ class Capture(KernelRecorder):
         )  # fmt: skip
 
     def _has_first_grad(self, i: int) -> bool:
-        """Whether a tensor outside still has the gradient (or none) that it had before."""
+        """True if an outside tensor still has the gradient (or None) that it had before the call."""
         first, grad = self.first_grads[i], self.outside[i].grad
         return first is grad if first is None or grad is None else first() is grad
 
@@ -441,14 +441,14 @@ class Capture(KernelRecorder):
 
 
 def _calls_closure_once(owner: Any) -> bool:
-    """Whether an optimizer's step with a closure is to call that, and then to step."""
+    """True if an optimizer's step with a closure calls the closure exactly once before the update."""
     if not isinstance(owner, Optimizer) or isinstance(owner, LBFGS) or not is_known_module(owner.__class__.__module__):
         return False
     return not (owner._optimizer_step_pre_hooks or owner._optimizer_step_post_hooks or any(GLOBAL_STEP_HOOKS))
 
 
 def _tensor_attributes(tensor: Any) -> dict:
-    """The attributes that a program set on a tensor, and its hooks."""
+    """Return the attributes and hooks that a program set on a tensor."""
     meta = tensor._tl_meta
     hooks = None if meta is None or meta.__class__ is tuple else (
         len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
@@ -457,18 +457,18 @@ def _tensor_attributes(tensor: Any) -> dict:
 
 
 def version_counter_groups(tensors: list) -> list[int]:
-    """Of each tensor the first whose changes are counted with its own."""
+    """Return, for each tensor, the first tensor that shares its version counter."""
     roots = [root_meta_of(tensor) for tensor in tensors]
     first: dict[int, int] = {}
     return [first.setdefault(id(root), i) for i, root in enumerate(roots)]
 
 
 def _is_boolean_index(index: Any) -> bool:
-    """Whether what an array is indexed with says of each place whether it is taken."""
+    """True if an index is a Boolean mask."""
     return getattr(index, "dtype", None) in (np.bool_, np.uint8)
 
 
-# Kernels whose results have shapes that depend on elements.
+# Kernels with data-dependent result shapes.
 _DATA_DEPENDENT_OPS = frozenset((
     "nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
     "_repeat_interleave_indices",
@@ -476,7 +476,7 @@ _DATA_DEPENDENT_OPS = frozenset((
 
 
 def kernel_table_of(tensors: list) -> Any:
-    """The kernel table of the device that tensors are on; None where there are several, or it cannot be recorded."""
+    """Return the kernel table of the tensors' device, None for several devices or an unrecordable one."""
     from torchlite._dispatch.kernel_recorder import table_of
     from torchlite._types.devices import get_default_device
 
@@ -488,7 +488,7 @@ def kernel_table_of(tensors: list) -> Any:
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether a tensor is of the classes that programs are captured over."""
+    """True if a tensor's class is one that capture supports."""
     return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._tl_signs
 
 

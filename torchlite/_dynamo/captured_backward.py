@@ -1,4 +1,4 @@
-"""The backward pass of a captured call: recorded once from its graph, and run as one node of other graphs."""
+"""Backward pass of a captured call: recorded from its graph, replayed as a single autograd node."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from .guards import canonical_module_name
 from .program_ir import Program
 
 _NO_DERIVATIVE = (NotImplementedError, RuntimeError)
-_MAX_PASSES = 32  # results with histories: the pass of each is recorded, which takes some 0.1 s of a T5 with six layers
+# maximum number of recorded passes, one per result with history; one pass of a six-layer T5 takes about 0.1 s
+_MAX_PASSES = 32
 
 
 class _EqualToAnything(dict):
-    """Objects of any kind: results that were captured before."""
+    """Set that contains every object: accepts all earlier results."""
 
     def __contains__(self, key: object) -> bool:
         return True
@@ -36,36 +37,34 @@ ANYTHING = _EqualToAnything()
 
 @dataclass
 class CapturedPass:
-    """The steps from the gradients of some results to those of tensors outside. grads: the slots of the former, by the
-    node's outputs; outputs: the slots of the latter, None where none comes.
+    """Steps from the gradients of results to those of outside tensors. grads: input slots by the node's output number.
+    outputs: slots of the gradients, None where there is none.
     """
 
     program: Program
     grads: list[int | None]
     outputs: list[int | None]
-    run: Any = None  # the function that it was lowered to
+    run: Any = None  # the compiled function
 
 
 @dataclass
 class CapturedBackward:
-    """How gradients come through a captured call. The node's outputs are the results in `outputs`, its edges those of
-    the tensors outside in `wanted`.
-    """
+    """Backward of a captured call. `outputs` numbers the node's results, `wanted` the outside tensors of its edges."""
 
-    outputs: list[int]  # numbers of results
+    outputs: list[int]  # numbers of the results
     shapes: list[tuple]
-    wanted: list[int]  # numbers of tensors outside
+    wanted: list[int]  # numbers of the outside tensors
     is_freed: bool = False
     together: CapturedPass | None = None
     apart: list[CapturedPass] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)  # slots of the forward pass
-    checked_outside: list[int] = field(default_factory=list)  # whose memory is saved
+    checked_outside: list[int] = field(default_factory=list)  # outside tensors whose memory is saved
     checked_results: list[int] = field(default_factory=list)
-    error: Exception | None = None  # that any backward pass ends with: of an op without a derivative
+    error: Exception | None = None  # raised by every backward pass: an op has no derivative
 
 
 class _RecordingPass(BackwardPass):
-    """A pass that stops at the call's own nodes, and keeps what reaches leaves away from them and their hooks."""
+    """Backward pass that stops at the boundary of the call and does not accumulate into leaves or run hooks there."""
 
     def __init__(self, inside: set) -> None:
         super().__init__(RawMode, True, [])
@@ -73,14 +72,14 @@ class _RecordingPass(BackwardPass):
 
 
 class GraphBoundary:
-    """The part of the graph that was made while a capture ran, and where it ends."""
+    """Subgraph recorded during a capture, and the nodes at its boundary."""
 
     def __init__(self, capture: Any, start: int) -> None:
         self.capture, self.start = capture, start
         self.forward_steps = capture.steps
 
     def captured(self, tensors: list, results: list, leaves: list) -> CapturedBackward | None:
-        """The backward passes from some of the results."""
+        """Return the recorded backward passes of some of the results."""
         made = [t for t in tensors if results[_leaf_index(leaves, t)].outside < 0]
         if not made:
             return None
@@ -120,10 +119,10 @@ class GraphBoundary:
         return False
 
     def _inside(self, starts: list) -> set:
-        """The nodes that the call made."""
+        """Return the nodes that the call created."""
         pending = [_resolve_node(e) for e in starts]
         found = set(pending)
-        for node in pending:  # which grows
+        for node in pending:  # grows during the loop
             _check_node_is_pure(node)
             for e in _flatten_edges(node._edges):
                 other = _resolve_node(e)
@@ -133,7 +132,7 @@ class GraphBoundary:
         return found
 
     def _ends(self, inside: set, places: dict, leaves: list) -> list[int]:
-        """The tensors outside that the nodes lead to."""
+        """Return the outside tensors at the boundary of the subgraph."""
         found: set[int] = set()
         for node in inside:
             for e in _flatten_edges(node._edges):
@@ -147,10 +146,10 @@ class GraphBoundary:
         return sorted(found)
 
     def _pass(self, made: list, given: list, inside: set, ends: list) -> CapturedPass:
-        """One pass, recorded."""
+        """Record one backward pass."""
         capture = self.capture
         capture.steps = []
-        known = dict(capture.names.slots)  # arrays keep their names of the forward pass for the next one
+        known = dict(capture.names.slots)  # restored for the next pass
         run = _RecordingPass(inside)
         grads: list[int | None] = []
         try:
@@ -176,7 +175,7 @@ class GraphBoundary:
         return CapturedPass(Program(steps, inputs, {}, [n for n in outputs if n is not None]), grads, outputs)
 
     def _reached(self, run: Any, where: Any) -> int | None:
-        """The slot of the gradient that reached an end."""
+        """Return the slot of the gradient that reached a boundary tensor."""
         if isinstance(where, Tensor):
             g = run.leaves.get(id(where), (None, None))[1]
         elif where.__class__ is OutputEdge:
@@ -190,7 +189,7 @@ class GraphBoundary:
         ).number
 
     def _save(self, found: CapturedBackward, leaves: list, results: list) -> None:
-        """What the forward pass has to keep, and whose later changes would be errors."""
+        """Set the slots that the forward pass saves, and the outside tensors to check for later changes."""
         capture, needed = self.capture, set()
         assert found.together is not None
         passes = [found.together, *found.apart]
@@ -212,7 +211,7 @@ class GraphBoundary:
 
 
 class _NodeOpRecord:
-    """Stands in a node for the op record."""
+    """Replacement for the op record in a node."""
 
     name = "CompiledFunction"
     outputs = None
@@ -222,18 +221,18 @@ class _NodeOpRecord:
 
 
 class CompiledFunctionBackward(Node):
-    """The node of a replayed call."""
+    """Autograd node of a replayed call."""
 
     __slots__ = ("_backward", "_again")
     _is_custom = True
     _backward: CapturedBackward
-    _again: Any  # (function, args, kwargs, variant, tensors outside); None where the call cannot be made once more
+    _again: Any  # (function, args, kwargs, variant, outside tensors); None if the call cannot be repeated
 
     def name(self) -> str:
         return "CompiledFunctionBackward"
 
     def _run(self, run: Any, g: Any) -> tuple:
-        """The gradients of the tensors outside."""
+        """Return the gradients of the outside tensors."""
         how, mode = self._backward, run.mode
         if self._saved is None:
             raise_freed_error(self)
@@ -247,7 +246,7 @@ class CompiledFunctionBackward(Node):
         grads = [x._tl_array if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
         saved = self._saved
         if saved and not run.retain:
-            self._saved = self._counter = None  # each array dies where the pass has read it for the last time
+            self._saved = self._counter = None  # frees each array after its last use in the pass
         found: list = [None] * len(how.wanted)
         if all(x is not None for x in grads):
             assert how.together is not None
@@ -267,7 +266,9 @@ class CompiledFunctionBackward(Node):
         return tuple(found)
 
     def _differentiably(self, grads: list) -> tuple:
-        """The gradients with histories, by the function itself. RuntimeError where it drew numbers or wrote."""
+        """Return differentiable gradients by running the original function. Raise RuntimeError if it drew random
+        numbers or wrote memory.
+        """
         if self._again is None:
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
         function, args, kwargs, variant, outside = self._again
@@ -284,7 +285,7 @@ class CompiledFunctionBackward(Node):
 
 
 def _run_pass(one: CapturedPass, given: list) -> list:
-    """The gradients at the ends of a pass; `given`, what it reads, is empty afterwards."""
+    """Return the gradients at the boundary; empties the list `given` of its inputs."""
     raws = iter(one.run(given))
     return [None if n is None else next(raws) for n in one.outputs]
 
@@ -292,7 +293,7 @@ def _run_pass(one: CapturedPass, given: list) -> list:
 def make_replay_node(
     how: CapturedBackward, table: Any, outside: tuple, saved: tuple, results: list
 ) -> CompiledFunctionBackward:
-    """The node of a replay, hung on the results that have a history."""
+    """Create the node of a replay and attach it to the results that require gradients."""
     node: Any = object.__new__(CompiledFunctionBackward)
     node._op, node._backward, node._tl_kernels = _NodeOpRecord, how, table
     node._edges = tuple([gradient_edge(outside[i]) for i in how.wanted])
@@ -315,7 +316,7 @@ def make_replay_node(
 
 
 def _check_node_is_pure(node: Any) -> None:
-    """Unsupported where a node runs code of the program's that does more than compute."""
+    """Raise Unsupported if a node runs impure user code."""
     called = [value.unpack for value in (*(node._saved or ()), *(node._out or ())) if value.__class__ is PackedTensor]
     if node._is_custom:
         if not isinstance(node, BackwardCFunction) or not issubclass(node._forward_cls, Function):
@@ -336,7 +337,7 @@ def _check_node_is_pure(node: Any) -> None:
 
 
 def _without_modes() -> showing:
-    """Without the modes that are around the call: backward passes usually run outside of them."""
+    """Disable the modes active around the call: backward passes normally run outside them."""
     return showing([])
 
 

@@ -1,4 +1,4 @@
-"""Results that are stacked, or joined along a dimension, written where they are wanted."""
+"""Pass that removes `cat` and `stack`: kernels write directly into slices of the concatenated array."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _PERMUTATIONS = frozenset(("permute", "transpose"))
 
 
 def eliminate_cat(program: Program, layouts: Layouts, place: dict[int, int], backend: Any) -> Program:
-    """Have a step write its results into the array that they are joined to (`stack`, `cat`), as gradients of queries,
-    keys and values are behind attention, where nothing else reads them. Views may be between, and behind.
+    """Let a step write its results into slices of the array that `stack` or `cat` makes of them, if nothing else reads
+    them. Views between the step and the concatenation, and after it, are allowed. Typical case: gradients of query, key
+    and value.
 
-    backend: `into(step's name)` is the step's kernel with a further argument `into`, the arrays to write; or None.
+    backend: `into(name)` returns the step's kernel with an argument `into`, the arrays to write, or None.
     """
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
@@ -56,8 +57,8 @@ def _has_known_layout(step: Step, layouts: Layouts) -> bool:
 
 
 def _find_producers(step: Step, makers: dict, count: Counter, layouts: Layouts) -> tuple[Step, list[list[Step]]] | None:
-    """The step whose results of four dimensions are joined, all of them and in their order, and the views of each, from
-    the last to the first; None where there is more to it.
+    """Return the step whose four-dimensional results are all concatenated in order, and the views of each result, last
+    first. Return None in other cases.
     """
     chains, firsts = [], []
     for number in step.uses():
@@ -76,7 +77,7 @@ def _find_producers(step: Step, makers: dict, count: Counter, layouts: Layouts) 
 
 
 def _find_view_consumers(step: Step, readers: dict, count: Counter, layouts: Layouts) -> list[Step]:
-    """The views of what is joined: turned, and then read as another shape, which makes it contiguous; else none."""
+    """Return the views of the concatenated array: a permutation followed by a contiguous reshape; else none."""
     found: list[Step] = []
     number = step.out.number
     while count[number] == 1 and number in readers and readers[number].name in _PERMUTATIONS:
@@ -90,7 +91,7 @@ def _find_view_consumers(step: Step, readers: dict, count: Counter, layouts: Lay
 def _write_to_cat_kernel(
     kernel: Any, step: Step, chains: list, behind: list[Step], layouts: Layouts
 ) -> Callable | None:
-    """The kernel that writes its results where they are wanted; None where views cannot be undone."""
+    """Return the kernel that writes into the slices, None if the views are not invertible."""
     shape, kind, _ = layouts[step.out.number]
     turns = [one for one in behind if one.name in _PERMUTATIONS]
     final = layouts[(behind[-1] if behind else step).out.number]
@@ -112,7 +113,7 @@ def _write_to_cat_kernel(
 
 
 class _CatSlices:
-    """Where results belong in the array that they are joined to, `turns` of which are made behind."""
+    """Slices of the concatenated array, by result; `turns` are views after the concatenation."""
 
     def __init__(self, step: Step, chains: list, turns: list[Step], layouts: Layouts) -> None:
         self.turns, self.chains = turns, chains
@@ -127,7 +128,7 @@ class _CatSlices:
             start += size
 
     def of(self, whole: Any) -> list:
-        """The arrays to write, in the shapes of the results."""
+        """Return the slices, in the shapes of the results."""
         for one in reversed(self.turns):
             whole = _invert_view(whole, one)
         found = []
@@ -145,5 +146,5 @@ def _apply_view(array: Any, view: Step) -> Any:
 
 
 def _invert_view(array: Any, view: Step) -> Any:
-    """An array of which `view` is the given one."""
+    """Return the array of which `view` would yield the given array."""
     return array.transpose(np.argsort(view.args[1])) if view.name == "permute" else array.swapaxes(*view.args[1:])

@@ -1,7 +1,7 @@
-"""What `mode` and `options` of `torch.compile` may be: the names are PyTorch's, so that programs that set them run. Of
-the modes "reduce-overhead" and those that begin with "max-autotune" change what is done, and of the options
-"triton.cudagraphs" and "max_autotune", which are these; the others are checked, and change nothing: they are about
-PyTorch's own compiler.
+"""Values of `mode` and `options` of `torch.compile`, under PyTorch's names.
+
+Effective are the modes "reduce-overhead" and "max-autotune*" and the options "triton.cudagraphs" and "max_autotune".
+Other options are validated only: they concern PyTorch's compiler.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VALUE_TYPES = {kind.__name__: kind for kind in (bool, int, float, str, list, di
 
 @functools.cache
 def _option_specs() -> dict[str, tuple[type | None, Any]]:
-    """The options that there are: what their values are (None where any will do), and PyTorch's default."""
+    """Return all options with the types of their values (None for any) and PyTorch's defaults."""
     found: dict[str, tuple[type | None, Any]] = {}
     kind: type | None = None
     for line in Path(__file__).with_name("options.txt").read_text().splitlines():
@@ -40,18 +40,18 @@ def _option_specs() -> dict[str, tuple[type | None, Any]]:
 
 @functools.cache
 def option_types() -> dict[str, type | None]:
-    """The options that there are, and what their values are: None where any will do."""
+    """Return all options with the types of their values, None for any."""
     return {name: kind for name, (kind, _) in _option_specs().items()}
 
 
 def default_options() -> dict[str, Any]:
-    """The options with PyTorch's defaults; None for those that depend on the machine."""
+    """Return the options with PyTorch's defaults, None for machine-dependent ones."""
     return {name: copy.copy(value) for name, (_, value) in _option_specs().items()}
 
 
 def mode_of(mode: str | None, options: Any) -> str | None:
-    """The mode that options ask for, or without a mode the settings of `torch._inductor.config`: graphs of launches,
-    measured forms of kernels, or both.
+    """Return the mode implied by the options, or without mode by `torch._inductor.config`: launch graphs, autotuned
+    kernels, or both.
     """
     settings = sys.modules.get(__package__.rpartition(".")[0] + "._inductor.config")
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
@@ -64,7 +64,7 @@ def mode_of(mode: str | None, options: Any) -> str | None:
 
 
 def check_options(mode: str | None, options: Any) -> None:
-    """RuntimeError for a mode or an option that there is not, or a value of another type."""
+    """Raise RuntimeError for an unknown mode or option, or a value of another type."""
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     for name, value in (options or {}).items():

@@ -1,4 +1,4 @@
-"""Functions made of texts."""
+"""Compiles generated source to functions, with lines visible to tracebacks and debuggers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _numbers = itertools.count()
 
 
 def define_function(name: str, text: str, space: dict[str, Any]) -> types.FunctionType:
-    """The function of that name that a text defines; tracebacks and debuggers show its lines."""
+    """Return the function of a name that a source defines; tracebacks and debuggers show its lines."""
     place = f"<torchlite.compile {next(_numbers)} {name}>"
     function = compile_function(name, text, place, space)
     function.text = text  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A compiled function: the captures of its calls, each with the arguments that it holds for."""
+"""CompiledFunction: dispatches calls of a `torch.compile` function to captured variants, or captures new ones."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dyn
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
-from .guarded_replay import TensorSource, compile_replay, compile_tensor_guard
 from .guards import ReachableState
 from .program_ir import CapturedCall, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
+from .replay import compile_replay
+from .tensor_guards import TensorSource, compile_tensor_guard
 
-# The hooks that all modules have.
+# Hooks shared by all modules.
 GLOBAL_MODULE_HOOKS = tuple(
     value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
 )
 
 
 def _dispatch_state() -> tuple:
-    """What of the thread and the process decides how ops run."""
+    """Return the thread and process state that influences dispatch."""
     return (
         MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
         FLAGS.deterministic, FLAGS.cudnn_enabled,
@@ -50,49 +51,49 @@ def _dispatch_state() -> tuple:
 
 
 def _preserved_state() -> tuple:
-    """What a call has to leave as it was."""
+    """Return the state that a call must restore."""
     return (*_dispatch_state(), get_threads(), tuple(map(id, stack.items)), repr(vars(FLAGS)))
 
 
 class CaptureVariant:
-    """A call that was captured: first seen, and once a second one did the same, replayed."""
+    """A captured call: recorded at the first call, replayed once a second recording is equal."""
 
     def __init__(self, modes: tuple, state: ReachableState, objects: list) -> None:
         self.modes, self.state, self.objects = modes, state, objects
         self.sources: list[TensorSource] = []
-        self.is_same = state.is_same  # whether what the function can reach is as it was
+        self.is_same = state.is_same  # True if the reachable state is unchanged
         self.guard: Any = None
         self.captured: CapturedCall | None = None
         self.replay: Any = None
-        self.sizes: SizeVariants | None = None  # of calls that differ from it in these alone
+        self.sizes: SizeVariants | None = None  # variants that differ in sizes only
 
     def matches(self, tensors: list, modes: tuple) -> bool:
-        """Whether it stands for a call with these tensors."""
+        """True if the variant matches a call with these tensors."""
         return self.guard(*tensors) and modes == self.modes and self.is_same()
 
     def is_unchanged(self) -> bool:
-        """Whether a call now would do what the captured one did, with a record of it for derivatives."""
+        """True if a call now would do what the captured call did; derivatives use the captured record."""
         return _dispatch_state()[1:] == self.modes[1:] and self.is_same()
 
     def branch(self, captured: CapturedCall) -> CaptureVariant:
-        """What was captured of a call with such arguments that went another way."""
+        """Return the variant of a call with equal arguments that took another branch."""
         other = CaptureVariant(self.modes, self.state, self.objects)
         other.sources, other.guard, other.captured = self.sources, self.guard, captured
         return other
 
 
 class CompiledFunction:
-    """What `torch.compile` makes of a function: `frame(*args, **kwargs)` gives what the function gives.
+    """Compiled function of `torch.compile`: `compiled(*args, **kwargs)` returns what the function returns.
 
-    The first call of a kind runs as it is written and is recorded; so is the second, and where both did the same the
-    third and all later ones are replayed. What cannot be replayed runs as it is written, after one warning; with
-    `fullgraph` it raises Unsupported.
+    The first two calls with arguments of one kind run eagerly and are recorded. If both recordings are equal, later
+    calls are replayed. A function that cannot be replayed runs eagerly after one warning, and raises Unsupported with
+    `fullgraph`.
     """
 
     is_compiled = True
-    needed = CALLS_BEFORE_CAPTURE  # calls of a size before it is captured
-    structure_key = staticmethod(structure_key)  # what keys of calls that differ in numbers have in common
-    warns = True  # of programs that run as they are written
+    needed = CALLS_BEFORE_CAPTURE  # calls of a size before its capture
+    structure_key = staticmethod(structure_key)  # key shared by calls that differ in numbers only
+    warns = True  # warn about functions that run eagerly
 
     def __init__(
         self,
@@ -105,19 +106,19 @@ class CompiledFunction:
     ) -> None:
         self.function, self.name, self.fullgraph, self.limit, self.mode = function, name, fullgraph, limit, mode
         self.dynamic = dynamic
-        self.variants: dict[Any, list[CaptureVariant]] = {}  # by the key of their arguments, or a Place
-        self.structures: dict[Any, list[SizeVariants]] = {}  # by the kind of arguments
-        self.misses: dict[Any, tuple[int, int]] = {}  # replays before, and calls since, that no capture served
-        self.reasons: list[str] = []  # why calls are not replayed
+        self.variants: dict[Any, list[CaptureVariant]] = {}  # by argument key or SizeVariant
+        self.structures: dict[Any, list[SizeVariants]] = {}  # by argument structure
+        self.misses: dict[Any, tuple[int, int]] = {}  # earlier replays, and calls since that no variant matched
+        self.reasons: list[str] = []  # reasons calls are not replayed
         self.gave_up = False
-        self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
+        self.eager: set[Any] = set()  # argument keys that run eagerly
         self.replays = 0
         self.discovery = ExecutedCode()
-        self.changes = 0  # how many calls changed objects that live on
+        self.changes = 0  # number of calls that changed long-lived objects
         FRAMES.add(self)
 
     def reset(self) -> None:
-        """Forget all captures."""
+        """Discard all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
         self.structures, self.misses, self.eager = {}, {}, set()
         self.discovery, self.changes = ExecutedCode(), 0
@@ -142,7 +143,7 @@ class CompiledFunction:
         return self._first(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
 
     def _known(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        """What a call gives by what was captured for its key (or Place)."""
+        """Replay the variant of a key (or size) that matches the call, if there is one."""
         for variant in self.variants.get(key, ()):
             if variant.matches(tensors, modes):
                 if variant.replay is None:
@@ -158,7 +159,7 @@ class CompiledFunction:
     def _call_with_dynamic_shape(
         self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
     ) -> Any:
-        """What a call gives that differs from a captured one in sizes or numbers alone."""
+        """Replay a call that differs from a captured one in sizes or numbers only."""
         sizes = next((s for s in self.structures.get(self.structure_key(key), ()) if s.has(tensors, modes)), None)
         if sizes is None or any(variant.matches(tensors, modes) for variant in self.variants.get(key, ())):
             return _NO_RESULT
@@ -188,7 +189,7 @@ class CompiledFunction:
     # -- capturing --------------------------------------------------------------------------------
 
     def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        """A call unlike those before."""
+        """Run a call with a new argument key."""
         limit = self._limit()
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
@@ -209,7 +210,7 @@ class CompiledFunction:
         return self._recorded(key, tensors, objects, modes, args, kwargs)
 
     def _record_miss(self, key: Any) -> None:
-        """No capture of a key went the way of this call: where that is the rule, none is tried again."""
+        """Count a miss of a key; a key that misses most of the time is not captured again."""
         since, count = self.misses.get(key, (self.replays, 0))
         self.misses[key] = since, count + 1
         if count >= _MAX_MISSES:
@@ -219,18 +220,18 @@ class CompiledFunction:
                 self.eager.add(key)
 
     def _count_structures(self) -> int:
-        """How often it was captured, sizes aside."""
+        """Return the number of captures, not counting sizes."""
         captured = sum(len(found) for key, found in self.variants.items() if key.__class__ is not SizeVariant)
         return captured + sum(key.__class__ is not SizeVariant for key in self.eager)
 
     def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        """A call that is captured for the first time."""
+        """Record the first call of a variant."""
         try:
             variant, outside = self._prepared(tensors, objects, modes)
         except NotYet:
             return self.function(*args, **kwargs)
         except Unsupported as error:
-            if sys.getprofile() is not None:  # a program's own profile, or the discovery of what calls this
+            if sys.getprofile() is not None:  # a profiler of the program, or the executed-code discovery of a caller
                 return self.function(*args, **kwargs)
             if self.discovery.may_help():
                 return self.discovery.call(self.function, args, kwargs)
@@ -248,7 +249,7 @@ class CompiledFunction:
         return result
 
     def _enable_dynamic_shapes(self, key: Any, variant: CaptureVariant, tensors: list, outside: list) -> None:
-        """Have calls that differ from a captured one in sizes or numbers alone be known by that."""
+        """Group the variants that differ from a captured call in sizes or numbers only."""
         sizes_of = {k: dynamic_dims(t, self.dynamic) for k, t in enumerate(outside)}
         assert variant.captured is not None
         guard = compile_tensor_guard(tensors, variant.sources, outside, variant.captured, sizes_of)
@@ -259,7 +260,7 @@ class CompiledFunction:
         self.structures.setdefault(self.structure_key(key), []).append(sizes)
 
     def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:
-        """A variant for a call, and the tensors that exist before it."""
+        """Return a new variant for a call and the tensors that exist before it."""
         if self.discovery.is_wanted:
             raise Unsupported("it runs other code in each call")
         state = ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
@@ -286,7 +287,7 @@ class CompiledFunction:
     def _captured(
         self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
     ) -> tuple[Any, CapturedCall | None]:
-        """The result of a call that is recorded, and what was captured."""
+        """Record a call. Return its result and the captured call."""
         table = kernel_table_of(outside)
         if table is None:
             return self._refused(key, "its tensors are on several devices, or on meta", "", args, kwargs), None
@@ -312,8 +313,8 @@ class CompiledFunction:
         return result, captured
 
     def _may_settle_next_call(self, capture: Capture) -> bool:
-        """Whether the next call may do what can be captured: this one loaded modules before it did anything else, made
-        what it keeps (once or twice, not each time), or ran code that none before it ran.
+        """True if the next call may be capturable. This call imported modules first, created lasting objects (at most
+        twice), or ran code that no earlier call ran.
         """
         if capture.changes and self.changes < _MAX_SETTLING_CALLS:
             self.changes += 1
@@ -321,8 +322,8 @@ class CompiledFunction:
         return capture.loads or self.discovery.lacks(capture.watcher.libraries)
 
     def _again(self, key: Any, variant: CaptureVariant, tensors: list, args: tuple, kwargs: dict) -> Any:
-        """A call of a kind that was captured once: where it does the same again, it is replayed from now on. Where it
-        reads other elements, and so may do something else, it is a variant of its own.
+        """Record the second call of a variant. If it equals the first, later calls are replayed. If it read other
+        elements, it becomes a variant.
         """
         outside = self._outside(variant, tensors)
         result, captured = self._captured(key, variant, outside, args, kwargs)
@@ -354,15 +355,15 @@ class CompiledFunction:
         logs.write_log("code", found.replay.forward.text)
         return result
 
-    # -- what is not replayed -----------------------------------------------------------------------
+    # -- fallback to eager ----------------------------------------------------------------------
 
     def _refused(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
         self._give_up(key, why, place)
         return self.function(*args, **kwargs)
 
     def _give_up(self, key: Any, why: str, place: str) -> None:
-        """Run as it is written from now on with arguments of a kind (None: of kinds that are new), and say so once.
-        Unsupported where that was asked for (`fullgraph`).
+        """Run calls with this key eagerly from now on (None: all new keys) and warn once. Raise Unsupported with
+        `fullgraph`.
         """
         reason = f"{why} ({place})" if place else why
         is_new = reason not in self.reasons
@@ -387,7 +388,7 @@ class CompiledFunction:
 
 
 def _diverge_at_read(a: CapturedCall, b: Any) -> bool:
-    """Whether two captures did the same until they read different elements."""
+    """True if two captures are equal up to a read of different elements."""
     for x, y in zip(a.program.steps, b.program.steps, strict=False):
         if not is_same_step(x, y):
             return x.kind == y.kind == "read" and x.args == y.args
@@ -395,12 +396,12 @@ def _diverge_at_read(a: CapturedCall, b: Any) -> bool:
 
 
 def _constant_bytes(raw: Any, table: Any) -> bytes:
-    """A constant's elements; one that is a result on the host may be there."""
+    """Return a constant's bytes; a constant that is a result may be on the host."""
     return (table.to_numpy(raw) if raw.__class__ is table.array else raw).tobytes()
 
 
 def _is_same_capture(a: CapturedCall, b: Any, table: Any) -> bool:
-    """Whether two captures of calls did the same."""
+    """True if two captures are equal."""
     if not is_same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
         return False
     if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
@@ -427,4 +428,4 @@ _NO_RESULT = object()
 _MAX_MISSES = 32
 _MAX_SETTLING_CALLS = 2
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
-FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all that live
+FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions

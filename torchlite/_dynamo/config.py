@@ -1,4 +1,4 @@
-"""Settings of PyTorch's compiler, for programs that set them."""
+"""Settings of PyTorch's compiler (`torch._dynamo.config`), kept for compatibility."""
 
 from ..compiler._config_patch import make_patch
 

@@ -1,4 +1,4 @@
-"""Compilers of a program's own: calls given to them as `torch.fx` graphs, once for each kind of arguments."""
+"""Custom `torch.compile` backends: passes each kind of call to a user's compiler as an FX graph."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from .flatten_args import flatten_result, replace_tensors
 
 
 class _EveryObject(dict):
-    """Any object is itself."""
+    """Mapping of every object to itself."""
 
     def __contains__(self, key: object) -> bool:
         return True
 
 
 class GraphCompiledFunction(CompiledFunction):
-    """A compiled function whose calls `compiler(graph module, example inputs)` makes functions of. The graph's inputs
-    are the tensors among the arguments, in their order; its targets are overloads of PyTorch's library, modules'
-    tensors are its attributes, and it returns a tuple of tensors. What is more than ops (gradients of its own, elements
-    that decide) runs as it is written.
+    """Compiled function that calls `compiler(graph module, example inputs)` for each kind of call. The graph's inputs
+    are the argument tensors in order, its targets ATen overloads. Module tensors are attributes, and it returns a tuple
+    of tensors. Calls that a graph of ops cannot express (custom gradients, data-dependent control flow) run eagerly.
     """
 
     structure_key = staticmethod(lambda key: key)
-    needed = 0  # calls of a size before it gets a graph: what a call costs without one, nobody knows
+    needed = 0  # calls of a size before it gets a graph; the cost of an eager call is unknown
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class GraphCompiledFunction(CompiledFunction):
         self.graphs: list[Any] = []
 
     def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
+        """Run a call with a new key once eagerly, to observe its side effects, and once to make the graph."""
         copies, start = copy_default_generators(), next(SEQUENCE)
         result = super()._recorded(key, tensors, objects, modes, args, kwargs)
         variants = self.variants.get(key)
@@ -63,7 +62,7 @@ class GraphCompiledFunction(CompiledFunction):
             return result
         try:
             run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
-        except Exception as error:
+        except Exception as error:  # the user's compiler may raise anything
             del self.variants[key]
             raise BackendCompilerFailed(self.compiler, error) from error
 
@@ -73,11 +72,11 @@ class GraphCompiledFunction(CompiledFunction):
         variant.replay = replay
         if written:
             return result
-        with use_copied_generators(copies):  # the numbers that the first run drew
+        with use_copied_generators(copies):  # draw the random numbers of the first run again
             return replay((self.function, args, kwargs), *tensors)
 
     def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
-        """The call as a graph, None where it is none. Random numbers and what it writes to are as before."""
+        """Return the call's graph, None if it has none. Restore random state and written tensors."""
         from torchlite.fx.experimental.proxy_tensor import make_fx
 
         function = self.function
@@ -92,7 +91,7 @@ class GraphCompiledFunction(CompiledFunction):
             try:
                 with use_copied_generators():
                     graph = make_fx(flat, pre_dispatch=True)(*tensors)
-            except Exception:  # the program ran before, so that it is the recording that failed
+            except Exception:  # the program ran without error before, so the recording failed
                 return None
             finally:
                 for tensor, content in zip(written, contents, strict=True):
@@ -106,7 +105,7 @@ def _tensors_in(result: Any) -> list:
 
 
 def _why_custom_gradients(nodes: list) -> str:
-    """Why what has such a history is no graph of ops alone; an empty text where it is."""
+    """Return why this history is not expressible as a graph of ops, an empty string if it is."""
     if any(node._is_custom for node in nodes):
         return "it runs a custom Function, which graphs for compilers of a program's own do not"
     if any(node._hooks is not None for node in nodes):
@@ -115,7 +114,7 @@ def _why_custom_gradients(nodes: list) -> str:
 
 
 def _why_not_fx_graph(captured: Any) -> str:
-    """Why a captured call is no graph of ops alone; an empty text where it is."""
+    """Return why a captured call is not expressible as a graph of ops, an empty string if it is."""
     if captured.grads or any(i < 0 for i in captured.bumps):
         return "it writes to gradients, which graphs for compilers of a program's own do not"
     if any(step.kind != "kernel" for step in captured.program.steps) or any(r.kind == "item" for r in captured.results):

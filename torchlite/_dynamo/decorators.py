@@ -1,4 +1,4 @@
-"""What a program says of its tensors' sizes, and of functions, before they are compiled."""
+"""Annotations for `torch.compile`: mark_dynamic, mark_static, graph_break, allow and disallow functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class _DimRange(NamedTuple):
-    """The sizes that a dimension may have."""
+    """Permitted range of a dimension's size."""
 
     dim: int
     min: int | None
@@ -48,9 +48,8 @@ def mark_dynamic(
     max: int | None = None,
     specialize_on: list[Any] | None = None,
 ) -> None:
-    """Say that the size of a dimension (or of several) varies: calls with other sizes, between `min` and `max`, are
-    of the kind of a call with this tensor, and not captured as if they were something new. AssertionError for an index
-    that is none.
+    """Mark the size of a dimension (or several) as dynamic. Calls with other sizes between `min` and `max` share a
+    variant. Raise AssertionError for an index out of range.
 
     >>> x = torchlite.ones(3, 4)
     >>> torchlite._dynamo.mark_dynamic(x, 0, min=2)
@@ -65,13 +64,13 @@ def mark_dynamic(
 
 
 def maybe_mark_dynamic(t: Any, index: int | list[Any] | tuple[Any, ...]) -> None:
-    """Say that the size of a dimension (or of several) may vary."""
+    """Mark the size of a dimension (or several) as possibly dynamic."""
     _mark_dims(t, "_dynamo_weak_dynamic_indices", _as_dims(index))
 
 
 def mark_static(t: Any, index: int | list[Any] | tuple[Any, ...] | None = None) -> None:
-    """Say that the size of a dimension (of several, or all) does not vary: another size is something new, and captured
-    for itself. Of a class of modules nothing needs to be said: what they hold does not vary.
+    """Mark the size of a dimension (several, or all) as static: another size is captured separately. Modules need no
+    mark, as their tensors are static.
     """
     if isinstance(t, type):
         t._dynamo_marked_static = True  # type: ignore[attr-defined]
@@ -82,16 +81,14 @@ def mark_static(t: Any, index: int | list[Any] | tuple[Any, ...] | None = None) 
 
 
 def mark_static_address(t: Any, guard: bool = False) -> None:
-    """Say that a tensor stays where it is: replays read it there anyway, wherever it lies."""
+    """Mark a tensor's address as static. Replays read it by reference in any case."""
     if not hasattr(t, "dim"):
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
     t._dynamo_static_input_type = "guarded" if guard else "unguarded"
 
 
 class error_on_graph_break:
-    """Within this (or a function that it decorates) what cannot be captured is an error, or is none, whatever
-    `fullgraph` says.
-    """
+    """Set whether unsupported code raises an error, regardless of `fullgraph`; context manager or decorator."""
 
     def __init__(self, error: bool) -> None:
         self.error, self.before = error, None
@@ -112,15 +109,11 @@ class error_on_graph_break:
 
 
 def graph_break(msg: str = "") -> None:
-    """Where a compiled function would be cut in two: nothing is cut, so a function that calls this runs as it is
-    written.
-    """
+    """Mark a graph break. Graphs are never split: a function that calls this runs eagerly."""
 
 
 def disallow_in_graph(fn: Any) -> Any:
-    """Have a compiler leave a function (or each of a list) out: what calls it runs as it is written. AssertionError for
-    what is no function.
-    """
+    """Exclude a function (or a list) from graphs: its callers run eagerly. Raise AssertionError for a non-function."""
     if isinstance(fn, (list, tuple)):
         return [disallow_in_graph(one) for one in fn]
     if not callable(fn):
@@ -129,7 +122,7 @@ def disallow_in_graph(fn: Any) -> Any:
 
 
 def forbid_in_graph(fn: Any) -> Any:
-    """`disallow_in_graph`, of functions that a compiled function must not call."""
+    """Forbid a function in compiled code; same as `disallow_in_graph`."""
     if isinstance(fn, (list, tuple)):
         return [forbid_in_graph(one) for one in fn]
     if not callable(fn):

@@ -1,8 +1,7 @@
-"""Calls that differ from a captured one in the sizes of their arguments, or in numbers, alone.
+"""Dynamic shapes: groups captured calls that differ in argument sizes or numbers only.
 
-Kernels are called with sizes as numbers, so a captured program holds for one size. Sizes do not count for
-`recompile_limit`; one that comes seldom runs as it is written, one that comes again and again is captured, and only so
-many are kept.
+Kernels take sizes as numbers, so a captured program holds for one size. Sizes do not count towards `recompile_limit`. A
+rare size runs eagerly, a frequent one is captured, and their number is bounded.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from typing import Any, NamedTuple
 
 from . import config
 
-# Calls of one size before it is captured: two calls that are recorded take the time of some thirty.
+# Calls of a size before its capture: recording two calls takes the time of about thirty.
 CALLS_BEFORE_CAPTURE = 16
-# Sizes that are kept, where programs hold no memory and where they do.
+# Maximum number of sizes per structure, on the CPU and on devices.
 _MOST, _MOST_ON_DEVICES = 64, 8
 _MAX_COUNTED_SIZES = 4096
 _MAX_FAILURES = 8
 
 
 class SizeVariant(NamedTuple):
-    """The calls of one size: the key of their arguments, the structure that they belong to, shapes and strides."""
+    """Calls of one size: argument key, structure, shapes and strides."""
 
     key: Any
     structure: int
@@ -29,9 +28,7 @@ class SizeVariant(NamedTuple):
 
 
 class SizeVariants:
-    """The sizes of one structure. `guard` says of argument tensors whether they differ from those of the captured call
-    in their sizes alone.
-    """
+    """Sizes of one structure. `guard` returns True if argument tensors differ from the captured ones in sizes only."""
 
     def __init__(self, variant: Any, guard: Any, holds_memory: bool, needed: int = CALLS_BEFORE_CAPTURE) -> None:
         self.variant, self.guard = variant, guard
@@ -42,22 +39,22 @@ class SizeVariants:
         self.dropped = self.failed = 0
 
     def has(self, tensors: list, modes: tuple) -> bool:
-        """Whether a call belongs to the structure."""
+        """True if a call belongs to the structure."""
         return self.guard(*tensors) and modes == self.variant.modes and self.variant.is_same()
 
     def place_of(self, key: Any, tensors: list) -> SizeVariant:
         return SizeVariant(key, id(self), tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors]))
 
     def is_frequent(self, place: SizeVariant) -> bool:
-        """Count a call of a size; whether there were enough for capturing it to be worth its time."""
+        """Count a call of a size; return True once it is frequent enough to capture."""
         if len(self.calls) >= _MAX_COUNTED_SIZES:
             self.calls.clear()
         count = self.calls[place] = self.calls.get(place, 0) + 1
         return count > self.needed and self.failed < _MAX_FAILURES
 
     def keep(self, place: SizeVariant) -> SizeVariant | None:
-        """Keep a size that was used just now; the one that has to go for it. Where more sizes come often than are kept,
-        each has to come more often.
+        """Mark a size as recently used and return the size to evict. When more sizes are frequent than fit, raise the
+        threshold.
         """
         self.kept[place] = None
         self.kept.move_to_end(place)
@@ -72,7 +69,7 @@ class SizeVariants:
 
 
 def structure_key(key: Any) -> Any:
-    """A key of arguments with whole numbers and fractions left out."""
+    """Return an argument key without integers and floats."""
     if key.__class__ is tuple:
         if len(key) == 2 and key[0] in (int, float):
             return key[0]
@@ -81,9 +78,8 @@ def structure_key(key: Any) -> Any:
 
 
 def dynamic_dims(tensor: Any, dynamic: bool | None) -> dict[int, tuple[int | None, int | None]]:
-    """The dimensions of an argument whose sizes may be others in a call of the same structure, with the least and the
-    largest of each, as `mark_dynamic` and `mark_static` have it. ConstraintViolationError for a size that is none of
-    those that it was marked with.
+    """Return the dimensions of an argument that may change size, with minimum and maximum, as `mark_dynamic` and
+    `mark_static` define. Raise ConstraintViolationError for a size outside the marked range.
     """
     if dynamic is False:
         return {}

@@ -1,4 +1,4 @@
-"""`torch.compile`."""
+"""`torch.compile`, and OptimizedModule for compiled modules."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
 
 
 def is_dynamo_supported() -> bool:
-    """Whether functions can be compiled."""
+    """True if functions can be compiled."""
     return True
 
 
 def _compiled(mod: Any, make: Any) -> Any:
-    """What is called in a module's place. Of one that talks to other processes around another module's call, that
-    other module is compiled: messages are no kernels.
+    """Return the callable that replaces a module's call. In a distributed wrapper, compile the inner module:
+    communication is not a kernel.
     """
     name = getattr(type(mod), "_compiled_part", None)
     if name is None:
@@ -44,8 +44,8 @@ def _compiled(mod: Any, make: Any) -> Any:
 
 
 class OptimizedModule(Module):
-    """What `torch.compile` makes of a module: it holds the module as `_orig_mod`, as checkpoints name it, and has its
-    attributes. `dynamo_ctx` compiles further functions, the module's other methods say, as it was compiled.
+    """Compiled module: holds the original as `_orig_mod`, as in checkpoints, and forwards attributes. `dynamo_ctx`
+    compiles further functions, for example other methods.
     """
 
     _orig_mod: Module
@@ -70,7 +70,7 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # What the program sets on it, the module sees.
+        # Attributes are set on the original module.
         if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get("_modules", ()):
             super().__setattr__(name, value)
         else:
@@ -102,14 +102,16 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """A function or module that does what `model` does, and from its third call with arguments of one kind on replays
-    what two calls were seen to do: their kernels in order, forward and backward, without what Python does between them.
-    What cannot be replayed (printing, numbers read from tensors after writes, what changes objects) runs as it is
-    written, after one warning; with `fullgraph` it raises `torch._dynamo.exc.Unsupported`.
+    """Compile a function or module.
 
-    backend: "inductor"; "eager", which is the function itself; or a function of (graph module, example inputs) that
-    returns what is to be called in the graph's place, or the name of one (`torch._dynamo.register_backend`). Without
-    `model` a decorator. RuntimeError for both `mode` and `options`, and for those that there are not.
+    The first two calls with arguments of one kind run eagerly and are recorded. From the third call on, the recorded
+    kernels are replayed, forward and backward, without the Python code between them. Code that cannot be replayed
+    (printing, reading tensors after writes, changing objects) runs eagerly, after one warning. With `fullgraph` it
+    raises `torch._dynamo.exc.Unsupported`.
+
+    backend: "inductor"; "eager", the function itself; a function of (graph module, example inputs) that returns a
+    callable replacing the graph; or a name registered by `torch._dynamo.register_backend`. Without `model`, return a
+    decorator. Raise RuntimeError if both `mode` and `options` are given, and for unknown ones.
 
     >>> double = torchlite.compile(lambda x: 2 * x)
     >>> double(4)
@@ -139,7 +141,7 @@ def compile(
 
 
 def _function(make: Any, function: Any) -> Any:
-    """A function that does what another does, compiled."""
+    """Return a compiled version of a function."""
     compiled = make(getattr(function, "_torchdynamo_orig_callable", function))
 
     @functools.wraps(function, updated=("__dict__",) if hasattr(function, "__dict__") else ())

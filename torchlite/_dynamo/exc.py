@@ -1,4 +1,4 @@
-"""What is wrong with a program that is captured."""
+"""Exceptions of `torch.compile`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = [
 
 
 class TorchDynamoException(RuntimeError):
-    """An error of a capture."""
+    """Base class of the compiler's errors."""
 
 
 class Unsupported(TorchDynamoException):
-    """What cannot be captured."""
+    """The function uses something that cannot be captured."""
 
 
 class FailOnRecompileLimitHit(TorchDynamoException):
-    """A function was captured as often as it may be, and that was to be an error."""
+    """A function reached its recompile limit, which is configured as an error."""
 
 
 class NotYet(Unsupported):
-    """What cannot be captured now, but may be later."""
+    """The call cannot be captured now, but may be later."""
 
 
 class UserError(Unsupported):
-    """A capture that was asked for wrongly."""
+    """The user's code uses the compiler incorrectly."""
 
     def __init__(self, msg: str, error_type: Any = None) -> None:
         super().__init__(msg)
@@ -35,14 +35,14 @@ class UserError(Unsupported):
 
 
 class InvalidBackend(TorchDynamoException):
-    """A compiler that there is not."""
+    """Unknown compiler backend."""
 
     def __init__(self, name: Any) -> None:
         super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
 
 
 class BackendCompilerFailed(TorchDynamoException):
-    """A compiler of a program's own raised an error, which is the cause and `inner_exception`."""
+    """A custom backend raised an error, which is the cause and `inner_exception`."""
 
     def __init__(self, backend_fn: Any, inner_exception: Exception) -> None:
         self.backend_name = getattr(backend_fn, "__name__", "?")
@@ -51,10 +51,8 @@ class BackendCompilerFailed(TorchDynamoException):
 
 
 class TorchRuntimeError(TorchDynamoException):
-    """An error of an op while a function is captured. Here the op's own error comes instead, for what is captured runs
-    as it is written: the name is for programs that catch it.
-    """
+    """An op failed while a function was captured. Kept for compatibility: torchlite raises the op's error."""
 
 
 class InternalTorchDynamoError(TorchDynamoException):
-    """An error of the compiler's own; a name for programs that catch it, as `TorchRuntimeError`."""
+    """Internal compiler error. Kept for compatibility, as `TorchRuntimeError`."""

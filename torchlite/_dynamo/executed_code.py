@@ -1,8 +1,8 @@
-"""Which code a function runs: found by running it once, where not all that it could reach can be looked into.
+"""Finds the code objects that a function executes by running it once under a profile hook.
 
-A model of a library reaches far more than a call of it uses: loggers, registries, other models. What code that does not
-run would read cannot change what a call does, so only what the code that ran reads is looked at. A later call that runs
-other code is seen by the watcher, and is looked at anew.
+A library's model can reach far more code than a call runs: loggers, registries, other models. Code that does not run
+cannot influence a call, so guards cover only names read by executed code. If a later call runs other code, the
+side-effect monitor sees it and the walk is repeated.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _MAX_RUNS = 3
 
 
 class ExecutedCode:
-    """The codes that calls of a function ran; None where nobody had to know."""
+    """Code objects that calls of a function executed; None if not needed yet."""
 
     def __init__(self) -> None:
         self.codes: set[Any] | None = None
         self.rounds = 0
-        self.is_wanted = False  # whether a call ran code that none before it did
+        self.is_wanted = False  # True if a call ran code that no earlier call ran
 
     def may_help(self) -> bool:
-        """Whether one more call may show what the function runs."""
+        """True if one more call may reveal further executed code."""
         return self.rounds < _MAX_RUNS and (self.codes is None or self.is_wanted)
 
     def call(self, function: Any, args: tuple, kwargs: dict) -> Any:
-        """Call the function as it is written, and note what runs."""
+        """Call the function eagerly and note the executed code."""
         self.rounds, self.is_wanted = self.rounds + 1, False
         codes = self.codes = set() if self.codes is None else self.codes
 
@@ -37,7 +37,7 @@ class ExecutedCode:
             if event == "call":
                 codes.add(frame.f_code)
 
-        THREAD_STATE.captures += 1  # programs that ask take the way that they take when they are captured
+        THREAD_STATE.captures += 1  # `is_compiling()` is True, as in a capture
         try:
             with ProfileHook(note):
                 return function(*args, **kwargs)
@@ -45,6 +45,6 @@ class ExecutedCode:
             THREAD_STATE.captures -= 1
 
     def lacks(self, codes: set) -> bool:
-        """Whether a capture met code that no call before it ran; then one more call shows it."""
+        """True if a capture met code that no earlier call ran; one more call is then needed."""
         self.is_wanted = self.codes is not None and not codes <= self.codes
         return self.may_help() and self.is_wanted

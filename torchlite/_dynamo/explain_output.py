@@ -1,4 +1,4 @@
-"""`torch._dynamo.explain`: what becomes of a call."""
+"""`torch._dynamo.explain`: reports the graph of a call, or why it has none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ExplainOutput", "GraphCompileReason", "explain"]
 
 @dataclasses.dataclass
 class GraphCompileReason:
-    """Why a call is not one graph, and where."""
+    """Reason and source line of a graph break."""
 
     reason: str
     user_stack: list[traceback.FrameSummary]
@@ -21,7 +21,7 @@ class GraphCompileReason:
 
 @dataclasses.dataclass
 class ExplainOutput:
-    """What `explain` found. A function is one graph or none: one that cannot be captured runs as it is written."""
+    """Result of `explain`. A function is one graph or none."""
 
     graphs: list[Any]
     graph_count: int
@@ -45,8 +45,8 @@ class ExplainOutput:
 
 
 def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """A function of `f`'s arguments that calls it once and says what a compiler gets to see: its graph, or why there is
-    none, and the line.
+    """Return a function that calls `f` once and returns an `ExplainOutput` with its graph, or the reason and line of
+    the graph break.
 
     >>> def f(x):
     ...     return (x * 2).relu()
@@ -60,7 +60,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
         from .flatten_args import callable_name
 
         frame = GraphCompiledFunction(f, callable_name(f), lambda graph, inputs: graph.forward)
-        frame.warns = False  # the reasons are in what is given
+        frame.warns = False  # the output contains the reasons
         frame(*args, **kwargs)
         ops = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in frame.graphs]
         reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
@@ -70,7 +70,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
 
 
 def _source_line(reason: str) -> list[traceback.FrameSummary]:
-    """The line that a reason names at its end."""
+    """Return the source line named at the end of a reason."""
     place = reason.rpartition(" (")[2].rstrip(")")
     path, _, number = place.rpartition(":")
     if not path or not number.isdigit():

@@ -1,4 +1,4 @@
-"""Arguments and results taken apart: tensors in a list, and the rest as a key and a way to put them together again."""
+"""Flattens arguments and results to a list of tensors and a key, and rebuilds them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .lazy_scalars import LazyScalar, to_number
 
 
 class LeafMarker:
-    """Stands in a key where a tensor was."""
+    """Placeholder of a tensor in a key."""
 
 
 def flatten_args(value: Any, tensors: list, objects: list) -> Any:
-    """A hashable key of arguments. The tensors go into one list, objects that are known by which they are into another.
-    Unsupported for what cannot be looked into.
+    """Return a hashable key of arguments. Append tensors to one list, and objects compared by identity to another.
+    Raise Unsupported for opaque objects.
     """
     cls = value.__class__
     if isinstance(value, Tensor):
@@ -45,7 +45,7 @@ def flatten_args(value: Any, tensors: list, objects: list) -> Any:
 
 
 def replace_tensors(value: Any, tensors: Any) -> Any:
-    """Arguments with other tensors, of an iterator, in the places of theirs."""
+    """Return the arguments with tensors replaced by those of an iterator."""
     cls = value.__class__
     if isinstance(value, Tensor):
         return next(tensors)
@@ -63,7 +63,7 @@ def replace_tensors(value: Any, tensors: Any) -> Any:
 
 
 def find_containers(value: Any, found: dict[int, IdentityGuard] | None = None) -> dict[int, IdentityGuard]:
-    """The lists, dictionaries and dataclasses among arguments, as they are, by identity."""
+    """Return the lists, dictionaries and dataclasses among arguments, by id."""
     found = {} if found is None else found
     cls = value.__class__
     if cls is list or cls is dict:
@@ -85,8 +85,8 @@ Build = Callable[[list], Any]
 
 
 def flatten_result(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, Build, Any]:
-    """The distinct tensors of a result, a function that makes such a result of others, and what two results must agree
-    in. Unsupported for objects that are not among `leaves`, and for containers (by identity) that live on.
+    """Return the distinct tensors of a result, a function that rebuilds the result, and a key for comparison. Raise
+    Unsupported for objects not among `leaves` and for containers (by id) in `lasting`.
     """
     found = _ResultFlattener(leaves, lasting, set())
     build, key = found.builder(result)
@@ -98,18 +98,18 @@ def flatten_result(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, B
 
 
 class _ResultFlattener:
-    """The parts of a result. twice: the numbers of containers that are found again in others: they are built once, and
-    kept in a dictionary behind the tensors.
+    """Flattener of a result. twice: numbers of containers that occur more than once; they are built once and cached
+    after the tensors.
     """
 
     def __init__(self, leaves: Any, lasting: Any, twice: set[int]) -> None:
         self.leaves, self.lasting, self.twice = leaves, lasting, twice
         self.tensors: list[Any] = []
-        self.numbers: dict[int, int] = {}  # of containers, by identity
-        self.open: set[int] = set()  # those that the one that is looked at lies in
+        self.numbers: dict[int, int] = {}  # container numbers, by id
+        self.open: set[int] = set()  # containers that enclose the current one
 
     def builder(self, value: Any) -> tuple[Build, Any]:
-        """What makes such a value of tensors, and what two of them must agree in."""
+        """Return a function that rebuilds the value from tensors, and its key."""
         cls = value.__class__
         if isinstance(value, LazyScalar) and value.is_seen:
             value, cls = to_number(value), cls.__mro__[2]
@@ -171,7 +171,7 @@ class _ResultFlattener:
         )
 
     def _object(self, value: Any) -> tuple[Build, Any]:
-        """Of objects that have attributes, and dictionaries with a class of their own (outputs of models are both)."""
+        """Handle objects with attributes and dictionary subclasses; model outputs are both."""
         cls: Any = value.__class__
         if getattr(cls, "__slots__", None):
             raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
@@ -189,13 +189,13 @@ class _ResultFlattener:
 
 
 def _is_plain_object(value: Any) -> bool:
-    """Whether an object of a program's class has nothing but attributes."""
+    """True if a user-defined object has only attributes."""
     cls = value.__class__
     return cls.__new__ is object.__new__ and hasattr(value, "__dict__") and not is_known_module(cls.__module__)
 
 
 def callable_name(function: Any) -> str:
-    """What a callable is called in messages."""
+    """Return a callable's name for messages."""
     found = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if found is None and isinstance(function, functools.partial):
         return callable_name(function.func)

@@ -1,6 +1,4 @@
-"""Whether a function that a backward pass calls (of a custom Function, a hook) may be called once more than the program
-asks for: found by reading its instructions, since to try it would be to do what it does.
-"""
+"""Purity analysis of functions by their bytecode: may a backward function or hook run more than once?"""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from torchlite.autograd.function import Function
 
 from .guards import SIMPLE_TYPES, is_known_module
 
-# What writes to something that lives on.
+# Opcodes that write to non-local state.
 _WRITING_OPCODES = frozenset((
     "STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE",
     "IMPORT_NAME", "YIELD_VALUE",
@@ -32,7 +30,7 @@ _PURE_METHODS = frozenset(
 
 
 def is_pure(function: Any) -> bool:
-    """Whether it computes and does nothing else, as far as can be read."""
+    """True if the bytecode shows no side effect."""
     try:
         return _is_pure(function, set())
     except RecursionError:
@@ -55,7 +53,7 @@ def _is_pure(function: Any, seen: set[int]) -> bool:
             for v in _closure_cells(function)
         )
     codes = [function.__code__]
-    for code in codes:  # which grows
+    for code in codes:  # grows during the loop
         codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
         if not all(_is_pure_instruction(i, code, function.__globals__, seen) for i in dis.get_instructions(code)):
             return False
@@ -82,7 +80,7 @@ def _is_pure_instruction(i: dis.Instruction, code: types.CodeType, space: dict, 
 
 
 def _is_pure_value(value: Any, seen: set[int]) -> bool:
-    """Whether a value can be used without something being done."""
+    """True if using a value has no side effect."""
     if isinstance(value, (*SIMPLE_TYPES, Tensor)):
         return True
     if isinstance(value, types.ModuleType):

@@ -1,4 +1,4 @@
-"""Writes into arrays of a program's own as new arrays: other passes join, reorder and leave out what only computes."""
+"""Functionalization pass: replaces in-place writes to private arrays by ops that return new arrays."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from torchlite._dispatch.op_record import ALWAYS_BOOL, POINTWISE, RANDOM, REGIST
 
 from .alias_analysis import AliasAnalysis
 from .fusion_groups import is_broadcastable
-from .passes import rename_slots
-from .program_ir import Layouts, Program, Slot, Step
+from .program_ir import Layouts, Program, Slot, Step, rename_slots
 from .side_effects import is_pure
 
 
 def functionalize(
     program: Program, layouts: Layouts, place: dict[int, int], table: Any
 ) -> tuple[Program, Layouts, dict[int, int]]:
-    """Have `relu_(x)`, `x += y` and the like give new arrays, which take x's place from then on, where x lies in memory
-    that the program made for it alone; and leave out copies of what is not written then. The layouts and memories have
-    those of new arrays as well.
+    """Replace `relu_(x)`, `x += y` and similar by out-of-place ops whose result takes x's place, if x's memory is
+    private to the program. Remove copies that this makes redundant. Updates `layouts` and `place`.
     """
     writes = _WriteAnalysis(program, layouts, place, table)
     layouts, place = dict(layouts), dict(place)
@@ -44,8 +42,8 @@ def functionalize(
 
 
 class _WriteAnalysis:
-    """The steps (by place) that can be left out: `copies` into a slot of arrays that can take its place, `elementwise`
-    ones that have a twin which gives a new array.
+    """Analysis of removable steps, by position: `copies` to slots that can be replaced, and `elementwise` in-place
+    steps with an out-of-place twin.
     """
 
     def __init__(self, program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> None:
@@ -61,13 +59,13 @@ class _WriteAnalysis:
         self.copies: set[int] = set()
         self.elementwise: set[int] = set()
         outputs = set(program.outputs)
-        read, stays = set(outputs), set[int]()  # what is read later, and what is still written later
+        read, stays = set(outputs), set[int]()  # slots read later, and slots written later
         for at, step in reversed(list(enumerate(steps))):
             target = self._target(step)
             if target is not None and self._is_copy(step, target):
                 source = step.args[1].number
                 if source not in read or not {target, source} & stays and not {target, source} <= outputs:
-                    self.copies.add(at)  # the two are one from here on
+                    self.copies.add(at)  # both names denote one array from here on
                     stays.update({source} if target in stays else ())
                     outputs.update({source} if target in outputs else ())
             elif target is not None and self._is_elementwise(step, target, table):
@@ -77,7 +75,7 @@ class _WriteAnalysis:
                 stays.update(step.uses())
 
     def _target(self, step: Step) -> int | None:
-        """What a step does nothing but write into, if that is the program's own."""
+        """Return the array that a step writes to, if it only writes and the array is private."""
         if is_pure(step) or step.out is not None or step.kwargs or not step.args or step.args[0].__class__ is not Slot:
             return None
         return step.args[0].number if step.args[0].number in self.own else None
@@ -89,7 +87,7 @@ class _WriteAnalysis:
         return source in self.own and source != target and self.layouts[source] == self.layouts[target]
 
     def _is_elementwise(self, step: Step, target: int, table: Any) -> bool:
-        """Whether a step has a twin that gives the same elements as a new array of the same kind."""
+        """True if a step has an out-of-place twin with equal elements and layout."""
         name = step.name[:-1]
         op = REGISTRY.get(name)
         if step.name[-1] != "_" or op is None or not op.tags & POINTWISE or op.tags & RANDOM:
@@ -104,7 +102,7 @@ class _WriteAnalysis:
 
 
 def eliminate_clones(program: Program, layouts: Layouts, place: dict[int, int]) -> Program:
-    """Read what was copied where neither it nor its copy is written, or seen from outside."""
+    """Replace reads of a copy by reads of the original, if neither is written or escapes."""
     memory = AliasAnalysis(program, place)
     names: dict[int, Slot] = {}
     steps: list[Step] = []

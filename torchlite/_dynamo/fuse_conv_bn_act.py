@@ -1,4 +1,4 @@
-"""Convolutions with the batch norm and the limits behind them as one step."""
+"""Pass that fuses convolution, batch norm in evaluation mode and ReLU or clamp into one step."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FUSIBLE_PRODUCERS = frozenset(("convolution", "_batch_norm_eval", _FUSED_CONV_B
 
 
 def fuse_conv_bn_act(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
-    """Have convolutions do the batch norm by running statistics that follows, and `relu` and other limits behind one of
-    them, where nothing else reads what is between: `nn.Sequential`'s kernels, which go over results in cache.
+    """Fuse each convolution with the batch norm (running statistics) and the `relu` or clamp after it, if nothing else
+    reads the intermediate results. The fused kernel is that of `nn.Sequential`, which works in cache.
     """
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
-    firsts: dict[int, Step] = {}  # by their results, as far back as something was written
+    firsts: dict[int, Step] = {}  # by result slot, since the last write
     steps: list[Step] = []
     done: set[int] = set()
     for step in program.steps:
@@ -43,7 +43,7 @@ def fuse_conv_bn_act(program: Program, layouts: Layouts, place: dict[int, int], 
 
 
 def _fuse_batch_norm(before: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
-    """A convolution and the batch norm of its result as one step; all arrays are of one dtype."""
+    """Return a convolution and its batch norm as one step; all arrays have one dtype."""
     if before.name != "convolution" or step.name != "_batch_norm_eval" or step.kwargs:
         return None
     kind = layouts[before.out.number][1]
@@ -56,7 +56,7 @@ def _fuse_batch_norm(before: Step, step: Step, layouts: Layouts, table: Any) -> 
 
 
 def _fuse_clamp(before: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
-    """A step and the limits of its result as one."""
+    """Return a step and the clamp of its result as one step."""
     limits = clamp_range_of(step)
     if limits is None or layouts.get(step.out.number) != layouts[before.out.number]:
         return None
@@ -64,7 +64,7 @@ def _fuse_clamp(before: Step, step: Step, layouts: Layouts, table: Any) -> Step 
         kind = layouts[before.out.number][1]
         if any(n not in layouts or layouts[n][1] != kind for n in before.uses()):
             return None
-        args = (*before.args, None, None, None, None, 0.0, *limits)  # no line
+        args = (*before.args, None, None, None, None, 0.0, *limits)  # no linear layer
         return replace(step, name=_FUSED_CONV_BN, kernel=getattr(table, _FUSED_CONV_BN), args=args)
     if before.args[-2:] != _NO_CLAMP:
         return None
@@ -72,7 +72,7 @@ def _fuse_clamp(before: Step, step: Step, layouts: Layouts, table: Any) -> Step 
 
 
 def clamp_range_of(step: Step) -> tuple[float, float] | None:
-    """What an elementwise step limits its argument to; None of other steps."""
+    """Return the limits of an elementwise clamp-like step, None for other steps."""
     numbers = step.args[1:]
     if step.kwargs or any(value.__class__ not in (int, float) for value in numbers):
         return None

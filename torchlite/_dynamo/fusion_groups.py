@@ -1,4 +1,4 @@
-"""Steps that can be computed together: pointwise ones over one shape, and one at the end that reduces rows."""
+"""Forms fusion groups: pointwise steps over one shape, with an optional reduction at the end."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
 from .program_ir import Layouts, Program, Slot, Step
 from .side_effects import is_pure
 
-# Kernels whose results' rows follow from the same rows of their first argument; the second says over which dimensions.
+# Row-wise reductions of the first argument; the second argument names the dimensions.
 REDUCTIONS = frozenset(("sum", "mean", "amax", "amin", "_softmax", "_log_softmax"))
-MAX_GROUP_SIZE = 32  # steps of a group
+MAX_GROUP_SIZE = 32  # maximum number of steps
 
 
 @dataclass
 class FusionGroup:
-    """Steps in an order in which they can be run one after the other at the place of the last one.
+    """Steps that can run consecutively at the position of the last one.
 
-    shape: of all results but that of `ending`, a reduction of the last `reduced` dimensions of one of them. given: the
-    slots that are read, which broadcast to the shape; outs: those that are wanted later.
+    shape: of all results except that of `ending`, a reduction over the last `reduced` dimensions of one result. given:
+    input slots, broadcastable to the shape. outs: slots that later steps read.
     """
 
     shape: tuple
@@ -31,20 +31,19 @@ class FusionGroup:
     outs: list[int] = field(default_factory=list)
 
     def all(self) -> list[Step]:
-        """The steps with the ending."""
+        """Return the steps including the ending."""
         return self.steps if self.ending is None else [*self.steps, self.ending]
 
     def made(self) -> set[int]:
-        """The slots that its steps fill."""
+        """Return the slots that the steps write."""
         return {number for step in self.all() for number in step.makes()}
 
 
 def form_fusion_groups(program: Program, layouts: Layouts, least: int) -> list[Step | FusionGroup]:
-    """The steps of a program in an order in which they can be run, with groups in the place of those that belong
-    together; shapes have at least so many elements.
+    """Group pointwise steps of shapes with at least `least` elements. Return steps and groups in a valid order.
 
-    A group runs where its first result is needed. Until then steps join it that read what it makes or what it reads;
-    what writes ends all groups, so that nothing is read later than before.
+    A group runs where its first result is needed. Until then, steps that share inputs or results with it join. A write
+    closes all groups, so no read moves past it.
     """
     found: list[Step | FusionGroup] = []
     waiting: list[FusionGroup] = []
@@ -76,12 +75,12 @@ def form_fusion_groups(program: Program, layouts: Layouts, least: int) -> list[S
 
 
 def _reads_in_full(group: FusionGroup, uses: set[int], layouts: Layouts) -> bool:
-    """Whether a group reads one of the slots in full."""
+    """True if a group reads one of the slots without broadcasting."""
     return any(n in uses and layouts[n][0] == group.shape for step in group.steps for n in step.uses())
 
 
 def _finalize_groups(found: list[Step | FusionGroup], program: Program) -> list[Step | FusionGroup]:
-    """The groups with what they read and what is read of them; those of one step as that."""
+    """Return the groups with their inputs and outputs; a group of one step becomes that step."""
     later = set(program.outputs)
     for place in reversed(range(len(found))):
         one = found[place]
@@ -99,7 +98,7 @@ def _finalize_groups(found: list[Step | FusionGroup], program: Program) -> list[
 
 
 def pointwise_shape(step: Step, layouts: Layouts) -> tuple | None:
-    """The shape of a step that can be a part of a group; None of others."""
+    """Return the shape of a step that can join a group, else None."""
     op = REGISTRY.get(step.name)
     if op is None or not op.tags & POINTWISE or op.tags & VIEW or not is_pure(step) or step.out.__class__ is not Slot:
         return None
@@ -112,12 +111,12 @@ def pointwise_shape(step: Step, layouts: Layouts) -> tuple | None:
 
 
 def is_broadcastable(shape: tuple, to: tuple) -> bool:
-    """Whether an array of one shape can be read as one of another."""
+    """True if a shape broadcasts to another."""
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 
 def _append_reduction(group: FusionGroup, step: Step, layouts: Layouts) -> FusionGroup:
-    """The group with a step behind it that reduces rows of one of its results, where it is one."""
+    """Append a row reduction of one of the group's results, if the step is one."""
     reduced = _count_reduced_dims(group, step, layouts)
     if reduced:
         group.ending, group.reduced = step, reduced
@@ -125,7 +124,7 @@ def _append_reduction(group: FusionGroup, step: Step, layouts: Layouts) -> Fusio
 
 
 def _count_reduced_dims(group: FusionGroup, step: Step, layouts: Layouts) -> int:
-    """Of how many last dimensions a step reduces what the group makes; 0 where it does not, or other dimensions."""
+    """Return the number of trailing dimensions that a step reduces, 0 if the step does not qualify."""
     if step.name not in REDUCTIONS or len(step.args) < 2 or step.args[0].__class__ is not Slot:
         return 0
     if list(step.uses()) != [step.args[0].number] or step.args[0].number not in group.made():

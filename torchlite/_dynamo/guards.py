@@ -1,8 +1,8 @@
-"""What a function may read besides its arguments, found without running it: globals, closures, modules, their tensors.
+"""Guards: finds the state that a function can reach besides its arguments, and checks that it is unchanged.
 
-`State` walks from the function over the names that its code (and that of functions it can reach) loads. What it finds
-is kept by identity, so that it can be asked later whether anything changed; tensors are what a captured program takes
-as inputs. An object that cannot be looked into makes the function one that runs as it is written.
+`ReachableState` walks globals, closures and modules by the names that the function's bytecode loads, without running
+it. Objects are compared by identity. Tensors become inputs of the captured program. A function that reaches an opaque
+object runs eagerly.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .exc import NotYet, Unsupported
 ConstantPair = collections.namedtuple("ConstantPair", "a")
 SIMPLE_TYPES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
           layout, memory_format)  # fmt: skip
-# Objects that are what they are: nothing in them changes, but for generators, which kernels read.
+# Immutable objects, except generators, which kernels read.
 _CONSTANT_CLASSES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
@@ -58,20 +58,20 @@ _CONSTANT_CLASSES = (
 )  # fmt: skip
 _SEQUENCES = (list, deque, set, frozenset)
 _CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
-# Modules of Python's whose objects have nothing but attributes.
+# Modules of the standard library whose objects have only attributes.
 _PLAIN_STDLIB_MODULES = frozenset(
     ("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions")
 )
 _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
 _ABSENT = object()
-# Modules whose functions are known: what they do is judged when it is done (`watching.py`).
+# Modules with known functions; the side-effect monitor judges their calls.
 _KNOWN_MODULES = frozenset((
     "torchlite", "torch", "math", "cmath", "operator", "itertools", "functools", "typing", "typing_extensions",
     "collections", "abc", "enum", "builtins", "contextlib", "types", "numbers", "dataclasses", "warnings", "copy",
 ))  # fmt: skip
 
-# Modules whose functions compute, or keep what changes nothing.
+# Libraries whose functions compute without lasting effect.
 KNOWN_LIBRARIES = frozenset("""
     numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
     _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
@@ -80,14 +80,14 @@ KNOWN_LIBRARIES = frozenset("""
 
 
 def is_known_module(module: Any) -> bool:
-    """Whether a module (by its name) needs no walk."""
+    """True if a module (by name) needs no walk."""
     name = canonical_module_name(str(module))
     first = name.partition(".")[0]
     return (first in _KNOWN_MODULES or first == "torchlite_backends") and not name.startswith("torchlite._cli")
 
 
 def canonical_module_name(module: str) -> str:
-    """A module's name, of torchlite's own that by which it goes without `as_torch`."""
+    """Return a module's canonical name: torchlite's own modules without the `as_torch` alias."""
     root, dot, rest = module.partition(".")
     if root == "torch" and sys.modules.get("torch") is sys.modules.get("torchlite"):
         return f"torchlite{dot}{rest}"
@@ -95,15 +95,15 @@ def canonical_module_name(module: str) -> str:
 
 
 class CodeReads:
-    """What the instructions of a code name, without those within it."""
+    """Names that a code object's instructions read, excluding nested code."""
 
     def __init__(self, code: types.CodeType) -> None:
         self.within = [c for c in code.co_consts if isinstance(c, types.CodeType)]
         self.globals: dict[str, None] = {}
         self.attributes = {c for c in code.co_consts if isinstance(c, str) and c in _OPTIMIZER_ATTRIBUTES}
         self.imports: set[str] = set()
-        self.formats = False  # whether a text may be filled in by `%`, which tells nobody what it looks at
-        self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
+        self.formats = False  # True if `%` may format a string, which reads unknown attributes
+        self.chains: set[tuple[str, ...]] = set()  # a global name and the chain of attributes read from it
         chain: tuple[str, ...] = ()
         for instruction in dis.get_instructions(code):
             name = instruction.opname
@@ -127,7 +127,7 @@ _reads = functools.lru_cache(4096)(CodeReads)
 
 
 class IdentityGuard:
-    """A place that holds objects, as it was: a dictionary, a list, the cell of a closure, names of a module."""
+    """Guard of a place that holds objects: dictionary, list, closure cell or module namespace."""
 
     __slots__ = ("read", "place", "keys", "values", "ids")
 
@@ -137,7 +137,7 @@ class IdentityGuard:
         self.ids = [*map(id, self.values)]
 
     def is_same(self) -> bool:
-        """Whether it holds what it did; an equal number or text may have taken another's place."""
+        """True if the contents are identical; equal numbers and strings count as identical."""
         keys, values = self.read(self.place)
         if [*map(id, values)] == self.ids and keys == self.keys:
             return True
@@ -150,7 +150,7 @@ class IdentityGuard:
 
 
 def is_indistinguishable(a: Any, b: Any) -> bool:
-    """Whether two numbers, texts or the like, or tuples of them, cannot be told apart."""
+    """True if two numbers, strings or tuples of them are indistinguishable."""
     if a.__class__ is not b.__class__:
         return False
     if isinstance(a, tuple):
@@ -163,7 +163,7 @@ def items_of(place: Any) -> tuple[list, list]:
 
 
 def _mapping_items(place: Any) -> tuple[None, list]:
-    """What a dictionary of a class of its own has, whatever its methods do."""
+    """Return the items of a dict subclass without calling its methods."""
     return None, [*dict.keys(place), *dict.values(place)]
 
 
@@ -197,31 +197,31 @@ def _check_not_random(module: Any) -> None:
 
 
 class ReachableState:
-    """What can be reached from a function: tensors, places that hold objects, and code that may run.
+    """State reachable from a function: tensors, places that hold objects, and code.
 
-    ran: the codes that a call ran, where that is known: what other functions read does not matter then.
+    ran: the code objects that a call executed, if known; names read by other code are ignored.
     """
 
     def __init__(self, ran: set | None = None) -> None:
         self.ran = ran
         self.tensors: dict[int, Any] = {}
         self.held: list[IdentityGuard] = []
-        self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
+        self.empty: list[Any] = []  # containers guarded to stay empty
         self.codes: set[Any] = set()
-        self.disabled_codes: dict[Any, Any] = {}  # of functions that the compiler is kept from, and why
-        self.allowed_codes: set[Any] = set()  # of those that are said to compute, whatever else they do
-        self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
-        self.spaces: list[tuple[dict, tuple[str, ...]]] = []  # globals, and the names of them that code reads
-        self.leaves: dict[int, Any] = {}  # objects whose identity says everything
+        self.disabled_codes: dict[Any, Any] = {}  # code of functions excluded from compilation, with the reason
+        self.allowed_codes: set[Any] = set()  # code of functions allowed by `allow_in_graph`
+        self.constant_codes: set[Any] = set()  # code of functions whose results are assumed constant
+        self.spaces: list[tuple[dict, tuple[str, ...]]] = []  # globals, and the names that code reads of them
+        self.leaves: dict[int, Any] = {}  # objects compared by identity alone
         self._seen: dict[int, Any] = {}
-        self._modules: list[Any] = []  # and other objects of which only the attributes that are named are looked at
+        self._modules: list[Any] = []  # objects of which only named attributes are followed
         self._references: list[Any] = []
         self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
-        self.asks_for_classes = False  # whether it may ask for a number's exact class, or its value, and nobody sees it
+        self.asks_for_classes = False  # True if the code may inspect a number's class or value unobserved
 
     def walk(self, *roots: Any) -> ReachableState:
-        """Start from these. Unsupported where something cannot be looked into."""
+        """Walk the state from these roots. Raise Unsupported for an opaque object."""
         self._pending = list(roots)
         done: set[tuple[int, str]] = set()
         while self._pending:
@@ -232,7 +232,7 @@ class ReachableState:
                 done.update((id(module), n) for n in names)
                 if names:
                     self._hold(_namespace_items, (vars(module), tuple(names)))
-            for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # what programs read of optimizers
+            for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # attributes of optimizers that programs read
                 for optimizer in self._optimizers:
                     if (id(optimizer), name) not in done:
                         done.add((id(optimizer), name))
@@ -243,11 +243,11 @@ class ReachableState:
         return self
 
     def is_same(self) -> bool:
-        """Whether everything is as it was found."""
+        """True if all state is as found."""
         return not any(self.empty) and all(held.is_same() for held in self.held)
 
     def test(self) -> Any:
-        """A function that answers `is_same`, at once where all objects are the ones that were found."""
+        """Return a function equivalent to `is_same`, with a fast path for identical objects."""
         space: dict[str, Any] = {"slowly": self.is_same, "is_": operator.is_, "found": [], "names": []}
         space["empty"] = tuple(self.empty)
         tests = ["any(empty)"]
@@ -277,14 +277,16 @@ class ReachableState:
             f"        if {' or '.join(tests)}:",
             "            return False",
             f"        same = [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found))",
-            "    except KeyError:",  # a name is gone
+            "    except KeyError:",  # a name was deleted
             "        same = False",
             "    return same or slowly()",
         ]
         return define_function("is_same", "\n".join(lines) + "\n", space)
 
     def _test_names(self, held: IdentityGuard, place: str, space: dict, tests: list[str], values: list[str]) -> None:
-        """Names of a module or class, by functions of C's; those that it has not must not come, and mean Python's."""
+        """Return a check of names of a module or class that runs in C. Missing names must stay missing, and resolve to
+        builtins.
+        """
         own, names = held.place
         found = dict(zip(names, held.values, strict=True))
         absent = frozenset(name for name in found if name not in own)
@@ -359,7 +361,7 @@ class ReachableState:
         if original is not None:
             self._pending.append(original)
         if is_known_module(function.__module__) and original is None:
-            # A wrapper of the library's may hold the program's functions.
+            # A wrapper of the library may hold user functions.
             for cell in function.__closure__ or ():
                 kept = _cell_items(cell)[1][0]
                 if isinstance(kept, (types.FunctionType, types.MethodType)) and not is_known_module(kept.__module__):
@@ -387,9 +389,9 @@ class ReachableState:
             self._hold(_cell_items, cell)
 
     def add_code(self, code: Any, space: dict) -> None:
-        """Add what a code, and those within it, read of a module's names."""
+        """Add the names that a code object and its nested code read of a module."""
         codes = [code]
-        for one in codes:  # which grows
+        for one in codes:  # grows during the loop
             reads = _reads(one)
             codes += [c for c in reads.within if self.ran is None or c in self.ran]
             self._attributes |= reads.attributes
@@ -405,9 +407,7 @@ class ReachableState:
         self.codes.update(codes)
 
     def _import(self, name: str, package: str) -> None:
-        """A module that is named where it is used, by its own name or within packages. One that is not loaded yet is
-        when that line runs, which is seen.
-        """
+        """Follow an import statement. A module not imported yet is noticed when the statement runs."""
         if self.ran is None:
             raise Unsupported(f"it imports {name}")
         while package:
@@ -416,7 +416,7 @@ class ReachableState:
         self._pending.append(sys.modules.get(name))
 
     def _follow(self, value: Any, attributes: list[str]) -> None:
-        """Attributes that are read of a module, one after the other."""
+        """Follow a chain of attributes of a module."""
         for name in attributes:
             if not isinstance(value, types.ModuleType) or is_known_module(value.__name__):
                 return
@@ -430,7 +430,7 @@ class ReachableState:
         for base in cls.__mro__:
             if base is object or is_known_module(base.__module__) or base.__module__ == "builtins":
                 continue
-            if not base.__flags__ & 1 << 9:  # made by C, and not by a program
+            if not base.__flags__ & 1 << 9:  # defined in Python, not in C
                 self.leaves[id(base)] = base
                 continue
             skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__",
@@ -446,13 +446,13 @@ class ReachableState:
                 self._hold(_namespace_items, (vars(base), names))
 
     def _module(self, module: Any) -> None:
-        if self.ran is None:  # else only where its name stands in code that ran (`_follow`)
+        if self.ran is None:  # otherwise only if executed code names it (`_follow`)
             _check_not_random(module)
         if not is_known_module(module.__name__):
             self._modules.append(module)
 
     def _scaler(self, scaler: GradScaler) -> None:
-        """What is made with the first loss stays; which steps there were is the scaler's own."""
+        """Follow a GradScaler: the scale tensor is fixed at the first loss, step counts are internal."""
         if scaler.is_enabled() and scaler._scale is None:
             raise NotYet("the scale of a GradScaler comes with the first loss")
         self.leaves[id(scaler)] = scaler

@@ -1,4 +1,4 @@
-"""Steps that do not read one another as one step, where a backend computes them together."""
+"""Horizontal fusion pass: independent neighbouring steps become one kernel call where the backend supports it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from .program_ir import Layouts, Program, Slot, Step
 from .side_effects import is_pure
 
-# Views, which wait until what comes behind them was computed.
+# View ops that may be deferred past the fused step.
 _VIEW_OPS = frozenset(("reshape", "_view", "view", "permute", "transpose", "unbind", "expand", "unsqueeze", "squeeze"))
 
 
 def fuse_horizontally(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Have steps that follow each other, with nothing but views between them, and do not read what the others make, be
-    one step: the gradients of a linear layer, and layers of one input.
+    """Fuse neighbouring independent steps, with only views between them. Examples: the gradients of a linear layer,
+    several layers of one input.
 
-    backend: `multiplications(name, layouts)` is 0 for steps that are left as they are; `together(calls)` is a kernel of
-    the arrays of all calls, each (name, layouts), that gives all their results, or None.
+    backend: `multiplications(name, layouts)` is 0 for steps to leave alone. `together(calls)` returns one kernel for
+    calls of (name, layouts), or None.
     """
     steps: list[Step] = []
-    group: list[Step] = []  # and the views between
+    group: list[Step] = []  # and the views between them
     for step in program.steps:
         joins = _is_fusible(step, layouts, backend)
         made = {n for one in group for n in one.makes()}
@@ -47,7 +47,7 @@ def _step_layouts(step: Step, layouts: Layouts) -> list:
 
 
 def _fuse_group(group: list[Step], layouts: Layouts, backend: Any) -> list[Step]:
-    """The steps in the place of a group and the views in it."""
+    """Return the fused step of a group and its deferred views."""
     members = [step for step in group if step.name not in _VIEW_OPS]
     kernel = backend.together([(step.name, _step_layouts(step, layouts)) for step in members]) if members[1:] else None
     if kernel is None:

@@ -1,4 +1,4 @@
-"""Programs of devices: kernels that follow each other are recorded as launches, and started again by one call."""
+"""Launch recording for devices: consecutive kernels are recorded as launches and restarted by one call."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._dispatch.op_record import RANDOM, REGISTRY
 from torchlite._settings import fork_locks
 
-from .fusion_groups import FusionGroup, form_fusion_groups
-from .program_ir import Layouts, Program, Slot, Step
+from .program_ir import Program, Slot, Step
 from .python_codegen import last_uses_by_step, lower_to_python
 from .side_effects import is_pure
 
 
 class LaunchSequence:
-    """Kernels of a program that follow each other, as one kernel of the arrays that they read from outside.
+    """Consecutive kernels of a program as one kernel of their inputs.
 
-    The first call records what they start. Where one of them needs the host (it reads elements, say), it is a part of
-    its own, which runs as it is, and so are those before and after it.
+    The first call records the launches. A step that needs the host, for example to read elements, runs separately and
+    splits the sequence.
     """
 
     def __init__(self, program: Program, table: Any, mode: str) -> None:
         self.program, self.table, self.mode = program, table, mode
         self._lock = fork_locks.reinit_after_fork(threading.RLock())
         self._launches: Any = None
-        self._parts: Any = None  # a function over parts
-        self._plain: Any = None  # the kernels one by one
+        self._parts: Any = None  # function that runs all parts
+        self._plain: Any = None  # function that runs kernel by kernel
 
     def __call__(self, *given: Any) -> tuple:
         launches = self._launches
@@ -47,7 +46,7 @@ class LaunchSequence:
         return found
 
     def _record(self, given: tuple) -> None:
-        """Find what is started."""
+        """Record the launches of the steps."""
         steps = _StepRunner(self.program)
         try:
             self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given, self.mode)
@@ -56,7 +55,7 @@ class LaunchSequence:
             self._parts = lower_to_python("parts", self._apart(steps.place), self.table, set())
 
     def _apart(self, place: int) -> Program:
-        """The program with what comes before and after a step in parts."""
+        """Return the program split around a host step."""
         program = self.program
         steps = [*_split_into_sequences(program, 0, place, self.table, self.mode), program.steps[place]]
         return replace(
@@ -65,8 +64,8 @@ class LaunchSequence:
 
 
 class _StepRunner:
-    """The steps of a program as a function of its inputs; `place` is the step that runs, or that failed, and `touched`
-    the arrays that were given to kernels that may write. Arrays die where they were used last.
+    """Runs a program's steps on given inputs. `place` is the current or failed step, `touched` the arrays passed to
+    kernels that may write. Frees arrays after their last use.
     """
 
     def __init__(self, program: Program) -> None:
@@ -87,7 +86,7 @@ class _StepRunner:
 
 
 def _may_write_args(step: Step) -> bool:
-    """Whether a kernel may change what it gets: those that only draw numbers do not."""
+    """True if a kernel may modify its arguments; random sampling alone does not."""
     op = REGISTRY.get(step.name)
     draws = step.name.startswith("_random_") or op is not None and op.tags & RANDOM and step.name[-1] != "_"
     return not is_pure(step) and not draws
@@ -105,7 +104,7 @@ def _run_step(step: Step, arrays: dict) -> None:
 
 
 def _substitute_arrays(value: Any, arrays: dict) -> Any:
-    """An argument with arrays in the places of Slots."""
+    """Return an argument with Slots replaced by arrays."""
     cls = value.__class__
     if cls is Slot:
         return arrays[value.number]
@@ -120,24 +119,8 @@ def _substitute_arrays(value: Any, arrays: dict) -> Any:
     return value
 
 
-def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """The program with steps next to each other that can be computed together, pointwise ones and a reduction at the
-    end: devices join them. What only that reads is not written where they do.
-    """
-    steps: list[Step] = []
-    for one in form_fusion_groups(program, layouts, 1):
-        if isinstance(one, FusionGroup):
-            steps += one.all()
-            ending = one.ending
-            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "consume_last_use"):
-                steps[-1] = replace(ending, kernel=backend.consume_last_use(ending.kernel))
-        else:
-            steps.append(one)
-    return replace(program, steps=steps)
-
-
 def record_launch_sequences(program: Program, table: Any, mode: str) -> Program:
-    """The program with its kernels in parts: all between two steps that are none."""
+    """Replace consecutive kernels by launch sequences."""
     steps: list[Step] = []
     begin = 0
     for place, step in enumerate(program.steps):
@@ -148,7 +131,7 @@ def record_launch_sequences(program: Program, table: Any, mode: str) -> Program:
 
 
 def _split_into_sequences(program: Program, begin: int, end: int, table: Any, mode: str) -> list[Step]:
-    """The steps of a range as one, none where there are none."""
+    """Return the kernels of a range as one step, none for an empty range."""
     steps = program.steps[begin:end]
     if not steps:
         return []

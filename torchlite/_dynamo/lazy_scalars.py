@@ -1,5 +1,6 @@
-"""Numbers that `item()` gives while a call is captured: until the program looks at one, the capture does not depend on
-it, and what is returned unseen (`return loss.item()`) is read anew by each replay.
+"""Lazy scalars: `item()` during capture returns a number that records a read only when it is used.
+
+A number returned without use (`return loss.item()`) adds no guard; each replay reads it anew.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _METHODS = "as_integer_ratio bit_count bit_length conjugate hex is_integer to_by
 
 
 class LazyScalar:
-    """What both kinds of numbers share. `look` is called before the number is used for the first time."""
+    """Base of lazy int and float. `look` is called before the first use."""
 
     is_seen = False
 
     def look(self) -> None:
-        """Tell the capture, once."""
+        """Notify the capture once."""
         if not self.is_seen:
             self.is_seen = True
             told, self.tell = self.tell, _no_observer
@@ -33,7 +34,7 @@ class LazyScalar:
 
 
 def _no_observer() -> None:
-    """Nobody is told."""
+    """Default observer; does nothing."""
 
 
 def _observing_method(kind: type, name: str) -> Any:
@@ -68,17 +69,17 @@ _LAZY_CLASSES = {kind: _lazy_class(kind) for kind in (float, int)}
 
 
 class LazyItemArray:
-    """In the place of an array of one element that Python asks for its `item()`."""
+    """Stand-in for a one-element array whose `item()` is called."""
 
     def __init__(self, found: Any, keep: Callable[[Any], Callable[[], None]], is_returned: bool) -> None:
         self.found, self.keep, self.is_returned = found, keep, is_returned
 
     def item(self) -> Any:
-        """The number, which knows when it is looked at."""
+        """Return the lazy number."""
         value = self.found.item()
         made = _LAZY_CLASSES.get(value.__class__)
         if made is None or made.__mro__[2] is int and not self.is_returned:
-            # Truth values have no classes of their own, and places of dimensions are asked whether they are `int`.
+            # bool has no subclasses, and dimension arguments are checked for `int`
             self.keep(None)()
             return value
         number = made(value)
@@ -100,12 +101,12 @@ def _last_instructions(code: Any, place: int) -> bool:
 
 
 def is_returned(frame: Any) -> bool:
-    """Whether what a frame's call gives is a part of what it returns, and nothing else."""
+    """True if a frame's result becomes part of its caller's return value and is not used otherwise."""
     return _last_instructions(frame.f_code, frame.f_lasti)
 
 
 def to_number(value: Any) -> Any:
-    """The number that an Element is, unseen."""
+    """Return the number behind a lazy scalar without recording a read."""
     kind = value.__class__.__mro__[2]
     return kind.__new__(kind, _to_exact_number(value))
 

@@ -1,5 +1,4 @@
-"""What `TORCHLITE_LOGS=graph_breaks,recompiles,code` and `torch._logging.set_logs` have written to the standard error
-stream."""
+"""Log output for `TORCHLITE_LOGS=graph_breaks,recompiles,code` and `torch._logging.set_logs`, to standard error."""
 
 from __future__ import annotations
 
@@ -10,6 +9,6 @@ from .._settings.compiler_state import PROCESS_STATE
 
 
 def write_log(kind: str, text: str) -> None:
-    """Write a message of a kind that was asked for."""
+    """Write a message if its log kind is enabled."""
     if kind in PROCESS_STATE.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
         sys.stderr.write(f"[torchlite {kind}] {text}\n")

@@ -1,4 +1,4 @@
-"""Groups of large pointwise steps as one step that goes over all arrays by blocks that stay in a core's cache."""
+"""Pointwise fusion on the CPU: runs groups of large pointwise steps block by block in cache."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .program_ir import Layouts, Program, Slot, Step, substitute_arrays
 
 
 def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Put one step in the place of each group of large pointwise steps.
+    """Replace each group of large pointwise steps by one step.
 
-    backend: it has `engine()`, `blockwise(body, outs, arrays, rows, size)` and `joined(compute, given, outs,
-    otherwise)`, see the CPU's.
+    backend: the CPU's compile protocol, with `engine()`, `blockwise(body, outs, arrays, rows, size)` and
+    `joined(compute, given, outs, otherwise)`.
     """
     steps: list[Step] = []
     for one in form_fusion_groups(program, layouts, GLOBALS["LARGE"] * 2):
@@ -30,8 +30,8 @@ def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
 
 
 def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
-    """The steps in the place of a group where an engine serves: what it joins, the reduction for itself. NumPy goes by
-    blocks over a group that the engine cannot join.
+    """Return a group's steps for a CPU engine: a fused kernel, with the reduction separate. Fall back to NumPy in
+    blocks.
     """
     ending = group.ending
     if ending is not None:
@@ -52,7 +52,7 @@ def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[
 
 
 def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
-    """The step in the place of a group, or its steps where they cannot be cut alike."""
+    """Return a group as one cache-blocked step, or its steps if their shapes cannot be split alike."""
     cut = _count_splittable_dims(group, layouts)
     if not cut:
         return group.all()
@@ -71,8 +71,8 @@ def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: Any) -> l
 
 
 def _compose_group(group: FusionGroup) -> Any:
-    """A function of kernels by op and the arrays that are read that gives the results; what is between them is let go
-    of where it is used for the last time.
+    """Return a function that runs a group given kernels by op and input arrays. Frees intermediates after their last
+    use.
     """
     last = {n: place for place, step in enumerate(group.steps) for n in (*step.uses(), *step.makes())}
 
@@ -94,13 +94,13 @@ def _compose_group(group: FusionGroup) -> Any:
 
 
 def _blocked_shape(shape: tuple, whole: tuple, cut: int, rows: int) -> tuple[tuple, bool]:
-    """The shape in which blocks see an array, its leading dimensions as one, and whether that is cut."""
+    """Return an array's shape as seen by blocks, with leading dimensions merged, and whether it is split."""
     shape = (1,) * (len(whole) - len(shape)) + shape
     return ((rows, *shape[cut:]), True) if shape[:cut] == whole[:cut] else (shape[cut:], False)
 
 
 def _count_splittable_dims(group: FusionGroup, layouts: Layouts) -> int:
-    """How many leading dimensions can be cut as if they were one: in each array all of them are there or none is."""
+    """Return how many leading dimensions can be merged and split: each array has all or none of them."""
     rank, cut = len(group.shape), 0
     shapes = [(1,) * (rank - len(layouts[n][0])) + layouts[n][0] for n in group.given]
     while cut < rank - group.reduced:
@@ -112,7 +112,7 @@ def _count_splittable_dims(group: FusionGroup, layouts: Layouts) -> int:
 
 
 class _BlockSource:
-    """The text of a group, for one block. Results go where an array of the block is free, if the kernel can be told."""
+    """Source writer of a group for one block. Reuses free block arrays for results, where kernels take an output array."""
 
     def __init__(self, group: FusionGroup, layouts: Layouts) -> None:
         self.group, self.layouts = group, layouts
@@ -120,20 +120,20 @@ class _BlockSource:
         self.outs = group.outs
         self.last = {n: place for place, step in enumerate(self.steps) for n in step.uses()}
         for step in reversed(self.steps):
-            if not _out_argument(step):  # what it returns may be what it got
+            if not _out_argument(step):  # the result may alias an argument
                 for n in step.uses():
                     self.last[n] = max(self.last[n], self.last.get(step.out.number, 0))
         self.names = {n: f"a{n}" for n in group.given}
-        self.own: set[int] = set()  # what lies in memory of the chain's: other kernels may return what they got
+        self.own: set[int] = set()  # slots in block-private memory; other kernels may return their argument
         self.space: dict[str, Any] = {}
         self.lines = [self._line(place, step) for place, step in enumerate(self.steps)]
 
     def _line(self, place: int, step: Step) -> str:
         function = f"{step.name}_{place}"
         kernel = without_layout_wrapper(step.kernel)
-        self.space[function] = getattr(kernel, "plain", kernel)  # blocks are small
+        self.space[function] = getattr(kernel, "plain", kernel)  # blocks are small: use the serial kernel
         values = [self._value(value, f"c{place}_{i}") for i, value in enumerate(step.args)]
-        if step is self.group.ending:  # dimensions are counted from the end: those in front are one in a block
+        if step is self.group.ending:  # count dimensions from the end: leading ones are merged in a block
             values[1] = repr(tuple(range(-self.group.reduced, 0)) if step.args[1].__class__ is tuple else -1)
         values += [f"{name}={self._value(value, f'c{place}_{name}')}" for name, value in step.kwargs.items()]
         number = step.out.number
@@ -158,8 +158,8 @@ class _BlockSource:
         return name
 
     def _target(self, place: int, step: Step) -> str | None:
-        """An array of the block that the step may write its result into: one that it is the last to use, or a result
-        whose own time comes when this one is not needed any more.
+        """Return a block array for the step's result: one that this step uses last, or an output array that is still
+        free.
         """
         number = step.out.number
         shape, kind = self.layouts[number][:2]
@@ -174,7 +174,7 @@ class _BlockSource:
         return None
 
     def _is_free(self, name: str, number: int) -> bool:
-        """Whether an array may hold a slot until that is used for the last time: a result's own time comes later."""
+        """True if an array is free until a slot's last use; an output array is used from its own step on."""
         if name[0] != "o":
             return True
         own = self.outs[int(name[1:])]
@@ -182,13 +182,13 @@ class _BlockSource:
 
 
 def is_ufunc(step: Step) -> bool:
-    """Whether a step makes a new array, or writes into one that it is given as `out`."""
+    """True if a step returns a new array or writes to an `out` argument."""
     return ufunc_of(step).__class__.__name__ == "ufunc" and not step.kwargs
 
 
 def _out_argument(step: Step) -> str:
-    """The argument by which a step's kernel takes the array that it writes its result into, which may be its operand:
-    `out` of a ufunc, `into` of others; empty where there is none.
+    """Return the name of a kernel's output argument (`out` of ufuncs, `into` of others), which may alias an operand.
+    Empty if there is none.
     """
     if is_ufunc(step):
         return "out"
@@ -198,15 +198,31 @@ def _out_argument(step: Step) -> str:
 
 
 def ufunc_of(step: Step) -> Any:
-    """The ufunc that a step's kernel calls; something else where it calls none."""
+    """Return the ufunc that a step's kernel calls, another object if it calls none."""
     kernel = without_layout_wrapper(step.kernel)
-    kernel = getattr(kernel, "plain", kernel)  # an engine's kernel may ask NumPy's
+    kernel = getattr(kernel, "plain", kernel)  # an engine's kernel may fall back to NumPy's
     return getattr(kernel, "ufunc", kernel)
 
 
 def without_layout_wrapper(kernel: Any) -> Any:
-    """A kernel without what lays its result out (`layouts.keeps_layout`): that of row-major arrays is row-major."""
+    """Return a kernel without its layout wrapper (`layouts.apply_stride_rule`): row-major arrays need none."""
     return getattr(kernel, "without_rule", kernel)
 
 
 __all__ = ["without_layout_wrapper", "is_ufunc", "ufunc_of", "fuse_pointwise"]
+
+
+def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
+    """Fuse adjacent pointwise steps and a final reduction for devices. Intermediate results without other readers are
+    not stored.
+    """
+    steps: list[Step] = []
+    for one in form_fusion_groups(program, layouts, 1):
+        if isinstance(one, FusionGroup):
+            steps += one.all()
+            ending = one.ending
+            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "consume_last_use"):
+                steps[-1] = replace(ending, kernel=backend.consume_last_use(ending.kernel))
+        else:
+            steps.append(one)
+    return replace(program, steps=steps)

@@ -1,4 +1,4 @@
-"""The profile function of a thread, while a capture looks at what runs."""
+"""ProfileHook: sets the thread's profile function while a capture observes executed code."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 
 class ProfileHook:
-    """While entered, Python calls a function at each call and return of this thread. Afterwards the profile of before
-    is back: that of a profiler, or of a capture that a finalizer interrupted.
+    """Context manager that calls a function at each call and return of this thread, then restores the earlier profile.
 
-    CPython 3.11 borrows the function while it prepares a call of it, and a collection may run finalizers meanwhile. So
-    this object holds the function as long as another profile could take its place.
+    CPython 3.11 borrows the function while preparing a call, and a garbage collection may run finalizers meanwhile. The
+    object therefore keeps a reference as long as another profile could replace it.
     """
 
     __slots__ = ("before", "function")
@@ -28,10 +27,10 @@ class ProfileHook:
     def __exit__(self, *error: Any) -> None:
         before = self.before
         sys.setprofile(before if callable(before) else None)
-        if before is not None and not callable(before):  # one of C's, as cProfile.Profile
+        if before is not None and not callable(before):  # a C profiler, for example cProfile.Profile
             before.enable()  # type: ignore[attr-defined]
         self.function = self.before = None
 
     def pause(self) -> None:
-        """Call the function no more."""
+        """Stop calling the function."""
         sys.setprofile(None)

@@ -1,27 +1,25 @@
-"""A captured call: kernels in their order over numbered arrays ("slots"), and what becomes of tensors at the end."""
+"""Program: the intermediate representation of a captured call, kernels in order over numbered arrays ("slots")."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Slot:
-    """An array of a program, by its number."""
+    """Reference to an array of a program, by number."""
 
     number: int
 
 
 @dataclass
 class Step:
-    """A kernel's call. `args` and `kwargs` have Slots in the places of arrays; `out` is a Slot, or a tuple of Slots and
-    of None for what is no array.
+    """A kernel call. Arrays in `args` and `kwargs` are Slots; `out` is a Slot or a tuple of Slots and None.
 
-    kind: "kernel"; "read", of an array whose elements Python looked at and which has to have these again
-    (`expected`), or whose shape has to be this; "object", a call of an object of the program's (an optimizer's step),
-    before which `grads` are published; "warning".
+    kind: "kernel"; "read", a guard on elements (`expected`) or on a data-dependent shape; "object", a call of a
+    program's object such as an optimizer's step, with gradients `grads` set before it; "warning".
     """
 
     name: str
@@ -35,16 +33,16 @@ class Step:
     grads: tuple = ()
 
     def uses(self) -> Iterator[int]:
-        """The slots that the call gets."""
+        """Return the slots that the call reads."""
         yield from slots_in((self.args, tuple(self.kwargs.values()), tuple(g for _, g in self.grads)))
 
     def makes(self) -> Iterator[int]:
-        """The slots that it fills."""
+        """Return the slots that the call defines."""
         yield from slots_in(self.out)
 
 
 def slots_in(value: Any) -> Iterator[int]:
-    """The numbers of the slots in a value, or in tuples, lists and slices of them."""
+    """Return the slot numbers in a value, including nested tuples, lists and slices."""
     if value.__class__ is Slot:
         yield value.number
     elif value.__class__ in (tuple, list):
@@ -55,7 +53,7 @@ def slots_in(value: Any) -> Iterator[int]:
 
 
 def substitute_arrays(value: Any, arrays: dict[Slot, Any]) -> Any:
-    """A value with arrays in the places of slots."""
+    """Return a value with slots replaced by arrays."""
     cls = value.__class__
     if cls is Slot:
         return arrays[value]
@@ -68,9 +66,9 @@ def substitute_arrays(value: Any, arrays: dict[Slot, Any]) -> Any:
 
 @dataclass
 class Program:
-    """Steps, the slots that are given, those that are constants (arrays, copied for each run), and those returned.
+    """Steps, input slots, constants copied for each run, and output slots.
 
-    held: constants that every run reads as they are.
+    held: constants that runs read without a copy.
     """
 
     steps: list[Step]
@@ -80,16 +78,18 @@ class Program:
     held: dict[int, Any] = field(default_factory=dict)
 
     def used(self) -> set[int]:
-        """The slots that some step gets, or that are returned."""
+        """Return the slots that a step or the output uses."""
         return {number for step in self.steps for number in step.uses()} | set(self.outputs)
 
     def shown(self) -> set[int]:
-        """The slots whose arrays others get: those that are returned, and gradients for objects that are called."""
+        """Return the slots that escape: outputs and gradients for object calls."""
         return {*self.outputs, *(g.number for step in self.steps for _, g in step.grads if g is not None)}
 
 
 def comparison_key(value: Any) -> Any:
-    """What two captures' arguments must agree in: numbers and texts by what they are, objects by which they are."""
+    """Return the key under which two captures' arguments are compared: numbers and strings by value, objects by
+    identity.
+    """
     if value.__class__ is Slot:
         return value
     if value.__class__ in (tuple, list):
@@ -104,7 +104,7 @@ def comparison_key(value: Any) -> Any:
 
 
 def is_same_program(a: Program, b: Program) -> bool:
-    """Whether two captures did the same."""
+    """True if two captured programs are equal."""
     if len(a.steps) != len(b.steps) or a.inputs != b.inputs or a.outputs != b.outputs:
         return False
     if a.constants.keys() != b.constants.keys():
@@ -113,7 +113,7 @@ def is_same_program(a: Program, b: Program) -> bool:
 
 
 def is_same_step(x: Step, y: Step) -> bool:
-    """Whether two steps are one."""
+    """True if two steps are equal."""
     if x.kernel is not y.kernel and not _is_same_method(x.kernel, y.kernel):
         return False
     if (x.name, x.kind, x.out, x.grads) != (y.name, y.kind, y.out, y.grads):
@@ -129,52 +129,73 @@ def _is_same_method(a: Any, b: Any) -> bool:
     )
 
 
-# A layout is (shape, NumPy's dtype, whether it is contiguous); of arrays that have one, by slot.
+# Layout of an array: (shape, NumPy's dtype, True if contiguous), by slot.
 Layouts = dict[int, tuple[tuple, Any, bool]]
 
 
 @dataclass
 class ResultSpec:
-    """A tensor that the function returned: how its replay is made.
+    """Recipe for a tensor that a replay returns.
 
-    index: of the tensor outside that it is; else `slot` has its array. base: of the tensor outside, or of the other
-    result, that it is a view of.
+    index: the outside tensor that is returned itself; else `slot` has the array. base: the outside tensor or result
+    that this one is a view of.
     """
 
     slot: int = -1
     outside: int = -1
     dtype: Any = None
     grad: str = ""  # "", "leaf" or "node"
-    shares: int = -1  # the tensor outside in whose memory it lies
+    shares: int = -1  # the outside tensor whose memory it shares
     is_view: bool = False
-    is_inference: bool = False  # made in inference mode by a function that left it
-    group: int = -1  # of results that lie in one memory
-    signs: int = 0  # of a view of conjugates or negatives
-    table: Any = None  # of another device than the program's
-    kind: str | None = None  # of a view; "item" of a number that is read at the end
+    is_inference: bool = False  # created in inference mode by a function that left the mode
+    group: int = -1  # group of results that share memory
+    signs: int = 0  # conjugate or negative bits of the view
+    table: Any = None  # kernel table if on another device than the program
+    kind: str | None = None  # kind of view; "item" for a number read at the end
 
 
 @dataclass
 class CapturedCall:
-    """What one call did: its program, what it returned, and what it left behind. Tensors outside are named by their
-    places; their gradients by -1 less the place.
+    """A captured call: its program, results and lasting effects. Outside tensors are named by position, their gradients
+    by -1 - position.
     """
 
     program: Program
     results: list[ResultSpec]
     rebuild: Callable[[list], Any]
     shape_of_results: Any
-    bumps: dict[int, int]  # how often the memory of a tensor outside was changed
-    grads: dict[int, int | None]  # of tensors outside, whose `.grad` is another now: its slot
-    # Whether it depends on the gradients that tensors outside have, and how these lie in memory (None: there is none).
+    bumps: dict[int, int]  # version increments, by outside tensor
+    grads: dict[int, int | None]  # slots of new `.grad` values, by outside tensor
+    # True if the program reads gradients of outside tensors. Next, the layouts of these gradients (None: no gradient).
     reads_gradients: bool
     gradients: list[tuple | None]
-    scalars: set[int]  # slots of arrays without dimensions
+    scalars: set[int]  # slots of zero-dimensional arrays
     layouts: Layouts
-    memory: dict[int, int]  # slots whose arrays lie in one memory have one number
+    memory: dict[int, int]  # memory numbers by slot; equal numbers share memory
     backward: Any = None
 
 
 def variable_name(number: int) -> str:
-    """The name of a slot's array in a text."""
+    """Return the variable name of a slot in generated source."""
     return f"v{number}" if number >= 0 else f"g{-1 - number}"
+
+
+def rename_slots(step: Step, names: dict[int, Slot]) -> Step:
+    """Return the step with renamed input slots."""
+    if not names or not any(n in names for n in step.uses()):
+        return step
+    args, kwargs, grads = (
+        _rename_in_value(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads)
+    )
+    return replace(step, args=args, kwargs=dict(kwargs), grads=grads)
+
+
+def _rename_in_value(value: Any, names: dict[int, Slot]) -> Any:
+    cls = value.__class__
+    if cls is Slot:
+        return names.get(value.number, value)
+    if cls is tuple or cls is list:
+        return cls([_rename_in_value(item, names) for item in value])
+    if cls is slice:
+        return slice(*[_rename_in_value(item, names) for item in (value.start, value.stop, value.step)])
+    return value

@@ -1,4 +1,4 @@
-"""A program as one flat Python function of its kernels."""
+"""Lowers a program to the source of one Python function that calls its kernels in order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from .program_ir import Program, Slot, Step, variable_name
 
 
 class ReplayMiss(Exception):
-    """An element that the captured program read, or a shape that depends on elements, is another one now: nothing was
-    written yet.
-    """
+    """An element or a data-dependent shape differs from the captured one. Raised before any write."""
 
 
 class SourceWriter:
-    """The text of a function, and the objects that it names."""
+    """Source of a function, and the objects that it names."""
 
     def __init__(self, name: str, table: Any) -> None:
         self.name, self.table = name, table
@@ -31,12 +29,12 @@ class SourceWriter:
             "check": _shape_check_for(table),
             "check_shape": _check_shape,
         }
-        self.space[name] = None  # nothing else has the function's own name
+        self.space[name] = None  # reserves the function's name
         self.named: dict[int, str] = {}
         self.lines: list[str] = []
 
     def object(self, value: Any, hint: str) -> str:
-        """The name of an object in the function's globals."""
+        """Return the global name of an object in the generated function."""
         found = self.named.get(id(value))
         if found is None:
             base = found = hint if is_identifier(hint) else "object"
@@ -49,7 +47,7 @@ class SourceWriter:
         return found
 
     def value(self, value: Any) -> str:
-        """An argument as text."""
+        """Return an argument as source."""
         cls = value.__class__
         if cls is Slot:
             return variable_name(value.number)
@@ -66,7 +64,7 @@ class SourceWriter:
         return self.object(value, getattr(value, "name", "") or cls.__name__)
 
     def step(self, step: Step) -> None:
-        """The line of a step."""
+        """Return a step's source line."""
         if step.kind == "read" and step.name == "shape":
             self.lines.append(f"check_shape({self.value(step.args[0])}, {tuple(step.expected.tolist())})")
             return
@@ -82,7 +80,7 @@ class SourceWriter:
         self.lines.append(self.call(step))
 
     def call(self, step: Step) -> str:
-        """A kernel's call as text."""
+        """Return a kernel call as source."""
         values = [self.value(v) for v in step.args] + [f"{n}={self.value(v)}" for n, v in step.kwargs.items()]
         call = f"{self.object(step.kernel, step.name)}({', '.join(values)})"
         if step.out.__class__ is tuple:
@@ -110,9 +108,9 @@ def _check_shape(raw: Any, expected: tuple) -> None:
 
 
 def lower_to_python(name: str, program: Program, table: Any, scalars: set[int], publish: Any = None) -> Any:
-    """The function of a program's inputs that returns its outputs' arrays. scalars: slots without dimensions, for which
-    a kernel may return a NumPy scalar. Without `publish` the function takes one list of the inputs and empties it: what
-    a caller's frame has in hand would live on.
+    """Return the function of a program: takes its inputs and returns its output arrays. scalars: zero-dimensional
+    slots, whose kernels may return NumPy scalars. Without `publish`, the function takes one list and empties it, so no
+    caller's frame keeps inputs alive.
     """
     writer = SourceWriter(name, table)
     writer.space["publish"] = publish
@@ -146,7 +144,7 @@ def lower_to_python(name: str, program: Program, table: Any, scalars: set[int], 
 
 
 def last_uses_by_step(program: Program) -> dict[int, list[int]]:
-    """The slots that die at each step; those of inputs and constants too, but for what is returned."""
+    """Return the slots that die at each step, including inputs and constants but not outputs."""
     kept = {*program.outputs, *program.held}
     last: dict[int, int] = {}
     for place, step in enumerate(program.steps):
@@ -160,6 +158,6 @@ def last_uses_by_step(program: Program) -> dict[int, list[int]]:
 
 
 def _describe_source_line(place: str) -> str:
-    """A line of the program with its text."""
+    """Return a source location with its line of text."""
     path, _, number = place.rpartition(":")
     return f"{place}: {linecache.getline(path, int(number)).strip()}"

@@ -1,4 +1,4 @@
-"""Activations whose slopes are kept for the backward pass in the place of what they were computed from."""
+"""Pass that saves an activation's derivative f'(x) for the backward pass instead of its input x."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .program_ir import Layouts, Program, Slot, Step
 
 
 def save_derivatives(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> tuple[Program, Layouts]:
-    """Have an activation give its slope where the program has its backward step as well and nothing but that needs the
-    input so late: as much memory is held, and the backward step is a product. The layouts have those of slopes as well.
+    """Replace an activation and its backward step: the forward computes f(x) and f'(x), the backward is a product.
+    Applies if only the backward step needs x that late. Updates `layouts`.
 
-    backend: `with_derivative(name, *options)` is a kernel that gives both of a contiguous array, or None.
+    backend: `with_derivative(name, *options)` returns a kernel of both for contiguous arrays, or None.
     """
     layouts = dict(layouts)
     slots = (n for step in program.steps for n in (*step.uses(), *step.makes()))
     free = 1 + max([*layouts, *slots, *program.inputs], default=0)
     memory = AliasAnalysis(program, place)
-    last: dict[Any, list[int]] = {}  # the steps that use a memory
+    last: dict[Any, list[int]] = {}  # last steps that use a memory
     for at, step in enumerate(program.steps):
         for n in step.uses():
             last.setdefault(memory.of(n), []).append(at)
@@ -46,7 +46,7 @@ def save_derivatives(program: Program, layouts: Layouts, place: dict[int, int], 
 
 
 def _is_backward_of(then: Step, step: Step, options: tuple, layouts: Layouts) -> bool:
-    """Whether a step is an activation's backward step, of arrays that lie as those of the activation."""
+    """True if a step is an activation's backward with arrays of the same layout."""
     if then.name != f"_{step.name}_backward" or len(then.args) < 2 or then.args[1] != step.args[0] or then.kwargs:
         return False
     if then.args[2:] != options or then.out.__class__ is not Slot or then.args[0].__class__ is not Slot:

@@ -1,7 +1,7 @@
-"""What a program does besides calling kernels, watched while it runs once: which code runs, and which of C's functions.
+"""Side-effect monitor: profiles the executed code during a capture and fails it at impure calls.
 
-Code of the program must be code that the walk found; of torchlite it must lie in the rooms whose functions do nothing
-but compute. Whatever else runs (printing, files, random numbers of Python's, seeds) cannot be replayed.
+User code must be code that the guards' walk found; torchlite's code must lie in modules that only compute. Anything
+else that runs (printing, files, Python's random numbers, seeds) cannot be replayed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torchlite._settings.compiler_state import PROCESS_STATE
 from .guards import KNOWN_LIBRARIES, canonical_module_name
 from .profile_hook import ProfileHook
 
-# Rooms of torchlite whose functions compute, and keep nothing.
+# Torchlite modules whose functions compute and keep no state.
 _PURE_MODULES = tuple(f"torchlite.{name}" for name in (
     "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
     "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
 ))  # fmt: skip
-# Of these rooms what reads elements without a kernel's table, or keeps something.
+# Exceptions of these: they read elements without the kernel table, or keep state.
 _REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (
     "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
     "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._lr_scheduler_base", "optim.swa_utils",
@@ -39,7 +39,7 @@ _REFUSED_NAMES = frozenset((
     "data_ptr", "untyped_storage", "storage", "share_memory_", "graph_break", "set_", "resize_", "load_state_dict",
 ))  # fmt: skip
 _GENERATOR_METHODS = frozenset(("manual_seed", "seed", "get_state", "set_state", "get_offset", "set_offset"))
-# Functions, of those rooms and of others, that look at no element and change nothing.
+# Functions that read no elements and change nothing.
 _QUERY_FUNCTIONS = frozenset((
     "is_foreign", "offset_of", "<module>", "is_pinned", "noted", "is_tracing", "is_scripting", "is_available",
     "is_initialized", "is_current_stream_capturing", "is_built", "device_count",
@@ -62,15 +62,15 @@ _CONTAINERS = (dict, list, set, frozenset, deque)
 
 
 class SideEffectMonitor:
-    """While entered, this thread's calls are looked at: the capture's `fail_at` gets the first that cannot be replayed,
-    with its place, and `keep_constant` each tensor that is made of Python's numbers.
+    """Context manager that profiles this thread's calls. Calls the capture's `fail_at` at the first impure call, and
+    `keep_constant` for each tensor made from Python numbers.
     """
 
     def __init__(self, codes: set, capture: Any) -> None:
         self.codes, self.capture = codes, capture
-        self.constant: Any = None  # the frame of a function that may do what it likes
+        self.constant: Any = None  # frame of a function whose result is assumed constant
         self.verdicts: dict[Any, str | None] = {}
-        self.libraries: set = set()  # codes that are neither the program's nor torchlite's
+        self.libraries: set = set()  # code of other libraries
         self.reads_gradients = False
 
     def __enter__(self) -> SideEffectMonitor:
@@ -83,9 +83,7 @@ class SideEffectMonitor:
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         code, depth = frame.f_code, self.capture.depth
-        if (
-            depth and code is not _THREAD_START_CODE
-        ):  # of kernels and of what a replay calls as one: what these do, they do again
+        if depth and code is not _THREAD_START_CODE:  # inside kernels and calls that a replay repeats
             return
         if self.constant is not None:
             if event == "return" and frame is self.constant:
@@ -130,7 +128,7 @@ class SideEffectMonitor:
             or code.co_filename[:7] == "<frozen"
         ):
             return None
-        if module == "torchlite" and code.co_name in ("__getattr__", "_loaded", "_of_sparse"):  # they load
+        if module == "torchlite" and code.co_name in ("__getattr__", "_loaded", "_of_sparse"):  # lazy imports
             return None
         if module.startswith("torchlite"):
             if code is _GRAD:
@@ -145,7 +143,7 @@ class SideEffectMonitor:
         return f"it runs {code.co_name} of {module or code.co_filename}"
 
     def _is_of_backend(self, frame: Any) -> bool:
-        """Whether a backend called what runs (a compiler, files of built programs): that is its own affair."""
+        """True if a backend called this frame, for example a compiler or a cache of binaries."""
         while frame is not None and frame.f_code not in self.codes:
             module = canonical_module_name(frame.f_globals.get("__name__") or "")
             if module.startswith("torchlite"):
@@ -159,7 +157,7 @@ class SideEffectMonitor:
 
 
 def user_location(frame: Any, codes: set) -> str:
-    """The innermost line of the program at a frame."""
+    """Return the innermost source line of the program at a frame."""
     while frame is not None:
         if frame.f_code in codes:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -168,7 +166,7 @@ def user_location(frame: Any, codes: set) -> str:
 
 
 def _why_impure_builtin(function: Any) -> str | None:
-    """Why a function of C's that the program calls cannot be replayed; None where it can."""
+    """Return why a C function cannot be replayed, None if it can."""
     if function in _PURE_BUILTINS:
         return None
     owner = getattr(function, "__self__", None)
@@ -190,7 +188,7 @@ _THREAD_START_CODE = threading.Thread.start.__code__
 
 
 def _load_known_codes() -> None:
-    """What is known by its code."""
+    """Fill the tables of known code objects."""
     global _WARN, _GRAD
     import _warnings
 

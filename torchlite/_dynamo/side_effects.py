@@ -1,4 +1,4 @@
-"""What steps do besides giving results."""
+"""Side effects of program steps: purity and in-place writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .program_ir import Step
 
 
 def is_pure(step: Step) -> bool:
-    """Whether a step does nothing but give a result."""
+    """True if a step is pure."""
     op = REGISTRY.get(step.name)
     if step.name in ("_wide", "_narrowed"):  # casts between half precision and float32
         return True
@@ -23,11 +23,11 @@ def is_pure(step: Step) -> bool:
 
 
 def only_mutates_args(step: Step) -> bool:
-    """Whether all that a step does is to write into arrays that it gets."""
+    """True if a step's only effect is writing to its arguments."""
     op = REGISTRY.get(step.name.rstrip("_"))
     draws = step.name.startswith("_random_") or op is not None and op.tags & RANDOM
     return step.kind == "kernel" and (step.name[-1] == "_" or step.name in _IN_PLACE_OPS) and not draws
 
 
-# Kernels that write into what they get, whatever their names.
+# In-place kernels without an in-place name.
 _IN_PLACE_OPS = frozenset(("copy_into", "_scale_all", "_clamp_all", "_unscale_homogeneous", "_random_fill"))

@@ -1,4 +1,4 @@
-"""Backends that count what they are given, for tests of programs."""
+"""Test backends that count or record the graphs they receive."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["CompileCounter", "CompileCounterWithBackend", "EagerAndRecordGraphs"
 
 
 class CompileCounterWithBackend:
-    """A compiler that counts graphs (`frame_count`) and their calls of functions (`op_count`), keeps them (`graphs`)
-    and hands them to another.
+    """Backend that counts graphs (`frame_count`) and their function calls (`op_count`), stores them (`graphs`) and
+    passes them to another backend.
     """
 
     def __init__(self, backend: Any) -> None:
@@ -27,20 +27,20 @@ class CompileCounterWithBackend:
         return lookup_backend(self.backend)(gm, example_inputs)
 
     def clear(self) -> None:
-        """Count from zero."""
+        """Reset the counters."""
         self.frame_count = self.op_count = 0
         self.graphs: list[Any] = []
 
 
 class CompileCounter(CompileCounterWithBackend):
-    """One that runs graphs op by op."""
+    """CompileCounterWithBackend that interprets graphs op by op."""
 
     def __init__(self) -> None:
         super().__init__("eager")
 
 
 class EagerAndRecordGraphs:
-    """A compiler that keeps the graphs and runs them op by op."""
+    """Backend that stores graphs and interprets them op by op."""
 
     def __init__(self) -> None:
         self.graphs: list[Any] = []
@@ -51,7 +51,7 @@ class EagerAndRecordGraphs:
 
 
 def same(a: Any, b: Any, cos_similarity: bool = False, tol: float = 1e-4, equal_nan: bool = False) -> bool:
-    """Whether two results, in lists, tuples and dictionaries too, are close.
+    """True if two results, including nested lists, tuples and dictionaries, are close.
 
     >>> torchlite._dynamo.testing.same([torchlite.ones(2), 1], [torchlite.ones(2), 1])
     True

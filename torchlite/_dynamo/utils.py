@@ -1,4 +1,4 @@
-"""Questions about PyTorch's compiler."""
+"""Helpers of `torch._dynamo.utils`: device support and one-time warnings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["is_compile_supported", "warn_once"]
 
 
 def is_compile_supported(device_type: Any) -> bool:
-    """Whether functions can be compiled for a type of device: all but meta."""
+    """True if functions can be compiled for a device type: all except meta."""
     return str(device_type) != "meta"
 
 
 @functools.cache
 def warn_once(msg: str, stacklevel: int = 1) -> None:
-    """Warn with a text the first time in this process."""
+    """Emit a warning once per process."""
     warnings.warn(msg, stacklevel=stacklevel + 1)

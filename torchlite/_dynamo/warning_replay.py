@@ -1,4 +1,4 @@
-"""Warnings that a call gives while it is recorded: steps of its program, which replays give again."""
+"""Warnings in captured calls: recorded as program steps and re-emitted by replays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torchlite._dispatch.tracing import Trace, module_view, unwrap_traced
 
 
 class WarningRecorder(Trace):
-    """While entered the capture is told of its thread's warnings. outermost: the code of the frame that calls the
-    program; a warning about a line further out is none that could be given again.
+    """Context manager that reports this thread's warnings to the capture. outermost: the code of the frame that calls
+    the program. Warnings about frames further out cannot be replayed.
 
-    They are seen where code of the program or of torchlite calls `warnings.warn` by the module's name: others are calls
-    of a function of C's, with which a capture ends.
+    It sees `warnings.warn` calls by module name in user code and torchlite. Other ways to warn are C calls, which end a
+    capture.
     """
 
     def __init__(self, capture: Any, outermost: Any) -> None:
@@ -50,7 +50,9 @@ class WarningRecorder(Trace):
 
 
 def _install_warnings_proxy() -> None:
-    """Let torchlite's own modules warn through a view, for good: it is the module itself where nothing is recorded."""
+    """Route torchlite's warnings through a proxy of the `warnings` module, permanently. It is transparent outside of
+    captures.
+    """
     view = module_view(warnings)
     for name, module in list(sys.modules.items()):
         if name.startswith("torchlite") and name != __name__ and vars(module).get("warnings") is warnings:
@@ -58,8 +60,8 @@ def _install_warnings_proxy() -> None:
 
 
 def _warning_location(frame: Any, level: int, outermost: Any) -> tuple[str, int, str] | int | None:
-    """The file, line and module that a warning is about, or how many calls outside of the compiled function it lies.
-    None where a later call could not name it.
+    """Return the file, line and module of a warning, or how many calls outside the compiled function it lies. Return
+    None if a later call cannot name the location.
     """
     for further in range(1, level):
         if frame.f_code is outermost:
@@ -76,7 +78,7 @@ def _warning_location(frame: Any, level: int, outermost: Any) -> tuple[str, int,
 
 
 def reemit_warning(message: str, category: Any, place: tuple[str, int, str] | int, frame: Any = None) -> None:
-    """Warn about a line, as code at that line would. frame: where the search for who called the compiled function
+    """Emit a warning at a given source location. frame: where the search for the caller of the compiled function
     begins.
     """
     if isinstance(place, int):

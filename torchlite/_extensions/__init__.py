@@ -1,5 +1,6 @@
-"""What torchlite has in place of libraries that packages compile against PyTorch: the ops of those libraries, by their
-schemas, made of torchlite's ops. `torch.ops.load_library` asks here; nothing of it is imported before.
+"""Replacements of compiled extension libraries (torchvision, torchaudio) by torchlite ops.
+
+`torch.ops.load_library` looks here; nothing is imported before.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import importlib
 import pathlib
 from typing import Any
 
-# By the end of the library's path: the ops' namespace, and where they are listed.
+# Library file suffix to op namespace and the module that lists its ops.
 _KNOWN_LIBRARIES = {
     "torchvision/_C": ("torchvision", "torchvision.op_schemas", "OPS"),
     "torchaudio/lib/_torchaudio": ("_torchaudio", "torchaudio", "EXTENSION"),
@@ -18,7 +19,7 @@ _provided: set[str] = set()
 
 
 def declare_library_ops(path: Any) -> bool:
-    """Declare the ops of the library that lies at `path`; False where torchlite has nothing in its place."""
+    """Declare the ops of the library at `path`; return False if there is no replacement."""
     file = pathlib.Path(path)
     place = file.with_name(file.name.partition(".")[0]).as_posix()
     known = next((known for end, known in _KNOWN_LIBRARIES.items() if place.endswith(f"/{end}")), None)

@@ -1,4 +1,4 @@
-"""How an op is said that stands in place of a compiled one."""
+"""OpSpec: declares an op that replaces one of a compiled extension."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpSpec:
-    """An op: its schema, the function that computes it on every device (None: there is none here), its derivative."""
+    """Schema, function for all devices (None: unsupported) and derivative of an op."""
 
     schema: str
     kernel: Callable | None = None
@@ -17,6 +17,6 @@ class OpSpec:
 
 
 def require(holds: bool, words: Callable[[], str]) -> None:
-    """RuntimeError with these words unless something holds."""
+    """Raise RuntimeError with this message if the condition is False."""
     if not holds:
         raise RuntimeError(words())

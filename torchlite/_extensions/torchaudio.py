@@ -1,6 +1,4 @@
-"""torchaudio's compiled ops: filters that feed back, alignment, and the transducer's loss. NumPy computes them, and the
-results go to the tensors' device.
-"""
+"""Replacements of torchaudio's compiled ops: IIR filters, forced alignment and RNN-T loss, in NumPy on the host."""
 
 from __future__ import annotations
 
@@ -14,10 +12,10 @@ _BLOCK = 64
 
 
 def _iir_filter(x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """y[t] = x[t] - sum of coefficients[j] * y[t - order + j] over j below the order. x (channels, rows, time),
-    coefficients (channels, order), before (channels, rows, order): what y was ahead of it.
+    """Return y[t] = x[t] - sum of coefficients[j] * y[t - order + j] for j below the order. x is (channels, rows,
+    time), coefficients (channels, order), before (channels, rows, order): initial outputs.
 
-    A block of y is the block of x, less what earlier outputs add, times the inverse of a small triangular matrix.
+    Each block of y solves a small triangular system by its inverse, after earlier outputs are subtracted.
     """
     channels, order = coefficients.shape
     line = np.arange(_BLOCK)[:, None]
@@ -40,8 +38,8 @@ def _iir_filter(x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> 
 
 
 def lfilter_core_loop(input_signal_windows: Any, a_coeff_flipped: Any, padded_output_waveform: Any) -> Any:
-    """The part of a filter that feeds back: input (batch, channels, time), coefficients (channels, order) from the last
-    to the first, which is 1; the output (batch, channels, time + order - 1) is written to.
+    """Run the recursive part of a filter: input (batch, channels, time), coefficients (channels, order), last to first,
+    the first being 1. Write the output (batch, channels, time + order - 1) in place.
     """
     import torchlite as torch
 
@@ -56,7 +54,7 @@ def lfilter_core_loop(input_signal_windows: Any, a_coeff_flipped: Any, padded_ou
 
 
 def overdrive_core_loop(waveform: Any, temp: Any, last_in: Any, last_out: Any, output_waveform: Any) -> Any:
-    """The end of the overdrive effect on (rows, time): the last three are written to."""
+    """Run the final stage of the overdrive effect on (rows, time); write the last three arguments in place."""
     import torchlite as torch
 
     x, before, past = (t.detach().cpu().double().numpy() for t in (temp, last_in, last_out))
@@ -72,8 +70,8 @@ def overdrive_core_loop(waveform: Any, temp: Any, last_in: Any, last_out: Any, o
 
 
 def forced_align(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> Any:
-    """The likeliest way (1, T) of labels (1, L) through log probabilities (1, T, classes), and these. RuntimeError for
-    other batches, and where the labels do not fit into the time.
+    """Return the most likely alignment (1, T) of labels (1, L) with log probabilities (1, T, classes), and its scores.
+    Raise RuntimeError for other batch sizes and for labels longer than the time.
     """
     import torchlite as torch
 
@@ -97,8 +95,8 @@ def forced_align(log_probs: Any, targets: Any, input_lengths: Any, target_length
 
 
 def _viterbi_path(scores: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """The label of each time step on the best way through the states; a step stays, goes one on, or skips a blank
-    between different labels.
+    """Return the label of each time step on the best path; a step stays, advances, or skips a blank between different
+    labels.
     """
     count = len(states)
     skips = np.zeros(count, bool)
@@ -123,7 +121,7 @@ def rnnt_loss_forward(
     logits: Any, targets: Any, logit_lengths: Any, target_lengths: Any, blank: int, clamp: float,
     fused_log_softmax: bool,
 ) -> Any:  # fmt: skip
-    """The transducer's losses (B,) of logits (B, T, U + 1, classes), and their gradients."""
+    """Return RNN-T losses (B,) of logits (B, T, U + 1, classes), and their gradients."""
     import torchlite as torch
 
     raw = logits.detach().cpu().float().numpy().astype(np.float64)
@@ -140,7 +138,7 @@ def rnnt_loss_forward(
 
 
 def _rnnt_loss(raw: np.ndarray, labels: np.ndarray, blank: int, fused: bool) -> tuple[float, np.ndarray]:
-    """One loss and its gradient: sums over all ways through the grid of time and labels, by its diagonals."""
+    """Return one loss and its gradient: sums over all paths of the time-label grid, computed by diagonals."""
     time, wide = raw.shape[:2]
     top = raw.max(2, keepdims=True)
     logs = raw - (top + np.log(np.exp(raw - top).sum(2, keepdims=True))) if fused else raw

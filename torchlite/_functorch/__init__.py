@@ -1,1 +1,1 @@
-"""Older names of `torch.func`, where packages look for them."""
+"""`torch._functorch`: PyTorch's private names of `torch.func` and AOTAutograd."""

@@ -1,4 +1,4 @@
-"""Functions as two graphs of PyTorch's library, one forward and one backward, for compilers of a program's own."""
+"""AOTAutograd: traces a function into forward and backward ATen graphs for custom compilers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def make_boxed_func(f: Callable[..., Any]) -> Callable[[list], Any]:
-    """A function of one list of arguments, as compilers may return, by one of these arguments."""
+    """Return a function that takes one list of arguments and passes them on."""
 
     def boxed(args: list) -> Any:
         return f(*args)
@@ -33,7 +33,7 @@ def make_boxed_func(f: Callable[..., Any]) -> Callable[[list], Any]:
 
 
 def make_boxed_compiler(compiler: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiler that returns functions of one list."""
+    """Return a compiler whose functions take one list."""
 
     @functools.wraps(compiler)
     def boxed(fx_g: GraphModule, inps: Any) -> Any:
@@ -43,12 +43,12 @@ def make_boxed_compiler(compiler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def nop(fx_g: GraphModule, _: Any) -> GraphModule:
-    """The compiler that leaves a graph as it is."""
+    """Return the graph unchanged."""
     return fx_g
 
 
 def print_compile(fx_g: GraphModule, _: Any) -> GraphModule:
-    """The compiler that prints a graph and leaves it as it is."""
+    """Print the graph and return it unchanged."""
     print(fx_g.code)
     return fx_g
 
@@ -59,7 +59,7 @@ def _run_boxed(compiled: Any, values: list) -> list:
 
 
 class _GraphCompilers:
-    """What is done with graphs."""
+    """Compilers of forward and backward graphs, partitioner and decompositions."""
 
     def __init__(
         self, forward: Callable, backward: Callable | None, inference: Callable | None, part: Callable, table: Any
@@ -68,7 +68,7 @@ class _GraphCompilers:
         self.part, self.table = part, table
 
     def made(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
-        """What computes a function of tensors that gives a list."""
+        """Return a compiled form of a function of tensors that returns a list."""
         with enable_grad() if is_grad_enabled() else no_grad():
             with use_copied_generators():
                 results = function(*_copy_tensors(tensors))
@@ -107,7 +107,7 @@ class _GraphCompilers:
 def _make_autograd_function(
     forward: Any, second: GraphModule, compiler: Callable, results: list[Tensor], kept: list[int]
 ) -> Callable[[list[Tensor]], list]:
-    """What runs a forward graph and, when gradients are wanted, a backward one, which is compiled then."""
+    """Return a function that runs the forward graph, and compiles and runs the backward graph on demand."""
     backward: list[Any] = []
     others = [i for i in range(len(results)) if i not in kept]
 
@@ -131,12 +131,12 @@ def _make_autograd_function(
 
 
 def _copy_tensors(tensors: list[Tensor]) -> list[Tensor]:
-    """Tensors that a trace may write to."""
+    """Return copies of tensors that a trace may mutate."""
     return [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
 
 
 def _rename_placeholders(graph: GraphModule, count: int) -> GraphModule:
-    """A graph with PyTorch's names of inputs."""
+    """Return a graph with PyTorch's placeholder names."""
     inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for i, node in enumerate(inputs):
         node._rename(f"primals_{i + 1}" if i < count else f"tangents_{i + 1 - count}")
@@ -162,12 +162,11 @@ def aot_function(
     inference_compiler: Callable[..., Any] | None = None,
     **others: Any,
 ) -> Callable[..., Any]:
-    """`fn` computed by what compilers make of its graph and of that of its gradients. They get a `torch.fx.GraphModule`
-    of `torch.ops.aten` (what `decompositions` has by overload in other ops) and tensors like its inputs, and return a
-    function of these inputs, or of a list of them (`make_boxed_func`), that gives a tuple. A graph is made for each
-    kind of arguments; numbers are part of it.
+    """Compile `fn` by compilers of its forward and backward graphs. A compiler takes a `torch.fx.GraphModule` of
+    `torch.ops.aten` (after `decompositions`) and example inputs. It returns a function of the inputs, or of a list
+    (`make_boxed_func`), that returns a tuple. Each kind of arguments gets its own graph; numbers are constants of it.
 
-    partition_fn: of a joint graph of `fn` and its gradients the two. The result has no second derivatives.
+    partition_fn: splits the joint graph of `fn` and its gradients. The result has no second derivatives.
 
     >>> import torchlite as torch
     >>> from torchlite._functorch.aot_autograd import aot_function, print_compile
@@ -193,7 +192,7 @@ def aot_function(
 
 
 def _compile_for(compilers: _GraphCompilers, fn: Callable, leaves: list, spec: Any) -> tuple[Callable, list]:
-    """What computes `fn` for such arguments, and what its result is made of."""
+    """Return the compiled `fn` for such arguments, and the spec of its result."""
     shape: list = []
 
     def flat(*tensors: Tensor) -> list[Tensor]:
@@ -213,7 +212,7 @@ def _unflatten_results(results: list, shape: list) -> Any:
 
 
 def _functional_module(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """A module as a function of its parameters and buffers too, and these."""
+    """Return a module as a function of parameters, buffers and inputs, and these tensors."""
     from ..func import functional_call
 
     state: dict[str, Any] = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
@@ -221,7 +220,7 @@ def _functional_module(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]
 
 
 def aot_module(mod: Module, *args: Any, **kwargs: Any) -> Module:
-    """A module that computes another by `aot_function(…, *args, **kwargs)`; its parameters are the other's."""
+    """Return a module that computes another by `aot_function(…, *args, **kwargs)` and shares its parameters."""
     function, _ = _functional_module(mod)
     compiled = aot_function(function, *args, **kwargs)
 
@@ -247,8 +246,8 @@ def aot_module_simplified(
     inference_compiler: Callable[..., Any] | None = None,
     **others: Any,
 ) -> Callable[..., Any]:
-    """A function of a module's inputs that computes it by `aot_function`, for backends of `torch.compile`: the
-    compiler gets the graph when it is called first.
+    """Return a function of a module's inputs compiled by `aot_function`, for `torch.compile` backends. The graph is
+    compiled at the first call.
     """
     function, state = _functional_module(mod)
     compiled = aot_function(

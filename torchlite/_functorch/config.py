@@ -1,6 +1,4 @@
-"""Settings of PyTorch's partition of forward and backward, for programs that set them: nothing is computed twice here,
-so that they change nothing.
-"""
+"""Settings of `torch._functorch.config`, kept for compatibility; nothing is recomputed, so they have no effect."""
 
 from ..compiler._config_patch import make_patch
 

@@ -1,4 +1,4 @@
-"""Models as functions of their parameters: what `torch.func.functional_call` has taken the place of."""
+"""`make_functional`: the older API of `torch.func.functional_call`, models as functions of their parameters."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = [
     "make_functional_with_buffers",
 ]  # fmt: skip
 
-Names = dict[str, list[str]]  # the first name of a parameter, and all of its names
+Names = dict[str, list[str]]  # the first name of a parameter, and all its names
 
 
 class FunctionalModuleWithBuffers(Module):
-    """A model without parameters: they, and the buffers, are the first two arguments of a call."""
+    """Stateless model: a call takes parameters, buffers, then the inputs."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class FunctionalModuleWithBuffers(Module):
 
 
 class FunctionalModule(Module):
-    """A model without parameters: they are the first argument of a call."""
+    """Stateless model: a call takes parameters, then the inputs."""
 
     def __init__(self, stateless_model: Module, param_names: tuple[str, ...], names_map: Names) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class FunctionalModule(Module):
 
 
 def _extract_state(model: Module, detached: bool) -> tuple[Module, dict[str, Tensor], Names]:
-    """A copy of the model without memory, copies of its parameters by name, and all names of each."""
+    """Return a copy of the model on the meta device, copies of its parameters by name, and all names of each."""
     bare = copy.deepcopy(model).to("meta")
     wants = {name: p.requires_grad and not detached for name, p in model.named_parameters()}
     params: dict[str, Tensor] = {
@@ -89,8 +89,8 @@ def _call_with_state(model: Module, given: Iterable[tuple[str, Tensor]], names: 
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple]:
-    """The model as a function of (parameters, its arguments), and copies of its parameters. With
-    `disable_autograd_tracking` they want no gradients. RuntimeError for a model with buffers.
+    """Return the model as a function of (parameters, *inputs), and copies of its parameters. With
+    `disable_autograd_tracking` they do not require gradients. Raise RuntimeError for a model with buffers.
     """
     if any(True for _ in model.buffers()):
         raise RuntimeError(
@@ -102,13 +102,13 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple, tuple]:
-    """The model as a function of (parameters, buffers, its arguments), and copies of its parameters and buffers."""
+    """Return the model as a function of (parameters, buffers, *inputs), and copies of its parameters and buffers."""
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking=disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, tuple, tuple]:
-    """The first model as a function, and the parameters and the buffers of all models, stacked, for `vmap`.
-    RuntimeError where there is no model, or they are of several classes or modes.
+    """Return the first model as a function, with the stacked parameters and buffers of all models, for `vmap`. Raise
+    RuntimeError for no models, or for different classes or modes.
     """
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")

@@ -1,4 +1,4 @@
-"""A graph of a function and its gradients as two: what runs forward, and what runs backward."""
+"""Partitions a joint forward-backward graph into a forward and a backward module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ __all__ = ["default_partition"]
 def default_partition(
     joint_module: GraphModule, _joint_inputs: Any, *, num_fwd_outputs: int, **others: Any
 ) -> tuple[GraphModule, GraphModule]:
-    """A forward module, which gives the first outputs of a joint one and what the backward module needs of its values;
-    and a backward module of these values and the tangents. Nothing is computed twice. The inputs of the joint module
-    are called `primals_1`, ... and `tangents_1`, ...
+    """Return a forward module with the first outputs and the saved values, and a backward module of saved values and
+    tangents. Nothing is recomputed. The joint module's inputs are named `primals_1`, ... and `tangents_1`, ...
     """
     graph = joint_module.graph
     (output,) = [node for node in graph.nodes if node.op == "output"]
@@ -29,7 +28,7 @@ def default_partition(
     first = [node for node in graph.nodes if node not in behind and node.op not in ("placeholder", "output")]
     writes = [node for node in first if node.is_impure()]
     written = {node.args[0] for node in writes if node.args}
-    # What reads something before it is written runs forward too.
+    # A node that reads a value before a write belongs to the forward, too.
     writes += [node for node in first if not written.isdisjoint(node.all_input_nodes)]
     ahead = _required_nodes([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
     ahead |= {node for node in graph.nodes if node.target is operator.getitem and node.args[0] in ahead}
@@ -46,7 +45,7 @@ def default_partition(
 
 
 def _required_nodes(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
-    """Nodes, and those that they are computed from, without what lies behind others."""
+    """Return nodes and their transitive inputs, up to the nodes in `stop`."""
     found: set[Node] = set()
     pending = list(nodes)
     while pending:

@@ -1,5 +1,6 @@
-"""The calls that `vmap` leaves in graphs of exported programs: its levels begin and end, and tensors enter and leave
-them. Levels are counted from 1 within a program.
+"""`vmap` primitives in graphs of exported programs: enter and exit levels, add and remove batch dimensions.
+
+Levels of a program are numbered from 1.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _level_by_number(number: int) -> Any:
 
 
 def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
-    """Begin a level: what follows is for each of so many examples. Its number."""
+    """Enter a `vmap` level of this batch size; return its number."""
     from torchlite.func._vmap_interceptor import VmapLevel
 
     level = VmapLevel(int(batch_size), randomness)
@@ -38,7 +39,7 @@ def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
 
 
 def _vmap_decrement_nesting() -> int:
-    """End the level that began last. Its number; RuntimeError where there is none."""
+    """Exit the innermost level and return its number. Raise RuntimeError if there is none."""
     _level_by_number(len(_vmap_levels.levels))
     *_vmap_levels.levels, level = _vmap_levels.levels
     level.__exit__(None, None, None)
@@ -46,26 +47,26 @@ def _vmap_decrement_nesting() -> int:
 
 
 def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Any:
-    """A batch as one example of it."""
+    """Return the tensor with one dimension hidden as the level's batch dimension."""
     from torchlite.func._batched_tensor import hide_batch_dim
 
     return hide_batch_dim(self, _level_by_number(level), batch_dim)
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Any:
-    """An example as the batch that it stands for."""
+    """Return the tensor with the level's batch dimension restored."""
     from torchlite.func._vmap import _maybe_remove_batch_dim
 
     return _maybe_remove_batch_dim("a program's function", self, _level_by_number(level), batch_size, out_dim)
 
 
 def lazy_load_decompositions() -> None:
-    """Nothing is loaded: rules are found when they are first used."""
+    """Do nothing: batching rules load on first use."""
 
 
 @contextlib.contextmanager
 def end_open_levels() -> Iterator[None]:
-    """Levels that begin within it have ended after it, also where something is raised."""
+    """Exit all levels entered inside the block, also after an exception."""
     before = _vmap_levels.levels
     try:
         yield
@@ -77,7 +78,7 @@ def end_open_levels() -> Iterator[None]:
 
 @contextlib.contextmanager
 def of_program() -> Iterator[None]:
-    """As `ended`; levels within it are counted from 1."""
+    """Like `end_open_levels`, with levels numbered from 1 inside."""
     before, _vmap_levels.levels = _vmap_levels.levels, []
     try:
         with end_open_levels():
@@ -87,7 +88,7 @@ def of_program() -> Iterator[None]:
 
 
 def ending(forward: Callable, nodes: Iterable[Any], around: Callable = end_open_levels) -> Callable:
-    """A graph's function; where the graph begins levels, one after which these have ended."""
+    """Return a graph's function; if the graph enters levels, they are exited after it."""
     if not any(node.target is _vmap_increment_nesting for node in nodes):
         return forward
 

@@ -1,4 +1,4 @@
-"""The steps of `vmap`, where packages look for them and put their own in their place."""
+"""Internals of `vmap` under PyTorch's private module name, which packages patch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..func import _vmap
 
 
 class _ForwardingModule(ModuleType):
-    """This module: what is set here is set where `vmap` reads it."""
+    """Module type that forwards assignments to the module that `vmap` reads."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_vmap, name)

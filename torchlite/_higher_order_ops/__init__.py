@@ -1,4 +1,4 @@
-"""Branches, loops and scans as functions, for programs that compilers read: Python runs them."""
+"""Higher-order ops: cond, while_loop, map, scan and associative_scan, run by Python outside captures."""
 
 from .associative_scan import associative_scan
 from .cond import cond

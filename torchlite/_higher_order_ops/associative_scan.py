@@ -1,4 +1,4 @@
-"""Running results of an associative function, in as many steps as the length has binary digits."""
+"""`associative_scan`: inclusive prefix results of an associative function in logarithmically many steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ __all__ = ["associative_scan"]
 def associative_scan(
     combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:
-    """The first element of `xs` along `dim`, the first two combined, the first three, and so on (from the last one
-    with `reverse`). `xs` is a tensor, or a tree of tensors of one length there.
+    """Return the inclusive scan of `xs` along `dim`: the first element, the first two combined, and so on (from the end
+    with `reverse`). `xs` is a tensor, or a pytree of tensors of equal length.
 
-    `combine_fn(a, b)` gets elements without the dimension, many at a time by `vmap`, and returns what they are
-    combined: it has to be associative. `combine_mode="pointwise"`, the default, is for CUDA tensors alone. ValueError
-    for that and for what cannot be called.
+    `combine_fn(a, b)` takes elements without the dimension, vectorized by `vmap`, and must be associative.
+    `combine_mode="pointwise"`, the default, requires CUDA tensors; otherwise raise ValueError, as for a non-callable.
 
     >>> import torchlite as torch
     >>> associative_scan(lambda a, b: a * b, torch.arange(1, 6), 0, combine_mode="generic")
@@ -49,7 +48,7 @@ def associative_scan(
 
 
 def _scan_tree(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]:
-    """Neighbours are combined and scanned, which gives every second result; each other one is an element more."""
+    """Combine neighbours and scan them recursively for every second result; combine once more for the others."""
     count = rows[0].shape[0]
     if count < 2:
         return rows
@@ -62,7 +61,7 @@ def _scan_tree(combined: Callable[..., list[Any]], rows: list[Any]) -> list[Any]
 
 
 def _interleave(pair: tuple[Any, Any]) -> Any:
-    """An element of the one, an element of the other."""
+    """Interleave two tensors along the first dimension."""
     even, odd = pair
     count = odd.shape[0]
     both = torch.stack([even[:count], odd], 1).flatten(0, 1)

@@ -1,4 +1,4 @@
-"""A branch as a function."""
+"""`cond`: calls one of two functions depending on a predicate."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from . import control_flow_capture
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """`true_fn(*operands)` where `pred` (a bool, or a tensor of one element) holds, else `false_fn(*operands)`.
-    RuntimeError for another `pred`, for what cannot be called, and for operands that are no tuple or list.
+    """Return `true_fn(*operands)` if `pred` (a bool or one-element tensor) is True, else `false_fn(*operands)`. Raise
+    RuntimeError for another `pred`, for non-callables, and for operands that are no tuple or list.
 
     >>> import torchlite as torch
     >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))

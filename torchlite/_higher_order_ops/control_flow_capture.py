@@ -1,4 +1,4 @@
-"""Branches, loops and scans while a program is captured: nodes with graphs within."""
+"""Captures control flow (cond, while_loop, map, scan) as graph nodes with subgraphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .higher_order_operator import OPERATORS
 
 
 def current_recorder() -> Any:
-    """The recorder that is in force; None where no program is captured."""
+    """Return the active recorder, None if no program is captured."""
     import sys
 
     module = sys.modules.get(f"{__name__.partition('.')[0]}.fx.experimental._op_recorder")
@@ -20,7 +20,7 @@ def current_recorder() -> Any:
 
 
 class CapturedSubgraph:
-    """A function as a graph: `module` has it, `outer` the tensors of the program that it reads beside its arguments."""
+    """A function captured as a graph. `module` has it, `outer` the closed-over tensors of the program."""
 
     def __init__(self, found: Any, function: Callable, operands: list[Any]) -> None:
         from torchlite.fx import Graph
@@ -58,7 +58,7 @@ class CapturedSubgraph:
         self.inner.track(tensor, node)
 
     def _from_outside(self, tensor: Any) -> Any:
-        """The placeholder of a tensor that the function reads and was not given."""
+        """Return the placeholder of a closed-over tensor."""
         from torchlite._subclasses.fake_constructors import fake_tensor_like
 
         self.parent.node_of(tensor)
@@ -75,13 +75,13 @@ class CapturedSubgraph:
         return node
 
     def _placeholder(self, name: str) -> Any:
-        """An input, whose argument has the node's name, which is another one for each."""
+        """Add an input; its argument gets the node's unique name."""
         node = self.graph.placeholder(name)
         node.target = node.name
         return node
 
     def module(self, outer: list[Any], single: bool = False) -> Any:
-        """The graph as a module whose last inputs are `outer`. `single`: its one result is no tuple."""
+        """Return the graph as a module whose last inputs are `outer`. `single`: return one result without a tuple."""
         from torchlite.export._capture import _eliminate_unused
         from torchlite.fx import GraphModule
         from torchlite.nn import Module
@@ -116,7 +116,7 @@ class CapturedSubgraph:
 
 
 def _union_of_outer_tensors(parts: list[CapturedSubgraph]) -> list[Any]:
-    """The tensors that graphs read from outside, each once."""
+    """Return the distinct closed-over tensors of several graphs."""
     found: dict[int, Any] = {}
     for part in parts:
         for tensor in part.outer:
@@ -125,7 +125,7 @@ def _union_of_outer_tensors(parts: list[CapturedSubgraph]) -> list[Any]:
 
 
 def _subgraph_node(found: Any, name: str, module: Any) -> Any:
-    """The node of a graph within."""
+    """Return the `get_attr` node of a subgraph."""
     number = 0
     while f"{name}_{number}" in found.modules:
         number += 1
@@ -146,7 +146,7 @@ def _create_node(found: Any, name: str, args: tuple) -> Any:
 
 
 def capture_cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands: Any) -> Any:
-    """A branch as a node."""
+    """Capture `cond` as a node."""
     from torchlite.fx.experimental._unbacked_symbols import to_concrete
 
     leaves, spec = pytree.tree_flatten(tuple(operands))
@@ -181,7 +181,7 @@ def capture_cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, o
 
 
 def capture_while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried: tuple) -> Any:
-    """A loop as a node."""
+    """Capture `while_loop` as a node."""
     leaves, spec = pytree.tree_flatten(carried)
 
     def flat(function: Callable) -> Callable:
@@ -206,7 +206,7 @@ def capture_while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried
 
 
 def capture_map(found: Any, f: Callable, xs: Any, args: tuple) -> Any:
-    """A map as a node."""
+    """Capture `map` as a node."""
     leaves, spec = pytree.tree_flatten(xs)
     more, rest = pytree.tree_flatten(args)
 
@@ -228,7 +228,7 @@ def capture_map(found: Any, f: Callable, xs: Any, args: tuple) -> Any:
 
 
 def capture_scan(found: Any, combine_fn: Callable, init: Any, xs: Any) -> tuple[Any, Any]:
-    """A scan along the first dimension as a node."""
+    """Capture a scan over the first dimension as a node."""
     import torchlite as torch
 
     state, state_spec = pytree.tree_flatten(init)

@@ -1,4 +1,4 @@
-"""One function over lists of tensors, as the `torch._foreach_` functions are."""
+"""`foreach_map`: applies a function elementwise over lists of tensors, like `torch._foreach_` functions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 
 def foreach_map(op: Callable, *operands: Any, **kwargs: Any) -> Any:
-    """The list of `op(a, b, ..., **kwargs)` for the elements a, b, ... of lists or tuples, as far as the shortest goes;
-    other operands are given to each call. One call's result where no operand is a list. `torch.compile` joins what the
-    calls do as it joins any ops.
+    """Return the list of `op(a, b, ..., **kwargs)` over zipped lists or tuples; other operands are passed to each call.
+    Without a list, return one call's result. `torch.compile` fuses the calls.
 
     >>> import torchlite as torch
     >>> from torchlite._higher_order_ops import foreach_map

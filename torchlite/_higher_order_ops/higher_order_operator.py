@@ -1,4 +1,4 @@
-"""`torch.ops.higher_order`: ops of graphs, as the graphs of exported programs call them."""
+"""`torch.ops.higher_order`: higher-order ops that graphs of exported programs call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPERATORS: dict[str, HigherOrderOperator] = {}
 
 
 class HigherOrderOperator:
-    """An op some of whose arguments are functions: `torch.ops.higher_order.cond(pred, true_fn, false_fn, operands)`."""
+    """Op with function arguments: `torch.ops.higher_order.cond(pred, true_fn, false_fn, operands)`."""
 
     def __init__(self, name: str, run: Callable) -> None:
         self._name, self._run = name, run
@@ -45,7 +45,7 @@ def _find_operator(name: str) -> HigherOrderOperator:
 
 
 class _Namespace:
-    """The ops by their names."""
+    """Higher-order ops by name."""
 
     __name__ = "torch.ops.higher_order"
 
@@ -66,7 +66,7 @@ def _op(run: Callable) -> HigherOrderOperator:
 
 
 def as_tuple(result: Any) -> tuple:
-    """What a graph returns, always as a tuple."""
+    """Return a graph's result as a tuple."""
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 

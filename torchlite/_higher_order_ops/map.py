@@ -1,4 +1,4 @@
-"""A function of each element of tensors."""
+"""`map`: applies a function to slices of tensors along the first dimension."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["map"]
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
-    """`f(x, *args)` of each element of `xs`, a tensor or a tree of them, along the first dimension: stacked there.
-    RuntimeError where `xs` has no tensor, or tensors of several lengths.
+    """Return `f(x, *args)` for each slice of `xs`, a tensor or pytree, along the first dimension, stacked. Raise
+    RuntimeError if `xs` has no tensor or different lengths.
 
     >>> import torchlite as torch
     >>> map(lambda x, y: x.sum() + y, torch.ones(3, 2), torch.tensor(1.0))

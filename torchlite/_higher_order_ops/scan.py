@@ -1,4 +1,4 @@
-"""A loop over the elements of tensors that carries a state and collects results."""
+"""`scan`: loops over slices of tensors with a carried state and stacked outputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["scan"]
 def scan(
     combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """`carry, y = combine_fn(carry, x)` for each element `x` of `xs` along `dim`, from the last one with `reverse`,
-    where `carry` begins as `init`: the last carry, and all `y` stacked along `dim`. Each is a tensor or a tree of them.
-    RuntimeError for what cannot be called and where the results are no pair.
+    """Run `carry, y = combine_fn(carry, x)` for each slice `x` of `xs` along `dim`, in reverse order with `reverse`,
+    starting from `init`. Return the last carry and all `y` stacked along `dim`. Each is a tensor or pytree. Raise
+    RuntimeError for non-callables and for results that are no pair.
 
     >>> import torchlite as torch
     >>> scan(lambda total, x: (total + x, total * 2), torch.tensor(0), torch.arange(4))

@@ -1,4 +1,4 @@
-"""A loop as a function."""
+"""`while_loop`: repeats a function on its own results while a condition is True."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from . import control_flow_capture
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """`carried_inputs = body_fn(*carried_inputs)` as long as `cond_fn(*carried_inputs)` holds; the last of them.
-    RuntimeError where `body_fn` returns no tuple, or one of another length.
+    """Repeat `carried_inputs = body_fn(*carried_inputs)` while `cond_fn(*carried_inputs)` is True; return the last
+    values. Raise RuntimeError if `body_fn` returns no tuple or one of another length.
 
     >>> import torchlite as torch
     >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))

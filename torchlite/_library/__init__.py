@@ -1,4 +1,4 @@
-"""Ops that programs add: their schemas, kernels by device, derivatives, and how `torch.ops` calls them."""
+"""Custom ops of `torch.library`: schemas, kernels by device, derivatives, and op packets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Modules that packages take by their names."""
+    """Import submodules by PyTorch's names on access."""
     if name in ("custom_ops", "infer_schema", "utils"):
         import importlib
 

@@ -1,4 +1,4 @@
-"""Kernels of custom ops in calls that `torch.compile` captures: each is one step, whatever it does inside."""
+"""Captures kernels of custom ops under `torch.compile` as single program steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._dispatch.kernel_recorder import call_recorded, current_recorder
 
 
 def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:
-    """A kernel's call, which a recorder of this thread takes for one step: a replay calls the kernel."""
+    """Call a kernel as one step of the current recorder; replays call the kernel."""
     recorder = current_recorder()
     if recorder is None:
         return kernel(*args, **kwargs)
@@ -23,7 +23,7 @@ def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:
 
 @functools.lru_cache(1024)
 def _array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ...]) -> Callable:
-    """A kernel called with arrays in the places of tensors; one object for a kernel, so that steps can be compared."""
+    """Return a kernel that takes arrays for tensors. It is one object per kernel, so steps can be compared."""
 
     def run(*raws: Any) -> Any:
         given = _tree_map(lambda raw: call.wrap(table, raw), table.array, list(raws))
@@ -34,7 +34,7 @@ def _array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ..
 
 
 def _tree_map(function: Callable, kind: type, value: Any) -> Any:
-    """A value, or lists and tuples of them, with those of a class changed."""
+    """Apply a function to the values of a class in nested lists and tuples."""
     if isinstance(value, kind):
         return function(value)
     if value.__class__ in (list, tuple):

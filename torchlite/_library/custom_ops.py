@@ -1,4 +1,4 @@
-"""`torch.library.custom_op`: a Python function as an op."""
+"""`torch.library.custom_op`: makes an op from a Python function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPS: dict[str, CustomOpDef] = {}
 
 
 def no_keyword_tensors(schema: FunctionSchema) -> None:
-    """NotImplementedError for tensors that come by keyword alone, which a derivative has no place for."""
+    """Raise NotImplementedError for keyword-only tensors, for which autograd has no position."""
     if any(a.kwarg_only and a.type.base == "Tensor" for a in schema.arguments):
         raise NotImplementedError(
             f"register_autograd with kwarg-only Tensor args. In the original definition of the op, please make your "
@@ -25,7 +25,7 @@ def no_keyword_tensors(schema: FunctionSchema) -> None:
 
 
 class CustomOpDef:
-    """An op made of a Python function by `torch.library.custom_op`; calling it calls the op."""
+    """Op made from a Python function by `torch.library.custom_op`; callable."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
@@ -55,7 +55,8 @@ class CustomOpDef:
         return self._op(*args, **kwargs)
 
     def register_kernel(self, device_types: str | Iterable[str] | None, fn: Callable | None = None, /) -> Any:
-        """Add the kernel for device types ("cpu", "cuda", "opencl"), or for all with None; a decorator without `fn`.
+        """Register the kernel for device types ("cpu", "cuda", "opencl"), None for all. Without `fn`, return a
+        decorator.
 
         >>> import torchlite as torch
         >>> @torch.library.custom_op("docs::double", mutates_args=(), device_types="cpu")
@@ -76,13 +77,13 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
     def register_fake(self, fn: Callable, /) -> Callable:
-        """Say with what shapes, dtypes and devices results come: what runs on the meta device."""
+        """Register the shape function: computes result shapes, dtypes and devices on the meta device."""
         self._op.fake = fn
         return fn
 
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
-        """Give the derivative: `backward(ctx, *grads)` returns a gradient for each argument;
-        `setup_context(ctx, inputs, output)` keeps what it needs. RuntimeError for an op that writes to its arguments.
+        """Register the derivative: `backward(ctx, *grads)` returns a gradient for each argument; `setup_context(ctx,
+        inputs, output)` saves values. Raise RuntimeError for an op that mutates its arguments.
         """
         if not self._op.schema.is_functional:
             raise RuntimeError(
@@ -92,18 +93,20 @@ class CustomOpDef:
         self._op.backward, self._op.setup_context = backward, setup_context
 
     def register_vmap(self, func: Callable | None = None) -> Any:
-        """Give the op's rule under `vmap`: `func(info, in_dims, *args)` returns (results, out_dims)."""
+        """Register the `vmap` rule: `func(info, in_dims, *args)` returns (results, out_dims)."""
         if func is None:
             return self.register_vmap
         self._op.vmap_rule = func
         return func
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
-        """Cast floating-point inputs to `cast_inputs` where autocast is on for the device type."""
+        """Cast floating-point inputs to `cast_inputs` under autocast for the device type."""
         self._op.cast[device_type] = cast_inputs
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable | None = None, /) -> Any:
-        """Say what the op does for a subclass with `__torch_dispatch__`, or in a TorchDispatchMode of that class."""
+        """Register the op's behaviour for a subclass with `__torch_dispatch__`, or under a TorchDispatchMode of that
+        class.
+        """
 
         def register(function: Callable) -> Callable:
             self._op.by_class[torch_dispatch_class] = function
@@ -113,7 +116,7 @@ class CustomOpDef:
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Within, the kernel of a device type is used, or is not: then the function that the op was made of runs."""
+        """Enable or disable a device type's kernel in a context; if disabled, the original function runs."""
         key, op = dispatch_key_of(device_type), self._op
         off, kernels = set(op.off), dict(op.kernels)
         (op.off.discard if enabled else op.off.add)(key)
@@ -135,11 +138,11 @@ def custom_op(
     schema: str | None = None,
     tags: Any = None,
 ) -> Any:
-    """Make an op of a Python function: `torch.ops` knows it, modes see it as one op, and its derivative is what
-    `register_autograd` gives. A decorator without `fn`.
+    """Make an op from a Python function. `torch.ops` has it, modes see it as one op, and `register_autograd` sets its
+    derivative. Without `fn`, return a decorator.
 
-    name: "library::op". mutates_args: the arguments that it writes to. device_types: what the function is the kernel
-    of, all devices by default. The schema comes from the annotations unless it is given.
+    name: "library::op". mutates_args: names of mutated arguments. device_types: devices of the function's kernel, by
+    default all. schema: inferred from annotations by default.
 
     >>> import torchlite as torch
     >>> @torch.library.custom_op("docs::cube", mutates_args=())

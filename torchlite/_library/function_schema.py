@@ -1,4 +1,4 @@
-"""Schemas of added ops: `name.overload(Tensor x, float s=2.0, *, Tensor(a!) out) -> (Tensor, Tensor[])`."""
+"""Parser of function schemas: `name.overload(Tensor x, float s=2.0, *, Tensor(a!) out) -> (Tensor, Tensor[])`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _integer(value: Any) -> bool:
     )
 
 
-# What a value of each type is.
+# Type checks by base type name.
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, call.Tensor),
     "int": _integer,
@@ -46,7 +46,7 @@ _TYPE_NAMES = {"Scalar": "number", "SymInt": "int", "ScalarType": "int", "Layout
 
 
 class SchemaType:
-    """The type of an argument or result: a base type, in lists and optional as its suffixes say."""
+    """Type of an argument or result: base type and suffixes for lists and optionals."""
 
     def __init__(self, text: str) -> None:
         self.text, self.suffixes = text, []
@@ -63,7 +63,7 @@ class SchemaType:
             )
 
     def holds(self, value: Any, level: int = 0) -> bool:
-        """Whether a value has this type."""
+        """True if a value has this type."""
         if level == len(self.suffixes):
             return _TYPES[self.base](value)
         suffix = self.suffixes[level]
@@ -71,7 +71,7 @@ class SchemaType:
             return value is None or self.holds(value, level + 1)
         if isinstance(value, (list, tuple)):
             return all(self.holds(item, level + 1) for item in value)
-        return suffix != "[]" and self.holds(value, level + 1)  # `int[2]` takes a number for both
+        return suffix != "[]" and self.holds(value, level + 1)  # `int[2]` accepts a number
 
     def __str__(self) -> str:
         shown = _TYPE_NAMES.get(self.base, self.base)
@@ -93,7 +93,7 @@ class SchemaType:
 
 
 class AliasInfo:
-    """What a schema says of a tensor's memory: names of sets, and whether the op writes there."""
+    """Alias annotation of a tensor: alias sets, and whether the op writes to them."""
 
     def __init__(self, names: str) -> None:
         before, arrow, after = (part.strip() for part in names.partition("->"))
@@ -102,14 +102,14 @@ class AliasInfo:
         self.after_set = set(after.split("|")) if arrow else self.before_set
 
 
-# Base type, what makes it a list whose memory is written to, memory, what makes a list of such, name.
+# Groups: base type, list suffix before the alias annotation, annotation, list suffix after it, name.
 _ARGUMENT = re.compile(
     r"\s*(\w+)((?:\[\])?(?=\s*\())?(?:\s*\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
 )
 
 
 class Argument:
-    """An argument, or a result, of a schema."""
+    """Argument or result of a schema."""
 
     def __init__(self, text: str, kwarg_only: bool = False, position: int | None = None) -> None:
         head, equals, default = text.partition("=")
@@ -150,7 +150,7 @@ class Argument:
 
 
 def _default(text: str, kind: SchemaType) -> Any:
-    """The value of a default in a schema."""
+    """Return the value of a default in a schema."""
     words = {"None": None, "True": True, "False": False, "contiguous_format": "contiguous_format", "inf": float("inf")}
     if text in words:
         return words[text]
@@ -162,7 +162,7 @@ def _default(text: str, kind: SchemaType) -> Any:
     try:
         return float(text) if kind.base == "float" or re.search(r"[.eE]", text) else int(text)
     except ValueError:
-        return text  # the name of a dtype, of a layout or of a reduction
+        return text  # the name of a dtype, layout or reduction
 
 
 def _format_value(value: Any) -> str:
@@ -178,7 +178,7 @@ def _format_value(value: Any) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas outside brackets and quotes."""
+    """Split at commas outside brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for at, letter in enumerate(text):
         if quote:
@@ -196,7 +196,7 @@ def _split(text: str) -> list[str]:
 
 
 class FunctionSchema:
-    """A schema that was read.
+    """Parsed function schema.
 
     >>> from torchlite._library.function_schema import FunctionSchema
     >>> schema = FunctionSchema("lib::scale(Tensor x, float s=2.0) -> Tensor")
@@ -223,12 +223,12 @@ class FunctionSchema:
 
     @property
     def is_mutable(self) -> bool:
-        """Whether the op writes to an argument."""
+        """True if the op writes to an argument."""
         return any(argument.is_write for argument in self.arguments)
 
     @property
     def is_functional(self) -> bool:
-        """Whether it writes nowhere, and no result lies in an argument's memory."""
+        """True if the op writes to no argument and no result aliases one."""
         return not any(part.alias_info for part in (*self.arguments, *self.returns))
 
     @property
@@ -236,7 +236,7 @@ class FunctionSchema:
         return [argument for argument in self.arguments if not argument.kwarg_only]
 
     def placed(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """A call with each argument that has a position in it. RuntimeError where one before it is absent."""
+        """Return a call with positional arguments by position. Raise RuntimeError if an earlier one is missing."""
         names = [argument.name for argument in self.positional]
         last = max((place for place, name in enumerate(names) if name in kwargs), default=-1)
         if last < len(args):
@@ -254,8 +254,8 @@ class FunctionSchema:
         return tuple(values), kwargs
 
     def bind(self, args: tuple, kwargs: dict, numbers: bool = False) -> list:
-        """The values of all arguments, defaults among them; `numbers` says whether a number may stand for a tensor.
-        RuntimeError in PyTorch's words for what does not fit.
+        """Return the values of all arguments including defaults; `numbers` accepts a number for a tensor. Raise
+        RuntimeError with PyTorch's messages for a mismatch.
         """
         positional = self.positional
         if len(args) > len(positional):
@@ -295,7 +295,7 @@ class FunctionSchema:
         return values
 
     def call_form(self, values: list) -> tuple[tuple, dict]:
-        """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
+        """Return values in call form: without trailing and keyword arguments at their defaults."""
         plain = [
             not argument.has_default
             or not (value is argument.default_value or _is_same_default(value, argument.default_value))
@@ -324,7 +324,7 @@ def _is_same_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and not isinstance(value, call.Tensor) and bool(value == default)
 
 
-# -- from Python's annotations ----------------------------------------------------------
+# -- from Python annotations -------------------------------------------------------------
 
 _NAMES: dict[Any, str] = {
     int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device",
@@ -334,7 +334,7 @@ _LISTS = (list, tuple, str)
 
 
 def _type_name(annotation: Any, result: bool = False) -> str | None:
-    """The schema's name of an annotated type; None where there is none."""
+    """Return the schema's name of an annotated type, None if there is none."""
     if annotation is call.Tensor:
         return "Tensor"
     if annotation in _NAMES:
@@ -356,10 +356,10 @@ def _type_name(annotation: Any, result: bool = False) -> str | None:
 def infer_schema(
     prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Any = ()
 ) -> str:
-    """The schema of a function, from its annotations.
+    """Return a function's schema inferred from its annotations.
 
-    mutates_args: the names of the arguments that it writes to, or "unknown" for all tensors. ValueError for annotations
-    that are missing or that no schema has.
+    mutates_args: names of mutated arguments, or "unknown" for all tensors. Raise ValueError for missing or unsupported
+    annotations.
 
     >>> import torchlite as torch
     >>> def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
@@ -368,6 +368,8 @@ def infer_schema(
     '(Tensor x, float factor=2.0) -> Tensor'
     """
     signature = inspect.signature(prototype_function)
+    if any(getattr(tag, "name", tag) in ("inplace", "out") for tag in (tags if isinstance(tags, Iterable) else [tags])):
+        raise NotImplementedError("infer_schema(): an op with the tag inplace or out needs its schema as text")
 
     def refuse(what: str) -> ValueError:
         return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")

@@ -1,4 +1,4 @@
-"""What packages take by this module's name: schemas from annotations."""
+"""Schema inference under PyTorch's module name: `infer_schema` and `tuple_to_list`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["infer_schema", "tuple_to_list"]
 
 
 def tuple_to_list(tuple_type: Any) -> Any:
-    """The list type that a schema has for a tuple type.
+    """Return the list type that a schema uses for a tuple type.
 
     >>> from torchlite._library.infer_schema import tuple_to_list
     >>> tuple_to_list(tuple[int, ...])

@@ -1,7 +1,7 @@
-"""Kernels that programs put in the place of PyTorch's own (`Library("aten", "IMPL").impl(...)`).
+"""User kernels that replace PyTorch's own (`Library("aten", "IMPL").impl(...)`).
 
-While there are any, a mode below all others sees every op of the thread as the library has it, and calls these kernels;
-inside one the op is computed as ever.
+While any exist, a mode below all others sees every ATen op of the thread and calls these kernels. Inside a kernel, the
+op runs its original implementation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._types.devices import get_default_device
 from .library_op import BACKENDS, LibraryOp, dispatch_key_of, tensors_in
 from .torch_dispatch import DispatchMode
 
-# By the overload's name ("aten::add.Tensor"): kernels by key.
+# Kernels by dispatch key, by overload name ("aten::add.Tensor").
 KERNELS: dict[str, dict[str, Callable]] = {}
 _KEYS = {
     *BACKENDS, *(f"Autograd{name}" for name in BACKENDS), "Autograd", "CompositeExplicitAutograd",
@@ -26,8 +26,8 @@ _KEYS = {
 
 
 def overriding_kernels(name: str) -> dict[str, Callable]:
-    """Where kernels of an op of PyTorch's are put: by its name, with the overload's where it is not "default".
-    RuntimeError for an op that there is not.
+    """Return the kernel table of a PyTorch op by name, with the overload name unless it is "default". Raise
+    RuntimeError for an unknown op.
     """
     op, _, which = name.removeprefix("aten::").partition(".")
     packet = getattr(ops.aten, op, None)
@@ -40,7 +40,7 @@ def overriding_kernels(name: str) -> dict[str, Callable]:
 
 
 def check_key(key: str) -> None:
-    """NotImplementedError for keys at which torchlite asks no kernel of PyTorch's ops."""
+    """Raise NotImplementedError for dispatch keys without kernels of PyTorch's ops."""
     if key not in _KEYS:
         raise NotImplementedError(f"torchlite asks no kernel of PyTorch's own ops at the dispatch key {key}")
 
@@ -59,7 +59,7 @@ def _kernel(overload: Any, args: Any, kwargs: Any) -> Callable | None:
 
 
 class _OverrideInterceptor(DispatchMode):
-    """Calls the kernels in place of PyTorch's own."""
+    """Interceptor that calls the replacement kernels."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -73,7 +73,7 @@ class _OverrideInterceptor(DispatchMode):
             given = {name: value for name, value in kwargs.items() if name != "out"}
             values = call.bind(op, args, dict(given))
             found = None if torch_dispatch_classes(values) else match_overload(op, values)
-            if found is not None and found[0].is_implicit:  # which no mode sees
+            if found is not None and found[0].is_implicit:  # modes do not see it
                 kernel = _kernel(*found)
                 if kernel is not None:
                     return kernel(*found[1], **found[2])
@@ -84,7 +84,7 @@ _INTERCEPTOR = _OverrideInterceptor()
 
 
 def set_overrides_active() -> None:
-    """Begin, or end, to look for kernels in this thread."""
+    """Activate the interceptor in this thread if there are kernels, else deactivate it."""
     wanted = any(KERNELS.values())
     there = _INTERCEPTOR in entered()
     if wanted and not there:

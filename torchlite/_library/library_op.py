@@ -1,6 +1,4 @@
-"""Ops that programs add, and how a call of one finds its function: what intercepts first, then subclasses, autocast,
-autograd, and the kernel for the device of its tensors.
-"""
+"""Custom ops and their dispatch order: interceptors, subclasses, autocast, autograd, then the device's kernel."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ from .function_schema import FunctionSchema
 from .op_overload import OpOverload, OpOverloadPacket
 from .tags import as_tags
 
-# The added ops: by library and name, the packet with its overloads.
+# Custom ops by (library, name): the packet with its overloads.
 DEFINED: dict[tuple[str, str], OpOverloadPacket] = {}
-# Kernels of ops that are not declared yet, by the op's name.
+# Kernels of ops not defined yet, by op name.
 PENDING: dict[str, dict[str, Callable]] = {}
 BACKENDS = {"CPU", "CUDA", "Meta", "OpenCL", "XPU", "MPS", "HPU", "MTIA", "PrivateUse1"}
 KEYS = {
@@ -46,12 +44,12 @@ _BY_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "opencl": "OpenCL", 
 
 
 def dispatch_key_of(device_type: str) -> str:
-    """The name under which kernels of a device type are registered."""
+    """Return the dispatch key of a device type."""
     return _BY_DEVICE.get(device_type, device_type.upper())
 
 
 def tensors_in(values: Any) -> Iterator[Any]:
-    """The tensors among values and in lists of them."""
+    """Return the tensors among values and in lists of them."""
     for value in values:
         if isinstance(value, call.Tensor):
             yield value
@@ -64,10 +62,10 @@ def _call_with_keywords(run: Callable, name: str, kernel: Callable, *args: Any, 
 
 
 class LibraryOp:
-    """One overload of an added op, as interceptors see it."""
+    """One overload of a custom op, as interceptors see it."""
 
     tags, hidden, is_implicit, several, outputs, has_out = 0, False, False, False, None, False
-    vmap_rule: Callable | None = None  # of `register_vmap`
+    vmap_rule: Callable | None = None  # set by `register_vmap`
 
     def __init__(self, schema: FunctionSchema):
         self.schema, self.name = schema, schema.name
@@ -75,12 +73,12 @@ class LibraryOp:
         self.fake: Callable | None = None
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
-        self.is_custom = False  # made by `custom_op`: recorded as one op, whatever its kernel calls
-        self.shown = ""  # how errors name it
-        self.cast: dict[str, Any] = {}  # the dtype of `register_autocast`, by device type
+        self.is_custom = False  # made by `custom_op`: recorded as one node regardless of its kernel
+        self.shown = ""  # name in error messages
+        self.cast: dict[str, Any] = {}  # dtypes of `register_autocast`, by device type
         self.by_class: dict[type, Callable] = {}  # functions of `register_torch_dispatch`
-        self.off: set[str] = set()  # kernels that are switched off
-        self.labels: list[Any] = []  # of `torch.Tag`
+        self.off: set[str] = set()  # disabled kernels
+        self.labels: list[Any] = []  # `torch.Tag`s
         self.overload: OpOverload
         self._function: Any = None
 
@@ -92,7 +90,7 @@ class LibraryOp:
         return self.below(*args, **kwargs)
 
     def below(self, *args: Any, **kwargs: Any) -> Any:
-        """The call below interceptors."""
+        """Call the op below interceptors."""
         values = self.schema.bind(args, kwargs)
         if find_torch_function_override(values) is not None:
             return call_torch_function(self.overload, values, args, kwargs)
@@ -109,7 +107,7 @@ class LibraryOp:
         return args, kwargs
 
     def run(self, values: list) -> Any:
-        """The op on bound values: autocast, then autograd, then the kernel."""
+        """Run the op on bound values: autocast, then autograd, then the kernel."""
         device = next((t.device for t in tensors_in(values)), None) or self._asked_device(values)
         casting = self.kernels.get(f"Autocast{dispatch_key_of(device.type)}")
         if casting is not None:
@@ -140,14 +138,14 @@ class LibraryOp:
         return result
 
     def _asked_device(self, values: list) -> Any:
-        """The device of a call without tensors: its argument of that name, else the default."""
+        """Return the device of a call without tensors: its `device` argument, else the default."""
         for argument, value in zip(self.schema.arguments, values, strict=True):
             if argument.name == "device" and argument.type.base == "Device" and value is not None:
                 return as_device(value)
         return get_default_device()
 
     def kernel_for(self, device_type: str) -> Callable:
-        """The kernel for a device. NotImplementedError where there is none."""
+        """Return the kernel of a device type. Raise NotImplementedError if there is none."""
         key = dispatch_key_of(device_type)
         names = [
             key,
@@ -176,7 +174,7 @@ class LibraryOp:
 
     @contextlib.contextmanager
     def around(self, function: Callable) -> Iterator[None]:
-        """In this thread `function(kernel, *args, **kwargs)` is called in place of the op's kernel."""
+        """Replace the op's kernel in this thread by `function(kernel, *args, **kwargs)`."""
         before = _KERNEL_OVERRIDES.found
         _KERNEL_OVERRIDES.found = {**before, self: function}
         try:
@@ -199,12 +197,12 @@ class LibraryOp:
         result = kernel(*args, **kwargs)
         self._check(result, values)
         for tensor, count in zip(written, before, strict=True):
-            if version(tensor) == count:  # it wrote by another way than an op's, as to a NumPy array
+            if version(tensor) == count:  # written outside an op, for example through a NumPy array
                 bump_version(tensor)
         return result
 
     def _check(self, result: Any, values: list) -> None:
-        """RuntimeError for results that the schema does not have, or that an op of `custom_op` may not return."""
+        """Raise RuntimeError for results that violate the schema or `custom_op`'s aliasing rule."""
         returns = self.schema.returns
         results = () if not returns else (result,) if len(returns) == 1 else result
         if isinstance(results, tuple) and len(results) == len(returns):
@@ -228,7 +226,7 @@ class LibraryOp:
                 seen |= {where} - {None}
 
     def _recorded(self, values: list) -> Any:
-        """The op as one node of the graph."""
+        """Run the op as one autograd node."""
         if self._function is None:
             self._function = _autograd_function_for(self)
         flat, rebuild = _flatten_lists(values)
@@ -238,16 +236,16 @@ class LibraryOp:
 
 
 class _KernelOverrides(threading.local):
-    """Of ops, what is called in place of their kernels in a thread."""
+    """Replacement kernels of the current thread."""
 
-    found: dict[LibraryOp, Callable] = {}  # replaced, and never changed
+    found: dict[LibraryOp, Callable] = {}  # copied on change
 
 
 _KERNEL_OVERRIDES = _KernelOverrides()
 
 
 class _FunctionCall:
-    """What the Function of an added op needs beside tensors: how its flat arguments and results belong together."""
+    """Non-tensor part of a custom op's autograd Function: how flat arguments and results map to values."""
 
     def __init__(self, rebuild: Callable) -> None:
         self.rebuild = rebuild
@@ -255,7 +253,7 @@ class _FunctionCall:
 
 
 def _flatten_lists(values: Any) -> tuple[list, Callable]:
-    """Values with the lists of tensors among them laid out flat, and what makes them lists again."""
+    """Return values with tensor lists flattened, and a function that restores the lists."""
     flat: list = []
     shape: list[tuple[type, int] | None] = []
     for value in values:
@@ -274,7 +272,7 @@ def _flatten_lists(values: Any) -> tuple[list, Callable]:
 
 
 def _autograd_function_for(op: LibraryOp) -> Any:
-    """The autograd Function of an op whose derivative `register_autograd` gave, or nobody."""
+    """Return the autograd Function of an op with the derivative of `register_autograd`, or without one."""
     schema = op.schema
 
     def forward(ctx: Any, holder: _FunctionCall, *flat: Any) -> Any:
@@ -308,7 +306,7 @@ def _autograd_function_for(op: LibraryOp) -> Any:
         found = op.backward(ctx, *again(grads))
         found = list(found) if isinstance(found, (tuple, list)) and not _is_single_list(found, schema) else [found]
         count = len(schema.positional)
-        if ctx.count_given <= len(found) < count:  # arguments at their defaults at the end have no gradient
+        if ctx.count_given <= len(found) < count:  # trailing arguments at their defaults have no gradient
             found += [None] * (count - len(found))
         if len(found) != count:
             raise RuntimeError(
@@ -330,7 +328,7 @@ def _autograd_function_for(op: LibraryOp) -> Any:
 
 
 def _is_single_list(found: Any, schema: FunctionSchema) -> bool:
-    """Whether a list is the gradient of the one argument, which is a list."""
+    """True if a list is the gradient of a single argument that is a list."""
     return len(schema.positional) == 1 and bool(schema.positional[0].type.suffixes) and isinstance(found, list)
 
 
@@ -341,14 +339,14 @@ def _cast(value: Any, to: Any) -> Any:
 
 
 def _storage_key(tensor: Any) -> Any:
-    """What tells the storages of tensors apart; None where a tensor has no data."""
+    """Return an identity of a tensor's storage, None for a tensor without data."""
     if not tensor.numel():
         return None
     return id(owner_of(tensor._tl_array)) if tensor.device.type != "meta" else id(tensor)
 
 
 class _NotImplemented(Function):
-    """The node of results whose op has no derivative: it lets backward end there, with a warning."""
+    """Node of results without derivative: backward stops there with a warning."""
 
     @staticmethod
     def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:
@@ -372,7 +370,7 @@ _NotImplemented._backward_cls.__name__ = "WarnNotImplemented"
 
 
 def _attach_not_implemented(op: LibraryOp, result: Any) -> Any:
-    """A result that its kernel did not record, though an input wants a gradient."""
+    """Attach `_NotImplemented` to a result that its kernel did not record although an input requires a gradient."""
     if isinstance(result, call.Tensor):
         if result.requires_grad or result.dtype.category < 2 or op.schema.is_mutable:
             return result
@@ -384,7 +382,7 @@ def _attach_not_implemented(op: LibraryOp, result: Any) -> Any:
 
 
 def define_op(namespace: str, text: str, tags: Any = ()) -> LibraryOp:
-    """Add an op by its schema, with tags. RuntimeError where its overload is there already."""
+    """Define an op by schema and tags. Raise RuntimeError if the overload exists."""
     schema = FunctionSchema(text if "::" in text.partition("(")[0] else f"{namespace}::{text}")
     name = schema.name.partition("::")[2]
     overload = schema.overload_name or "default"
@@ -408,7 +406,7 @@ def define_op(namespace: str, text: str, tags: Any = ()) -> LibraryOp:
 
 
 class _AddedOverload(OpOverload):
-    """An overload of an added op."""
+    """Overload of a custom op."""
 
     def __init__(self, packet: OpOverloadPacket, name: str, op: LibraryOp):
         super().__init__(packet, name)
@@ -425,7 +423,7 @@ class _AddedOverload(OpOverload):
 
 
 class _OverloadResolver:
-    """Calls the overload of a packet whose schema a call fits."""
+    """Callable of a packet: picks the overload whose schema matches."""
 
     def __init__(self, packet: OpOverloadPacket) -> None:
         self.packet = packet
@@ -442,7 +440,7 @@ class _OverloadResolver:
 
 
 def undefine_op(op: LibraryOp) -> None:
-    """Take an op away."""
+    """Remove an op."""
     packet = op.overload.overloadpacket
     packet._overloads.pop(op.overload._overloadname, None)
     if not packet._overloads:
@@ -450,7 +448,7 @@ def undefine_op(op: LibraryOp) -> None:
 
 
 def split_qualname(qualname: str) -> tuple[str, str]:
-    """The library's name and the op's. ValueError for a name that has not both."""
+    """Return the library name and op name. Raise ValueError if one is missing."""
     namespace, colons, rest = qualname.partition("::")
     if not colons or not rest or not namespace:
         raise ValueError(
@@ -461,7 +459,7 @@ def split_qualname(qualname: str) -> tuple[str, str]:
 
 
 def find_op(qualname: str) -> LibraryOp:
-    """The op of a name such as "lib::op" or "lib::op.overload". RuntimeError where there is none."""
+    """Return the op "lib::op" or "lib::op.overload". Raise RuntimeError if there is none."""
     namespace, rest = split_qualname(qualname)
     name, _, overload = rest.partition(".")
     packet = DEFINED.get((namespace, name))

@@ -1,4 +1,4 @@
-"""The added op that a program means by its name, its overload or its CustomOpDef."""
+"""Looks up a custom op by name, overload or CustomOpDef."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .library_op import LibraryOp
 
 
 def resolve_op(op: Any) -> LibraryOp:
-    """The op. RuntimeError for a name that is not defined, ValueError for what names no op, NotImplementedError for one
-    of PyTorch's own.
+    """Return the op. Raise RuntimeError for an undefined name, ValueError for an invalid specifier, NotImplementedError
+    for PyTorch's own ops.
     """
     if isinstance(op, CustomOpDef):
         return op._op
@@ -28,7 +28,7 @@ def resolve_op(op: Any) -> LibraryOp:
 
 
 def find_custom_op_def(op: Any) -> CustomOpDef | None:
-    """The CustomOpDef that an op was made by."""
+    """Return the CustomOpDef of an op."""
     if isinstance(op, CustomOpDef):
         return op
     found = resolve_op(op)

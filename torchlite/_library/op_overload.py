@@ -1,4 +1,4 @@
-"""What `torch.ops.<library>.<op>` and `.<overload>` are: for PyTorch's own ops, and for those that programs add."""
+"""OpOverload and OpOverloadPacket: bases of `torch.ops.<library>.<op>` for ATen and custom ops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tags import tags_of
 
 
 class OpOverload:
-    """One overload of an op."""
+    """Base class of op overloads."""
 
     def __init__(self, packet: OpOverloadPacket, name: str):
         self.overloadpacket, self._overloadname = packet, name
@@ -23,7 +23,7 @@ class OpOverload:
 
     @property
     def _overloadpacket(self) -> OpOverloadPacket:
-        """The packet, by the name that packages read."""
+        """Return the packet, under PyTorch's private name."""
         return self.overloadpacket
 
     @property
@@ -32,22 +32,22 @@ class OpOverload:
 
     @property
     def _schema(self) -> Any:
-        """The overload's schema: PyTorch's argument names and types."""
+        """Return the overload's schema."""
         return self.overloadpacket._schema_of(self._overloadname)
 
     @property
     def _defined_in_python(self) -> bool:
-        """Whether a program added the op."""
+        """True if a program added the op."""
         return self.namespace != "aten"
 
     @property
     def is_view(self) -> bool:
-        """Whether results lie in the memory of an argument, and nothing is written."""
+        """True if results alias an argument and nothing is written."""
         return any(r.alias_info is not None and not r.is_write for r in self._schema.returns)
 
     @property
     def tags(self) -> list:
-        """What `torch.Tag` says of the overload."""
+        """Return the overload's `torch.Tag`s."""
         packet = self.overloadpacket
         record = REGISTRY.get(packet._name.rstrip("_")) or getattr(packet._function, "op", None)
         return tags_of(packet._name, self._overloadname, record)
@@ -71,7 +71,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """An op with its overloads."""
+    """Base class of op packets: an op with its overloads."""
 
     def __init__(self, name: str, function: Any, namespace: str = "aten", schema_of: Any = None):
         self._name, self._function, self._namespace = name, function, namespace
@@ -86,7 +86,7 @@ class OpOverloadPacket:
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """The names of the overloads that there are."""
+        """Return the names of the overloads."""
         return list(self._overloads)
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -107,7 +107,7 @@ class OpOverloadPacket:
 
 
 def _find_overload(namespace: str, name: str, overload: str) -> Any:
-    """What a pickle of an overload names."""
+    """Return an unpickled overload."""
     import torchlite
 
     return getattr(getattr(getattr(torchlite.ops, namespace), name), overload)

@@ -1,4 +1,4 @@
-"""`torch.library.opcheck`: tests of an added op on samples of its arguments."""
+"""`torch.library.opcheck`: tests of a custom op on sample arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _flatten_tensors(result: Any) -> list:
 
 
 def _check_schema(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """What the op writes to is what its schema says, and results have memory of their own."""
+    """Check that the op mutates what its schema says, and that results do not alias arguments."""
     with recording(False):
         args, kwargs = _tree_map(_copy_tensor, args), _tree_map(_copy_tensor, kwargs)
         values = op.schema.bind(args, kwargs)
@@ -50,7 +50,7 @@ def _check_schema(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -
 
 
 def _check_autograd_registration(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """The derivative is registered where autograd looks for it."""
+    """Check that the derivative is registered with autograd."""
     wants = any(t.requires_grad for t in tensors_in([*args, *kwargs.values()]))
     autograd = op.is_custom or op.backward is not None or any(k.startswith("Autograd") for k in op.kernels)
     if not wants or autograd or "CompositeImplicitAutograd" in op.kernels:
@@ -65,7 +65,7 @@ def _check_autograd_registration(op: LibraryOp, args: Any, kwargs: Any, rtol: An
 
 
 def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """On the meta device results have the shapes, dtypes and strides that they have in truth."""
+    """Check that results on the meta device have the shapes, dtypes and strides of real ones."""
     with recording(False):
         real = _flatten_tensors(op(*_tree_map(_copy_tensor, args), **_tree_map(_copy_tensor, kwargs)))
 
@@ -87,8 +87,8 @@ def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: A
 
 
 def _check_aot_dispatch(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
-    """There is a rule for the meta device, which compilers ask first, and two calls give the same results and gradients
-    (there is no compiler whose answer could differ).
+    """Check that a meta kernel exists and that two calls give equal results and gradients. There is no compiled form to
+    compare with.
     """
     from ..testing import assert_close
 
@@ -125,11 +125,10 @@ def opcheck(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> dict[str, Any]:
-    """Test an added op on these arguments: that its schema says what it writes to, that its derivative and its rule for
-    the meta device are registered and right.
+    """Test a custom op on these arguments: schema, derivative and meta kernel.
 
-    Returns "SUCCESS" (or, without raise_exception, the error) by the test's name. OpCheckError where one fails;
-    ValueError for a test that there is not.
+    Returns "SUCCESS", or without raise_exception the error, by test name. Raise OpCheckError for a failed test,
+    ValueError for an unknown test.
 
     >>> import torchlite as torch
     >>> @torch.library.custom_op("docs::twice", mutates_args=())
@@ -152,7 +151,7 @@ def opcheck(
         try:
             TESTS[name](found, args, kwargs or {}, rtol, atol)
             answers[name] = "SUCCESS"
-        except Exception as error:
+        except Exception as error:  # the op may raise anything, which the report says
             if raise_exception:
                 raise OpCheckError(
                     f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"

@@ -1,7 +1,6 @@
-"""Ops of ours that PyTorch's library writes in others: each by the library's overloads, which a mode then sees.
+"""Lowers op records to the ATen ops of which PyTorch composes them, as dispatch modes see them.
 
-A function has the record's parameters, all of them given. It returns NotImplemented where the record's own parts are
-those of the library too.
+A function takes all parameters of the record. It returns NotImplemented if the record's own parts match PyTorch's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ aten = ops.aten
 
 
 def call_overload(overload: Any, *values: Any, **keywords: Any) -> Any:
-    """Call an overload with values as a program has them: numbers for lists of them, and what is at its default."""
+    """Call an overload with a program's values: expand numbers to lists, drop defaults."""
     schema = overload._schema
     bound = []
     for place, argument in enumerate(schema.arguments):
@@ -39,7 +38,7 @@ def _as_list(value: Any, count: int) -> list:
 
 
 def _unsqueezed_size(value: Any) -> list:
-    """What a pool over one dimension has for the second of two: nothing there."""
+    """Return a one-dimensional pool's parameter for two dimensions, with 1 or 0 for the added one."""
     return [0, *_as_list(value, 1)]
 
 
@@ -204,7 +203,7 @@ def _batch_norm(
 
 
 def _batch_norm_train(input: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """With the batch's mean and variance."""
+    """Return batch norm by the batch's mean and variance."""
     found, mean, scale = call_overload(aten.native_batch_norm.default, input, weight, bias, None, None, True, 0.0, eps)
     return found, mean, call_overload(aten.sub.Tensor, call_overload(aten.pow.Tensor_Scalar, scale, -2), eps)
 
@@ -248,7 +247,7 @@ def _rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
 
 
 def _uses_legacy_reduction(size_average: Any, reduce: Any) -> bool:
-    """Whether the older way to ask for a reduction is used."""
+    """True if the deprecated reduction arguments are used."""
     return size_average is not None or reduce is not None
 
 
@@ -278,7 +277,7 @@ def _apply_reduction(loss: Any, reduction: str) -> Any:
 
 
 def _rnn_input_projection(input: Any, weight: Any, bias: Any, reverse: bool) -> list:
-    """What each step gets of its input: one product for all of them."""
+    """Return the input projections of all steps as one product."""
     steps = list(call_overload(aten.unbind.int, torch.nn.functional.linear(input, weight, bias)))
     return steps[::-1] if reverse else steps
 
@@ -364,11 +363,11 @@ def _choose(input: Any, other: Any, condition: Any) -> Any:
 
 
 def _var_or_std(name: str) -> Callable:
-    """Variance or deviation, by what is divided by."""
+    """Return the lowering of var or std."""
     overload = getattr(aten, name).correction
 
     def spread(input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-        if isinstance(dim, bool):  # the older form, which has `unbiased` in its place
+        if isinstance(dim, bool):  # deprecated signature with `unbiased` first
             dim, unbiased = None, dim
         if correction is None and unbiased is not None:
             correction = int(unbiased)
@@ -398,7 +397,7 @@ def _attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool
 
 
 def _select_results(name: str, *places: int) -> Callable:
-    """An op that the library has with more results: those at `places`, or the first alone."""
+    """Return the lowering to an ATen op with more results: those at `places`, or the first alone."""
     overload = getattr(aten, name).default
 
     def take(*values: Any) -> Any:
@@ -419,7 +418,7 @@ def _pinv(input: Any, rtol: Any, atol: Any, hermitian: bool) -> Any:
 
 
 def _fft(overload: Any, input: Any, dim: Any, scale: float, last: Any, sizes: Any = None) -> Any:
-    """A Fourier transform by the number of its normalization (1, 1 / sqrt(n), 1 / n), or times another factor."""
+    """Return a Fourier transform by its normalization mode (1, 1 / sqrt(n), 1 / n), or with another factor."""
     count = math.prod((sizes or input.shape)[d] for d in dim)
     ways = [way for way in (0, 1, 2) if not count or math.isclose(scale, count ** (-way / 2), rel_tol=1e-12)]
     result = call_overload(overload, input, dim, ways[0] if ways else 0, last)
@@ -445,16 +444,16 @@ def _arange(input: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
 
 
 def _reshape(input: Any, shape: Any) -> Any:
-    """A view where one can be had, else a view of a copy."""
+    """Return a view if possible, else a view of a copy."""
     sizes = list(shape)
-    if any(isinstance(n, UnbackedInt) for n in sizes):  # of a copy, as nothing can be asked of such a number
+    if any(isinstance(n, UnbackedInt) for n in sizes):  # copy: an unbacked size cannot be compared
         return call_overload(
             aten.view.default, call_overload(aten.clone.default, input, memory_format=torch.contiguous_format), sizes
         )
     if -1 in sizes:
         rest = -math.prod(sizes)
         if rest <= 0 or input.numel() % rest:
-            return NotImplemented  # whose error is right
+            return NotImplemented  # its error is the right one
         sizes[sizes.index(-1)] = input.numel() // rest
     if math.prod(sizes) != input.numel() or any(n < 0 for n in sizes):
         return NotImplemented
@@ -468,10 +467,10 @@ def _reshape(input: Any, shape: Any) -> Any:
 
 
 def _can_view(input: Any, sizes: list) -> bool:
-    """Whether each new dimension lies within old ones that follow each other in memory."""
+    """True if each new dimension lies within old dimensions that are contiguous with each other."""
     if not input.numel() or input.is_contiguous():
         return True
-    groups: list[int] = []  # the sizes of blocks of dimensions that are one in memory
+    groups: list[int] = []  # sizes of blocks of contiguous dimensions
     last = None
     for n, stride in zip(input.shape, input.stride(), strict=True):
         if n == 1:

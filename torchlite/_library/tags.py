@@ -1,4 +1,4 @@
-"""What `torch.Tag` says of ops: each overload has some."""
+"""`torch.Tag`s of ATen overloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tag = enum.Enum(  # type: ignore[misc]
     },
     module="torchlite",
 )
-# The overloads that PyTorch calls the core of its library: compilers write other ops with them.
+# Core ATen overloads, which compilers decompose to.
 _CORE = (
     "_adaptive_avg_pool2d:default _adaptive_avg_pool2d_backward:default _adaptive_avg_pool3d:default "
     "_cdist_forward:default _embedding_bag:default _fft_c2r:default _fft_r2c:default _local_scalar_dense:default "
@@ -81,12 +81,12 @@ def _core_overloads() -> dict[str, list[str]]:
 
 
 def as_tags(given: Any) -> list[Any]:
-    """Tags in a list: one, several or None."""
+    """Return tags as a list: one, several or None."""
     return [] if given is None else [given] if isinstance(given, Tag) else list(given)
 
 
 def tags_of(name: str, overload: str, record: Any) -> list[Any]:
-    """The tags of an overload of PyTorch's library, whose record (or None) says how it computes."""
+    """Return the tags of an ATen overload, given its record or None."""
     writes = name.endswith("_") and not name.endswith("__")
     held = getattr(record, "tags", 0)
     found = {

@@ -1,7 +1,6 @@
-"""`__torch_dispatch__`: how subclasses and modes see ops below autograd, by the names of `torch.ops.aten`.
+"""`__torch_dispatch__`: presents ops below autograd as ATen overloads to tensor subclasses and modes.
 
-What a handler returns is the op's result, and gets the history that the op would have had. Ops that are written in
-others are seen as these.
+A handler's return value is the op's result and gets the op's autograd history. Composite ops appear as their parts.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .library_op import LibraryOp
 
 Handler = Callable[[Any, tuple, tuple, dict], Any]
 
-# Ops that make a tensor out of none: their history begins with them.
+# Factory ops: their history begins with them.
 CREATES = frozenset(
     (
         "arange empty empty_like empty_strided eye full full_like linspace logspace normal ones ones_like rand "
@@ -43,7 +42,7 @@ _MADE = {"_filled": "full", "_new": "empty"}
 
 
 def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """A linear layer as the library has it: a product of matrices, with the bias added in the same op."""
+    """Return a linear layer as ATen has it: `addmm` with the bias."""
     across = weight.t() if weight.ndim == 2 else weight
     if bias is None or weight.ndim == 1:
         out = F.matmul(input, across)
@@ -55,12 +54,12 @@ def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _unsafe_view(out: Any, shape: list) -> Any:
-    """A result that nobody else has, in another shape."""
+    """Return a result as a view of another shape; there are no other references."""
     return ops.aten._unsafe_view.default(out, shape)
 
 
 def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
-    """A product as the library has it: of matrices, or of stacks of them."""
+    """Return a matrix product as ATen has it: `mm` or `bmm`."""
     a, b = input.ndim, other.ndim
     if (a, b) == (1, 1):
         return F.dot(input, other)
@@ -84,7 +83,7 @@ def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
     return _unsafe_view(F.bmm(left, right), [*lead, n, m])
 
 
-# Ops of ours that the library writes in others.
+# Records that ATen decomposes.
 DECOMPOSED: dict[str, Callable] = {
     "linear": _linear_via_addmm,
     "matmul": _matmul_via_mm,
@@ -100,7 +99,7 @@ DECOMPOSED: dict[str, Callable] = {
 
 
 def _strip_default_args(op: Op, values: list) -> tuple[tuple, dict]:
-    """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
+    """Return values in call form: without trailing and keyword arguments at their defaults."""
     args: list = []
     kwargs = {}
     plain = 0
@@ -116,20 +115,20 @@ def _strip_default_args(op: Op, values: list) -> tuple[tuple, dict]:
 
 
 def _as_tensors(values: list) -> list:
-    """An index's arrays as tensors."""
+    """Return an index's arrays as tensors."""
     table = values[0]._tl_kernels
     items = values[1] if isinstance(values[1], tuple) else (values[1],)
     return [call.wrap(table, i) if i.__class__ is table.array else i for i in items]
 
 
 def _present_index(args: tuple, values: list) -> tuple[Any, tuple]:
-    """`x[index]` with arrays."""
+    """Present `x[index]` with arrays as `aten.index`."""
     items = _as_tensors(values)
     return ops.aten.index.Tensor, (args[0], [None if i.__class__ is slice else i for i in items])
 
 
 def _present_slice(args: tuple, values: list) -> tuple[Any, tuple]:
-    """`x[index]` where one dimension is cut, taken or added."""
+    """Present `x[index]` of one dimension as `aten.slice`, `aten.select` or `aten.unsqueeze`."""
     input, index = values
     dim = next((d for d, part in enumerate(index) if part != slice(None)), None)
     if dim is None:
@@ -144,7 +143,7 @@ def _present_slice(args: tuple, values: list) -> tuple[Any, tuple]:
 
 
 def _split_index(input: Any, index: tuple) -> list[tuple]:
-    """An index of integers, slices, None and `...` as indices that each do one thing, in order."""
+    """Split an index of integers, slices, None and `...` into indices of one op each, in order."""
     dim, steps = 0, []
     missing = input.ndim - sum(1 for part in index if part is not None and part is not Ellipsis)
     for part in index:
@@ -172,8 +171,7 @@ def _present_view(args: tuple, values: list) -> tuple[Any, tuple]:
     return getattr(ops.aten, name).default, (input, list(shape))
 
 
-# Ops whose arguments are others in the library: by the record's name, the overload and its arguments. Of what
-# returns more there, the op is the first.
+# Ops with other arguments in ATen: record name to a function that returns overload and arguments.
 _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
     "_index": _present_index,
     "_slice_index": _present_slice,
@@ -191,14 +189,14 @@ _FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout", "_sdpa"))
 
 
 def library_call_for(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
-    """The library's overload for an op on bound values, with its arguments there."""
+    """Return the ATen overload for a record's call on bound values, with its arguments."""
     found = match_overload(op, values, writes)
     if found is not None and op.name not in _PRESENTED:
         return found
     args, kwargs = _strip_default_args(op, values)
     if op.name == "to":
         return ops.aten._to_copy.default, args[:1], {"dtype": values[1]}
-    if op.name == "_sdpa":  # of a subclass
+    if op.name == "_sdpa":  # called for a subclass
         query, key, value, mask, is_causal, scale = values
         attend = ops.aten._scaled_dot_product_flash_attention_for_cpu.default
         return attend, (query, key, value, 0.0, is_causal), {"attn_mask": mask, "scale": scale}
@@ -213,7 +211,7 @@ def library_call_for(op: Op, values: list, writes: bool = False) -> tuple[Any, t
 
 
 def _is_expanded(op: Op, values: list) -> bool:
-    """Whether a call is the one whose parts a decomposition wants."""
+    """True if this call is the one to decompose."""
     if not is_decomposing():
         return False
     found = match_overload(op, values)
@@ -221,12 +219,12 @@ def _is_expanded(op: Op, values: list) -> bool:
 
 
 def _is_single_library_op(op: Op, values: list) -> bool:
-    """Whether an op that is written in others here is one of its own in the library."""
+    """True if a composite record is a single op in ATen."""
     found = match_overload(op, values)
     return op.name == "_sdpa_backward" or (found is not None and not found[0].is_implicit)
 
 
-# Ops that leave real tensors as they are.
+# Ops that are the identity on real tensors.
 _COMPLEX_COMPONENTS = frozenset(
     ("conj", "_conj", "conj_physical", "_conj_physical", "real", "positive", "resolve_conj")
 )
@@ -234,16 +232,16 @@ _COMPLEX_COMPONENTS = frozenset(
 
 @functools.cache
 def _load_lowerings() -> dict[str, Callable]:
-    """What the library writes in others: loaded when a mode sees the first op."""
+    """Load the lowerings at the first op that a mode sees."""
     from .record_to_aten import LOWERED
 
     return LOWERED
 
 
 def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bool = False) -> Any:
-    """An op run by a handler, with the history of the op."""
+    """Run an op through a handler and attach the op's autograd history."""
     if op.name in _COMPLEX_COMPONENTS and not values[0].dtype.is_complex:
-        return values[0]  # nothing to do, which is no op in the library
+        return values[0]  # no-op, absent in ATen
     if op.name == "_slice_index" and not writes:
         steps = _split_index(*values)
         if len(steps) > 1:
@@ -263,7 +261,7 @@ def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bo
     wants = MODE.grad and not op.tags & NONDIFF and call._any_requires_grad(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flatten(values))
     if own and any(getattr(v.__class__, "_takes_records", False) for v in _flatten(values)):
-        return _first_result(op, handler(func, types, args, kwargs), values)  # their parts are recorded
+        return _first_result(op, handler(func, types, args, kwargs), values)  # the parts are recorded
     if not wants or writes or op.aux_outputs or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
         return _first_result(op, handler(func, types, args, kwargs), values)
     with recording(False):
@@ -272,12 +270,10 @@ def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bo
 
 
 def _first_result(op: Op, result: Any, values: list | None = None) -> Any:
-    """What the record gives of what the library's op gives; `values` are the call's, where that is one of the record's
-    own.
-    """
+    """Return the record's result given the ATen op's result. `values` are the arguments of a record's own call."""
     if isinstance(result, list):
         result = tuple(result)
-    if op.name == "unique_consecutive" and values is not None:  # what was asked for
+    if op.name == "unique_consecutive" and values is not None:  # return the requested results
         wanted = (True, *(values[place] for place, p in enumerate(op.params) if p.name.startswith("return_")))
         result = tuple(itertools.compress(result, wanted))
         return result if len(result) > 1 else result[0]
@@ -293,7 +289,7 @@ def _number(value: Any, target: Any) -> Any:
 
 
 def _set_item(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
-    """`target[index] = value`: of a view what it is made of, else `index_put_`."""
+    """Run `target[index] = value` as `copy_` on a view, else `index_put_`."""
     if all(isinstance(i, (int, slice, type(None), type(...))) for i in index):
         place = target if index == (...,) else target[index]
         place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
@@ -313,7 +309,7 @@ def _flatten(values: Any) -> Any:
 
 
 class _ReenterMode:
-    """The handler's mode back on the stack, for the parts of an op; a subclass sees them anyway."""
+    """Push the handler's mode again for the parts of an op; subclasses see them anyway."""
 
     def __init__(self, handler: Handler) -> None:
         self.mode = getattr(handler, "__self__", None)
@@ -327,7 +323,7 @@ class _ReenterMode:
 
 
 def record_handled(op: Op, values: list, result: Any) -> Any:
-    """A handler's result with the history of the op's call."""
+    """Attach the autograd history of the op's call to a handler's result."""
     outs = result if isinstance(result, (tuple, list)) else (result,)
     fresh = [
         o for o in outs if isinstance(o, call.Tensor) and (o._tl_node is None or o._tl_node is REQUIRES_GRAD_DETACHED)
@@ -354,14 +350,14 @@ def record_handled(op: Op, values: list, result: Any) -> Any:
 
 
 def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
-    """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first; or as it is by a
-    class that takes records.
+    """Run an op through `__torch_dispatch__` of its arguments' classes, subclasses first, each once. A class that
+    accepts records sees the record.
     """
     for cls in classes:
         if cls._takes_records:
             return cls._run_record(op, values, writes)
     lowered = None if writes or (MODE.grad and call._any_requires_grad(values)) else _load_lowerings().get(op.name)
-    if lowered is not None:  # by overloads that the classes see; with a gradient it is one op, which has its history
+    if lowered is not None:  # overloads that the classes see; an op that needs a gradient stays one op with its history
         result = lowered(*values)
         if result is not NotImplemented:
             return _first_result(op, result)
@@ -388,13 +384,13 @@ def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> An
 
 
 class DispatchMode(Interceptor):
-    """What TorchDispatchMode stands on: ops come to `__torch_dispatch__` as the library names them."""
+    """Base of TorchDispatchMode: passes ops to `__torch_dispatch__` as ATen overloads."""
 
     backward = "ops"
     intercepts_overloads = True
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        """A call of an overload of PyTorch's library, which comes as it is."""
+        """Handle a call of an ATen overload, which is passed unchanged."""
         with showing(stack.items[:-1]):
             return self._handle(func, torch_dispatch_classes((*args, *kwargs.values())), args, kwargs)
 
@@ -412,10 +408,10 @@ class DispatchMode(Interceptor):
             return self._handle(op.overload, classes, args, kwargs)
         if function.__class__ is InPlaceCall:
             return self._writing(op, function, args, kwargs)
-        if function is not op.function:  # a kernel that creates
+        if function is not op.function:  # a factory kernel
             return function(*args, **kwargs)
         if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
-            pass  # draws of tensors' sizes
+            pass  # random factories
         elif op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
             return self._creating(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
@@ -450,7 +446,7 @@ class DispatchMode(Interceptor):
 
     def _handle(self, func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
         result = self.__torch_dispatch__(func, types, args, kwargs)
-        for cls in types if result is NotImplemented else ():  # then its arguments' classes are asked
+        for cls in types if result is NotImplemented else ():  # then the arguments' classes
             result = cls.__torch_dispatch__(func, types, args, kwargs)
             if result is not NotImplemented:
                 break
@@ -462,7 +458,7 @@ class DispatchMode(Interceptor):
         return result
 
     def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
-        """An op in place."""
+        """Handle an in-place op."""
         if op.name == "_setitem":
             return run_handler(self._handle, (), op, list(args), writes=True)
         try:
@@ -473,7 +469,7 @@ class DispatchMode(Interceptor):
         return self._handle(func, torch_dispatch_classes(values), args, kwargs)
 
     def _creating(self, op: Op, args: tuple, kwargs: dict) -> Any:
-        """An op that makes a tensor out of none."""
+        """Handle a factory op."""
         kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
         wants = kwargs.pop("requires_grad", False)
         packet = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_")))
@@ -484,7 +480,7 @@ class DispatchMode(Interceptor):
             args = ([*size],) if "size" not in kwargs else ()
         kwargs.setdefault("pin_memory", False)
         if op.params[0].kind == "tensor":
-            pass  # as its argument
+            pass  # passed as an argument
         else:
             kwargs.setdefault("device", get_default_device())
         overload = packet.resolved(args, kwargs)
@@ -492,12 +488,12 @@ class DispatchMode(Interceptor):
         return result.requires_grad_() if wants else result
 
 
-# -- tensors without data of their own ----------------------------------------------------------
+# -- wrapper subclasses ---------------------------------------------------------------------
 
 
 @functools.cache
 def _table_without_data(where: device) -> Any:
-    """The meta device's table under another device's name: wrappers say that they are there."""
+    """Return the meta kernel table under another device's name, for wrapper tensors that report this device."""
     meta = table_of(device("meta"))
     table = object.__new__(type(meta))
     table.__dict__.update(meta.__dict__)
@@ -515,8 +511,8 @@ def make_wrapper(
     dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False, dispatch_layout: bool = False,
     _extra_dispatch_keys: Any = None, storage_size: Any = None, **rest: Any,
 ) -> Any:  # fmt: skip
-    """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
-    is up to the class. RuntimeError where the class has none, TypeError where it is no class of tensors.
+    """Create a tensor of a subclass with size, dtype and device but without data, for `_make_wrapper_subclass`. Raise
+    RuntimeError if the class has no `__torch_dispatch__`, TypeError if it is no tensor class.
     """
     if not _is_tensor_class(cls):
         raise TypeError(
@@ -539,7 +535,7 @@ def make_wrapper(
 
 
 def _shallow_copy(tensor: Any) -> Any:
-    """Another object like a tensor of a subclass, without history."""
+    """Return another object of a subclass tensor, without history."""
     out = object.__new__(type(tensor))
     for name in ("_tl_array", "_tl_kernels", "dtype", "_tl_meta"):
         setattr(out, name, getattr(tensor, name))
@@ -549,20 +545,20 @@ def _shallow_copy(tensor: Any) -> Any:
 
 
 def copy_for_node(out: Any, where: Any) -> PackedTensor:
-    """An output of a subclass as its node keeps it: another object, which is no cycle."""
+    """Return the copy of a subclass output that its node saves, to avoid a reference cycle."""
     shallow = _shallow_copy(out)
     shallow._tl_meta = call.alias_meta(out)
     return PackedTensor(shallow, _shallow_copy, where)
 
 
 def copied_to(tensor: Any, where: device) -> Any:
-    """A tensor of a subclass with `__torch_dispatch__` on another device: an op that the class sees."""
+    """Copy a subclass tensor to another device by an op that the class sees."""
     cls = type(tensor)
     return cls.__torch_dispatch__(ops.aten._to_copy.default, (cls,), (tensor,), {"device": where})
 
 
 def detached(tensor: Any) -> Any:
-    """`detach` of a tensor of a subclass with `__torch_dispatch__`: an op that the class sees."""
+    """Detach a subclass tensor by an op that the class sees."""
     cls = type(tensor)
     with recording(False):
         return cls.__torch_dispatch__(ops.aten.detach.default, (cls,), (tensor,), {})

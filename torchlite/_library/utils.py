@@ -1,4 +1,4 @@
-"""What packages ask of schemas and names of ops."""
+"""Schema and name helpers under PyTorch's module name."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = [
 
 
 def is_functional_schema(schema: Any) -> bool:
-    """Whether a schema (or its text) writes to no argument, and returns something that is in no argument's memory."""
+    """True if a schema (or its text) writes to no argument, and results alias none."""
     parsed = FunctionSchema(schema) if isinstance(schema, str) else schema
     reads = not any(part.alias_info is not None for part in (*parsed.arguments, *parsed.returns))
     return reads and bool(parsed.returns)
 
 
 def is_tensorlist_like_type(kind: Any) -> bool:
-    """Whether the type of an argument is a list of tensors, which may be None, or hold None."""
+    """True if an argument's type is a list of tensors, optional or with optional elements."""
     return kind.base == "Tensor" and any(suffix.startswith("[") for suffix in kind.suffixes)
 
 
 def parse_namespace(qualname: str) -> tuple[str, str]:
-    """The library and the name of "lib::op". ValueError where there are not both."""
+    """Split "lib::op" into library and name. Raise ValueError if one is missing."""
     namespace, colons, name = qualname.partition("::")
     if not colons:
         raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', but got {qualname}")
@@ -36,7 +36,7 @@ def parse_namespace(qualname: str) -> tuple[str, str]:
 
 
 def lookup_op(qualname: str) -> Any:
-    """The overload of a name such as "lib::op" or "lib::op.overload". AttributeError where there is none."""
+    """Return the overload "lib::op" or "lib::op.overload". Raise AttributeError if there is none."""
     from .._aten import ops
 
     namespace, name = parse_namespace(qualname)
@@ -45,7 +45,7 @@ def lookup_op(qualname: str) -> Any:
 
 
 def mutates_and_returns_first_arg(op: Any) -> bool:
-    """Whether an op writes to its first argument alone and returns it, as `add_` does."""
+    """True if an op mutates only its first argument and returns it, as `add_` does."""
     schema = op._schema
     if len(schema.returns) != 1 or not schema.arguments:
         return False

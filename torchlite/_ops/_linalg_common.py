@@ -115,9 +115,7 @@ def converged(name, call, *args):
     """Run a decomposition; LinAlgError when it does not converge."""
     try:
         return call(*args)
-    except Exception as error:
-        if type(error).__name__ != "LinAlgError":
-            raise
+    except (LinAlgError, np.linalg.LinAlgError):
         raise LinAlgError(
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         ) from None

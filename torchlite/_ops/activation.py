@@ -6,6 +6,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 """
 
 import math
+import warnings
 
 from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, memory_layout, op
 from torchlite._dispatch.public_functions import torch
@@ -523,6 +524,8 @@ def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
 
     With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
     """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
     noise = F.zeros_like(logits)
     noise.exponential_(generator=generator)
     soft = F.softmax((logits - F.log(noise)) / tau, dim)

@@ -163,7 +163,7 @@ def _into(record, made, out):
 
 
 @composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
-def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
+def zeros(F, size, out, dtype, layout, device, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
     if _is_sparse(layout, out):
@@ -180,7 +180,7 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 
 
 @composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
-def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
+def ones(F, size, out, dtype, layout, device, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout, out)
     dtype = _dtype("ones", dtype, None)
@@ -196,7 +196,7 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 
 
 @composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
-def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory_format):
+def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
     """A tensor whose values are whatever was in its memory."""
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
@@ -219,7 +219,7 @@ def _fill_value(value, dtype, size=()):
 
 
 @composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
-def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_grad):
+def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
     """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
     _dense(layout, out)
     if isinstance(size, int):
@@ -235,7 +235,7 @@ def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_g
 
 
 @composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
-def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
+def scalar_tensor(F, s, dtype, device, requires_grad):
     """A tensor without dimensions of the default dtype or `dtype`."""
     dtype = dtype or get_default_dtype()
     return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
@@ -259,7 +259,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
 
 
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
-def empty_strided(F, size, stride, dtype, layout, device, pin_memory, requires_grad):
+def empty_strided(F, size, stride, dtype, device, requires_grad):
     """An uninitialised tensor of the given strides (in elements)."""
     return _with_strides(
         _size("empty_strided", size), stride, _dtype("empty_strided", dtype, get_default_dtype()), device, requires_grad
@@ -267,7 +267,7 @@ def empty_strided(F, size, stride, dtype, layout, device, pin_memory, requires_g
 
 
 @composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
-def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, requires_grad):
+def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
     """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
     size = _size("empty_permuted", size)
     order = tuple(physical_layout)
@@ -318,7 +318,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
 
 def _declare_like(name: str, kernel: str, value, doc: str) -> None:
     @composite(f"_{name}(Tensor input, *, {_LIKE})", where="", alias=f"torch.{name}", doc=doc)
-    def like(F, input, dtype, layout, device, pin_memory, requires_grad, memory_format):
+    def like(F, input, dtype, layout, device, requires_grad, memory_format):
         return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
 
 
@@ -340,7 +340,7 @@ _declare_like(
 
 
 @composite(f"_full_like(Tensor input, fill_value, *, {_LIKE})", where="", alias="torch.full_like")
-def full_like(F, input, fill_value, dtype, layout, device, pin_memory, requires_grad, memory_format):
+def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
     """`fill_value` everywhere, with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
     return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
 
@@ -350,13 +350,16 @@ _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=Fa
 
 def _declare_new(name: str, kernel: str, value, doc: str) -> None:
     @composite(f"_{name}(Tensor input, *size, {_NEW})", where="", alias=f"Tensor.{name}", doc=doc)
-    def new(F, input, size, dtype, device, requires_grad, layout, pin_memory):
+    def new(F, input, size, dtype, device, requires_grad, layout):
+        dtype, size = _dtype(name, dtype, input.dtype), _size(name, size)
+        if _is_sparse(layout) and not value:
+            return CALLBACKS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
         _dense(layout)
-        args = (() if value is None else (value,)) + (_dtype(name, dtype, input.dtype),)
         return _make(
             kernel,
-            _size(name, size),
-            *args,
+            size,
+            *(() if value is None else (value,)),
+            dtype,
             device=input._tl_kernels.device if device is None else device,
             requires_grad=requires_grad,
         )
@@ -377,7 +380,7 @@ _declare_new(
 
 
 @composite(f"_new_full(Tensor input, size, fill_value, *, {_NEW})", where="", alias="Tensor.new_full")
-def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, pin_memory):
+def new_full(F, input, size, fill_value, dtype, device, requires_grad):
     """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
     dtype = _dtype("new_full", dtype, input.dtype)
     size = _size("new_full", tuple(size))
@@ -392,7 +395,7 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, p
 
 
 @composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
-def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layout, pin_memory):
+def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
     """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
     unless said otherwise.
     """
@@ -403,7 +406,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layo
 
 
 @composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
-def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory):
+def new_tensor(F, input, data, dtype, device, requires_grad):
     """A copy of the data with this tensor's dtype and device, unless said otherwise."""
     from .._tensor.creation import tensor
 
@@ -430,7 +433,7 @@ def _checked_range(start, end, step):
 
 
 @composite(f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
-def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
+def arange(F, start, end, step, out, dtype, device, requires_grad):
     """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
 
     int64 for ints, else the default dtype, unless `dtype` is given.
@@ -459,7 +462,7 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
 
 
 @composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
-def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
+def range_(F, start, end, step, out, dtype, device, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
@@ -527,19 +530,19 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
 
 
 @composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")
-def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requires_grad):
+def linspace(F, start, end, steps, out, dtype, device, requires_grad):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
 @composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch")
-def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
+def logspace(F, start, end, steps, base, out, dtype, device, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
     return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
 @composite(f"eye(n, m=None, *, out=None, {_TAIL})", where="torch")
-def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
+def eye(F, n, m, out, dtype, device, requires_grad):
     """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
     for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
         if not isinstance(value, (int, np.integer)):
@@ -560,7 +563,7 @@ def _declare_indices(name: str, doc: str) -> None:
         where="torch",
         doc=doc,
     )
-    def indices(F, row, col, offset, dtype, device, layout, pin_memory, requires_grad):
+    def indices(F, row, col, offset, dtype, device, requires_grad):
         for label, value in (("row", row), ("col", col)):
             if value < 0:
                 raise RuntimeError(f"{label} must be non-negative, got{value}")
@@ -569,7 +572,7 @@ def _declare_indices(name: str, doc: str) -> None:
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
         count = tril_size(row, col, offset) if name == "tril_indices" else row * col - tril_size(row, col, offset - 1)
         check_new_size((2, count), kind.itemsize)
-        return call.create(f"_{name}", row, col, offset, kind, device=device)
+        return set_requires_grad(call.create(f"_{name}", row, col, offset, kind, device=device), requires_grad)
 
 
 _declare_indices(

@@ -272,7 +272,7 @@ def linear_cross_entropy(
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
     A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
-    chunked computation, which changes memory use and not the result; here it is accepted and has no effect.
+    chunked computation, which changes memory use and not the result. `options` has no effect.
     """
     _check_linear(input, linear_weight, target, linear_bias, ignore_index)
     out_features = linear_weight.shape[:-1]

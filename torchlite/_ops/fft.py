@@ -404,7 +404,7 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
 
 
 @composite("fft_fftfreq(" + _MAKE + ")", where="fft")
-def fft_fftfreq(F, n, d, out, dtype, layout, device, requires_grad):
+def fft_fftfreq(F, n, d, out, dtype, device, requires_grad):
     """The frequencies of `fft`'s entries for `n` samples `d` apart: 0 and the positive ones, then the negative ones.
 
     >>> torch.fft.fftfreq(4)
@@ -414,7 +414,7 @@ def fft_fftfreq(F, n, d, out, dtype, layout, device, requires_grad):
 
 
 @composite("fft_rfftfreq(" + _MAKE + ")", where="fft")
-def fft_rfftfreq(F, n, d, out, dtype, layout, device, requires_grad):
+def fft_rfftfreq(F, n, d, out, dtype, device, requires_grad):
     """The frequencies of `rfft`'s n // 2 + 1 entries.
 
     >>> torch.fft.rfftfreq(4)

@@ -10,6 +10,7 @@ from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, memor
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.error_translation import ARGUMENT_ERRORS
 from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
 from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
@@ -140,7 +141,7 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
         value = value._tl_array
     try:
         target._tl_kernels._setitem_(target._tl_array, index, value)
-    except Exception:  # the way of all others has the words for it
+    except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(target)
     return True

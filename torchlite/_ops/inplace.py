@@ -10,6 +10,7 @@ from .._dispatch.autograd_graph import base_of, bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.call import check_in_place_autograd
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.error_translation import ARGUMENT_ERRORS
 from .._dispatch.memory_overlap import (
     check_in_place,
     check_no_internal_overlap,
@@ -77,7 +78,7 @@ def _filled(input, value):
 @composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
 def copy_(F, input, src, non_blocking):
     """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when
-    the shapes do not fit.
+    the shapes do not fit. `non_blocking` has no effect: a copy is complete, or ordered by the stream, on return.
     """
     if not hasattr(src, "_tl_array"):
         return call.in_place(_fill, (input, src), {})
@@ -96,7 +97,7 @@ def copy_(F, input, src, non_blocking):
             check_in_place("_copy", [input, src])
         try:
             input._tl_kernels._copy_(input._tl_array, src._tl_array)
-        except Exception:  # the general path below says what is wrong
+        except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
             return call.in_place(_copy, (input, src), {})
         bump_version(input)
         return input

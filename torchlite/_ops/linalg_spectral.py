@@ -252,6 +252,18 @@ op(
 op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
 
 
+def _check_driver(A, driver) -> None:
+    """Drivers are cuSOLVER's; each computes the same decomposition."""
+    if driver is None:
+        return
+    if A.device.type != "cuda":
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+    if driver not in ("gesvd", "gesvdj", "gesvda"):
+        raise RuntimeError(f"torch.linalg.svd: unknown svd driver {driver} in svd_cusolver computation.")
+
+
 def _check_svd(A):
     check_matrix("linalg.svd", A)
     check_float("linalg.svd", A, low_precision=True)
@@ -275,10 +287,7 @@ def linalg_svd(F, A, full_matrices, driver):
     tensor([2., 1.])
     """
     _check_svd(A)
-    if driver is not None and A.device.type != "cuda":
-        raise RuntimeError(
-            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
-        )
+    _check_driver(A, driver)
     return named("linalg_svd", converged("linalg.svd", F._svd_core, A, full_matrices))
 
 
@@ -290,6 +299,7 @@ def linalg_svdvals(F, A, driver):
     tensor([3., 2.])
     """
     _check_svd(A)
+    _check_driver(A, driver)
     if is_tracked_by_autograd(A):
         return converged("linalg.svd", F._svd_core, A, False)[1]
     return converged("linalg.svd", F._svdvals_core, A)

@@ -137,8 +137,8 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     where="torch nn.functional",
 )
 def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
-    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias``
-    (Ba et al., 2016).
+    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016).
+    `cudnn_enable` has no effect: cuDNN is not used.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
     return F._layer_norm(input, weight, bias, n_dims, eps)
@@ -349,6 +349,8 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
 
     In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``;
     otherwise the running ones are used.
+
+    `cudnn_enabled` has no effect: `torch.backends.cudnn` says whether cuDNN is used.
     """
     if input.ndim < 2:
         if input.numel() == 0:
@@ -454,7 +456,9 @@ _of_groups.saved_for = {
     layout=memory_layout.contiguous,
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
-    """Batch norm of each sample on its own (Ulyanov et al., 2016)."""
+    """Batch norm of each sample on its own (Ulyanov et al., 2016). `cudnn_enabled` has no effect:
+    `torch.backends.cudnn` says whether cuDNN is used.
+    """
     if not use_input_stats:
         for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
             if tensor is None:
@@ -505,7 +509,7 @@ def _check_groups(input, num_groups, weight, bias):
 )
 def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
-    and He, 2018).
+    and He, 2018). `cudnn_enabled` has no effect: `torch.backends.cudnn` says whether cuDNN is used.
     """
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:

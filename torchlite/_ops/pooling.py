@@ -206,7 +206,7 @@ def _declare_max(n, where):
     composite(
         f"max_pool{n}d_with_indices({arguments})",
         where="torch nn.functional" if n == 1 else "nn.functional",
-        doc=f"`max_pool{n}d` with the indices of the maxima.",
+        doc=f"`max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
     )(with_indices)
 
 
@@ -258,7 +258,7 @@ def _declare_adaptive(n):
     composite(
         f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)",
         where="nn.functional",
-        doc=f"`adaptive_max_pool{n}d` with the indices of the maxima.",
+        doc=f"`adaptive_max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
     )(with_indices)
 
 
@@ -435,7 +435,11 @@ def _declare_fractional(n):
         f"placed by `_random_samples` (N, C, {n})."
     )
     composite(f"fractional_max_pool{n}d({arguments})", where="nn.functional", doc=doc)(fractional)
-    composite(f"fractional_max_pool{n}d_with_indices({arguments})", where="nn.functional", doc=doc)(with_indices)
+    composite(
+        f"fractional_max_pool{n}d_with_indices({arguments})",
+        where="nn.functional",
+        doc=f"`fractional_max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
+    )(with_indices)
 
 
 for _n in (2, 3):

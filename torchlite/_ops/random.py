@@ -215,7 +215,7 @@ def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
 
 
 @composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
-def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+def rand(F, size, generator, out, dtype, device, requires_grad):
     """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
     numbers for the same seed.
 
@@ -238,7 +238,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
 
 
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
-def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+def randn(F, size, generator, out, dtype, device, requires_grad):
     """Standard normal numbers; complex ones have variance 1, half of it in each part."""
     device = _place(device, out)
     dtype = _floating(_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
@@ -282,7 +282,7 @@ def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
 
 
 @composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
-def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
     """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
     3))`.
 
@@ -304,7 +304,7 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
 
 
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
-def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_grad):
+def randperm(F, n, generator, out, dtype, device, requires_grad):
     """The integers from 0 to n - 1 in random order."""
     dtype = _dtype("randperm", dtype, out, int64)
     _size("randperm", (n,))
@@ -342,7 +342,7 @@ def _like(F, input, options: tuple, fill_in):
 
 
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
-def rand_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
+def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
     """Uniform numbers in [0, 1), in the shape of `input`."""
     return _like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
@@ -350,7 +350,7 @@ def rand_like(F, input, dtype, layout, device, requires_grad, memory_format, gen
 
 
 @composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
-def randn_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
+def randn_like(F, input, dtype, device, requires_grad, memory_format, generator):
     """Standard normal numbers, in the shape of `input`."""
     return _like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
@@ -358,7 +358,7 @@ def randn_like(F, input, dtype, layout, device, requires_grad, memory_format, ge
 
 
 @composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
-def randint_like(F, input, low, high, dtype, layout, device, requires_grad, memory_format, generator):
+def randint_like(F, input, low, high, dtype, device, requires_grad, memory_format, generator):
     """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
     low, high = (0, low) if high is None else (low, high)
     return _like(
@@ -395,7 +395,7 @@ def _number_beside_size(value):
     f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
     where="torch",
 )
-def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
     """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
     if size is not None:
         mean, std = (_number_beside_size(x) for x in (mean, std))

@@ -182,6 +182,8 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     """The distinct elements (or slices along `dim`) in order; with them, when asked for, where each one went and how
     often each came.
 
+    `sorted` has no effect: the elements are always in order.
+
     >>> torch.unique(torch.tensor([3, 1, 3]))
     tensor([1, 3])
     """

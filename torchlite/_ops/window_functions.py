@@ -27,7 +27,7 @@ def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
 
 
 @composite(f"bartlett_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
-def bartlett_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
+def bartlett_window(F, window_length, periodic, dtype, device, requires_grad):
     """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
     return _window(
         F,
@@ -42,7 +42,7 @@ def bartlett_window(F, window_length, periodic, dtype, layout, device, pin_memor
 
 
 @composite(f"blackman_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
-def blackman_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
+def blackman_window(F, window_length, periodic, dtype, device, requires_grad):
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N), n = 0 ... N; periodic: without its last point."""
 
     def shape(n, last):
@@ -53,7 +53,7 @@ def blackman_window(F, window_length, periodic, dtype, layout, device, pin_memor
 
 
 @composite(f"hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {_OPTIONS})", where="torch")
-def hamming_window(F, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory, requires_grad):
+def hamming_window(F, window_length, periodic, alpha, beta, dtype, device, requires_grad):
     """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
     return _window(
         F,
@@ -68,7 +68,7 @@ def hamming_window(F, window_length, periodic, alpha, beta, dtype, layout, devic
 
 
 @composite(f"hann_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
-def hann_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
+def hann_window(F, window_length, periodic, dtype, device, requires_grad):
     """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
     return _window(
         F,
@@ -83,7 +83,7 @@ def hann_window(F, window_length, periodic, dtype, layout, device, pin_memory, r
 
 
 @composite(f"kaiser_window(window_length, periodic=True, beta=12.0, *, {_OPTIONS})", where="torch")
-def kaiser_window(F, window_length, periodic, beta, dtype, layout, device, pin_memory, requires_grad):
+def kaiser_window(F, window_length, periodic, beta, dtype, device, requires_grad):
     """I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta), n = 0 ... N; periodic: without its last point."""
 
     def shape(n, last):

@@ -149,7 +149,7 @@ class LoadRequest:
             return self._restore(storage, location)
         except (RuntimeError, EOFError, pickle.UnpicklingError):
             raise
-        except Exception as error:
+        except Exception as error:  # the user's map_location may raise anything
             raise _UserFunctionError(error) from None
 
 

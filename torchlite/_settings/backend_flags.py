@@ -46,8 +46,8 @@ class BackendFlags:
         """The precision of "matmul", "conv" or "rnn" on CUDA, of all of them ("cuda"), or of everything ("all"):
         "none", "ieee", "tf32" or "bf16".
 
-        >>> from torchlite._settings.backend_flags import Switches
-        >>> Switches().precision("conv"), Switches().precision("matmul")
+        >>> from torchlite._settings.backend_flags import BackendFlags
+        >>> BackendFlags().precision("conv"), BackendFlags().precision("matmul")
         ('tf32', 'none')
         """
         own, at = self.precisions[what], what

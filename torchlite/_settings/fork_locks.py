@@ -1,7 +1,7 @@
 """Locks and imports of other threads when a process forks.
 
 A child has the forking thread alone: a lock that another thread holds at that moment stays locked there, and a module
-that it imports stays half made. So a fork waits, for `LIMIT` seconds at most, until no other thread is within a short
+that it imports stays half made. So a fork waits, for `TIMEOUT` seconds at most, until no other thread is within a short
 section that is held over forks (`hold`) or within an import of one of this project's packages. Locks under which
 threads work for long, such as that of a compiler's runs, are not waited for: they are made anew in the child (`renew`).
 """

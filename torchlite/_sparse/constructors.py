@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.argument_checks import set_requires_grad
+from .._dispatch.callbacks import CALLBACKS
 from .._types.layouts import are_valid_sizes
 from .differentiable_values import with_values
 from .sparse_tensor import BLOCK_LAYOUTS, COMPRESSED, LAYOUT_NAMES, ROW_COMPRESSED, SparseData
@@ -25,6 +26,14 @@ def _as_tensor(value, dtype, device):
     if isinstance(value, torch.Tensor):
         return value.to(device=device, dtype=dtype)
     return torch.tensor(value, dtype=dtype, device=device)
+
+
+def _pin(pin_memory: bool, *tensors) -> tuple:
+    """The parts of a sparse tensor, in page-locked memory where that is wanted."""
+    if not pin_memory:
+        return tensors
+    CALLBACKS.check_pinning()
+    return tuple(CALLBACKS.pin_memory(tensor) for tensor in tensors)
 
 
 def _finish_constructor(data: SparseData, values, requires_grad: bool, check) -> Any:
@@ -51,9 +60,11 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             [4., 0., 0.]])
     """
     if values is None and not isinstance(indices, torch.Tensor):
+        _pin(pin_memory)
         return _empty_coo(tuple(indices if size is None else size), dtype, device, requires_grad)
     values = _as_tensor(values, dtype, device)
     indices = _as_tensor(indices, None, values.device if device is None else device).to(torch.int64)
+    indices, values = _pin(pin_memory, indices, values)
     if indices.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
     values = values.unsqueeze(0) if not values.ndim else values
@@ -150,6 +161,8 @@ def _define_constructor(kind):
             raise RuntimeError(
                 f"{kind.name}_tensor: layout must be {LAYOUT_NAMES[kind]} but got {LAYOUT_NAMES[layout]}"
             )
+        if pin_memory:
+            first, second, values = _pin(True, *(_as_tensor(part, None, None) for part in (first, second, values)))
         return compressed_tensor(kind, first, second, values, size, dtype, device, requires_grad, check_invariants)
 
     code = function.__code__
@@ -181,8 +194,10 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     if layout not in COMPRESSED:
         got = "none" if layout is None else LAYOUT_NAMES[layout]
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
-    return compressed_tensor(layout, compressed_indices, plain_indices, values, size,
-                             dtype, device, requires_grad, check_invariants)  # fmt: skip
+    parts = (compressed_indices, plain_indices, values)
+    if pin_memory:
+        parts = _pin(True, *(_as_tensor(part, None, None) for part in parts))
+    return compressed_tensor(layout, *parts, size, dtype, device, requires_grad, check_invariants)
 
 
 # -- checks -----------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from .._dispatch import call
 from .._dispatch.autograd_graph import autograd_meta_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
@@ -142,7 +144,7 @@ class ConversionMethods(PythonProtocols):
         where = call._device("cuda" if device is None else device)
         if where.type != "cuda":
             raise RuntimeError("Invalid device, must be cuda device")
-        return self.to(where)
+        return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
     def opencl(self, device=None):
         """The tensor on an OpenCL device."""
@@ -209,14 +211,14 @@ class ConversionMethods(PythonProtocols):
 
     def pin_memory(self, device=None):
         """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
-        RuntimeError on a device.
+        RuntimeError on a device. `device` has no effect: PyTorch deprecated it.
         """
         from .interop import pin_memory
 
         return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked."""
+        """Whether the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
         from .interop import is_pinned
 
         return is_pinned(self)
@@ -229,25 +231,25 @@ class ConversionMethods(PythonProtocols):
 
         record_stream(self, s)
 
-    def eig(self, eigenvectors=False):
+    def eig(self, eigenvectors=False) -> NoReturn:
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.eig`."""
         from .removed_functions import eig
 
         eig(self)
 
-    def lstsq(self, other):
+    def lstsq(self, other) -> NoReturn:
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.lstsq`."""
         from .removed_functions import lstsq
 
         lstsq(self)
 
-    def solve(self, other):
+    def solve(self, other) -> NoReturn:
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.solve`."""
         from .removed_functions import solve
 
         solve(self)
 
-    def symeig(self, eigenvectors=False):
+    def symeig(self, eigenvectors=False) -> NoReturn:
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.eigh`."""
         from .removed_functions import symeig
 

@@ -88,7 +88,7 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
             data = _unwrap_tensors(data)
     try:
         array = np.array(data)
-    except Exception:  # lengths that differ, or items that cannot be had
+    except Exception:  # lengths differ, or an item's own methods raise anything
         array = to_array(given, d)
         return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
@@ -126,6 +126,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
     dtype: inferred when None (floats become the default dtype, ints int64). ValueError for ragged sequences, TypeError
     for what is no number.
+    pin_memory: put the copy into page-locked memory. RuntimeError without a CUDA device.
 
     >>> import torchlite as torch
     >>> torch.tensor([[1, 2], [3, 4]])
@@ -139,6 +140,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     dtype = None if dtype is None else as_argument(dtype, "tensor")
     if TRACES and (trace := THREAD.trace) and (found := trace.tensor(data, dtype, device)) is not None:
         return set_requires_grad(found, requires_grad)
+    if pin_memory:
+        CALLBACKS.check_pinning(device)
+        return set_requires_grad(CALLBACKS.pin_memory(tensor(data, dtype=dtype, device=device)), requires_grad)
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
     if isinstance(data, call.Tensor) or _is_cuda_array(data) or _has_host_dlpack(data):
@@ -453,3 +457,18 @@ def _legacy_size(args) -> tuple[int, ...]:
 
 
 CALLBACKS.as_tensor = as_tensor
+
+
+def _pin_new(tensor):
+    from .interop import pin_new
+
+    return pin_new(tensor)
+
+
+def _check_pinning(device=None) -> None:
+    from .interop import check_pinning
+
+    check_pinning(device)
+
+
+CALLBACKS.pin_memory, CALLBACKS.check_pinning = _pin_new, _check_pinning

@@ -160,8 +160,34 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 def is_pinned(tensor: Any) -> bool:
     """Whether a tensor's memory is page-locked."""
+    if not tensor.is_cpu:
+        return False
     root = owner_of(tensor._tl_array) if isinstance(tensor._tl_array, np.ndarray) else None
     return root is not None and _pinned.get(id(root)) is root
+
+
+def check_pinning(device: Any = None) -> None:
+    """RuntimeError where no page-locked memory exists for a tensor that `pin_memory=True` makes on a device. A meta
+    tensor has no memory.
+    """
+    if device is not None and str(device) == "meta":
+        return
+    from .._device.accelerators import CUDA
+
+    if not CUDA.is_available():
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
+            "this system."
+        )
+
+
+def pin_new(tensor: Any) -> Any:
+    """A new tensor's values in page-locked memory; a meta tensor has none."""
+    if tensor.is_meta:
+        return tensor
+    if not tensor.is_cpu:
+        raise RuntimeError("Only dense CPU tensors can be pinned")
+    return pin_memory(tensor)
 
 
 def pin_memory(tensor: Any) -> Any:

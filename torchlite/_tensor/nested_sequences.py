@@ -58,7 +58,7 @@ def compute_sizes(data: Any) -> list[int]:
             break
         try:
             data = data[0]
-        except Exception as error:
+        except Exception as error:  # the item's own __getitem__ may raise anything
             raise ValueError(f"could not determine the shape of object type '{type_name(data)}'") from error
     return sizes
 

@@ -132,8 +132,17 @@ class PythonProtocols(AutogradMethods):
         return array_namespace
 
     def to_device(self, device, /, *, stream=None):
-        """The tensor on a device, as the Array API has it: itself if it is there."""
-        return self.to(device)
+        """The tensor on a device, as the Array API has it: itself if it is there.
+
+        stream: the stream that the copy is queued in, in the place of the current one. ValueError for a device that has
+        no streams.
+        """
+        if stream is None:
+            return self.to(device)
+        if getattr(stream, "device_type", None) is None and not hasattr(stream, "device"):
+            raise TypeError(f"to_device(): stream must be a torch.Stream, not {type(stream).__name__}")
+        with stream:
+            return self.to(device)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         from .interop import to_dlpack

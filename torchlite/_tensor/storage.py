@@ -383,7 +383,7 @@ class UntypedStorage(_StorageBase):
                 f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
             )
         if self.device.type != "meta":
-            self._tensor.copy_(source._tensor)
+            self._tensor.copy_(source._tensor, bool(non_blocking))
         return self
 
     def clone(self) -> UntypedStorage:
@@ -412,7 +412,7 @@ class UntypedStorage(_StorageBase):
 
     def to(self, *, device, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a device: itself when it is there."""
-        moved = self._tensor.to(device)
+        moved = self._tensor.to(device, non_blocking=non_blocking)
         return self if moved is self._tensor else storage_of(moved)
 
     def cpu(self) -> UntypedStorage:
@@ -421,7 +421,9 @@ class UntypedStorage(_StorageBase):
 
     def cuda(self, device=None, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a CUDA device."""
-        return self.to(device="cuda" if device is None else device_type("cuda", device) if device is int else device)
+        if device is None or isinstance(device, int):
+            device = device_type("cuda", device or 0) if device is not None else "cuda"
+        return self.to(device=device, non_blocking=non_blocking)
 
     def byteswap(self, dtype) -> None:
         """Reverse the bytes of every element of a dtype (of each part of complex ones)."""
@@ -470,11 +472,11 @@ class UntypedStorage(_StorageBase):
             raise RuntimeError(f"{name}: only available on CPU")
 
     def is_pinned(self, device="cuda") -> bool:
-        """Whether the memory is page-locked."""
+        """Whether the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
         return self._tensor.is_pinned()
 
     def pin_memory(self, device="cuda") -> UntypedStorage:
-        """A copy in page-locked memory."""
+        """A copy in page-locked memory. `device` has no effect: CUDA alone pins memory."""
         if not self._on_cpu:
             raise TypeError("cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
         pinned = self._tensor.pin_memory()

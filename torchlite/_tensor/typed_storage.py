@@ -13,6 +13,7 @@ from .._dispatch import call
 from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.devices import device as device_type
+from .._types.layouts import strided
 from .._types.package_name import package_name
 from .storage import UntypedStorage, storage_of, tensor_in
 
@@ -348,7 +349,9 @@ class TypedStorage:
         return self._pickle_storage_type()
 
     def type(self, dtype=None, non_blocking: bool = False):
-        """The name of its kind, "torch.FloatStorage", or itself as that kind."""
+        """The name of its kind, "torch.FloatStorage", or itself as that kind. `non_blocking` has no effect: the cast
+        runs on the host.
+        """
         _warn()
         if dtype is None:
             where = self._untyped_storage.device.type
@@ -388,7 +391,7 @@ class TypedStorage:
         _warn()
         if source.device.type == "meta" and self._untyped_storage.device.type != "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        self._untyped_storage.copy_(source)
+        self._untyped_storage.copy_(source, non_blocking)
         return self
 
     def clone(self) -> TypedStorage:
@@ -404,12 +407,12 @@ class TypedStorage:
     def cuda(self, device=None, non_blocking: bool = False) -> TypedStorage:
         """The storage on a CUDA device."""
         _warn()
-        return typed_storage_over(self._untyped_storage.cuda(device), self.dtype)
+        return typed_storage_over(self._untyped_storage.cuda(device, non_blocking), self.dtype)
 
     def to(self, *, device, non_blocking: bool = False) -> TypedStorage:
         """The storage on a device."""
         _warn()
-        return typed_storage_over(self._untyped_storage.to(device=device), self.dtype)
+        return typed_storage_over(self._untyped_storage.to(device=device, non_blocking=non_blocking), self.dtype)
 
     def __copy__(self) -> TypedStorage:
         return typed_storage_over(self._untyped_storage.clone(), self.dtype)
@@ -474,7 +477,7 @@ for _name, _d in (
 
 
 def _type(self: UntypedStorage, dtype=None, non_blocking: bool = False):
-    """The name of its kind, or itself as that kind."""
+    """The name of its kind, or itself as that kind. `non_blocking` has no effect: the cast runs on the host."""
     if dtype is None:
         return "torch.storage.UntypedStorage"
     return (
@@ -594,6 +597,10 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     """A flat tensor on a file's first `size` elements: with `shared` changes go to the file, which is made and made
     long enough. RuntimeError where the file is not there or too short.
     """
+    if layout not in (None, strided):
+        raise NotImplementedError(f"from_file(): a tensor over a file is strided, not {layout}")
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
     d = dtype or dtypes.get_default_dtype()
     out = flat_tensor_of(UntypedStorage.from_file(filename, bool(shared), size * d.itemsize), d)
     return out if device is None else out.to(device)

@@ -10,8 +10,8 @@ MAX_DIMS = 64  # that NumPy's arrays have
 def are_valid_sizes(values) -> bool:
     """True if values of a file may be sizes or strides of a tensor: then their product takes no time.
 
-    >>> from torchlite._types.layouts import are_sizes
-    >>> are_sizes([2, 3]), are_sizes([2**62]), are_sizes([1] * 65), are_sizes([2.0])
+    >>> from torchlite._types.layouts import are_valid_sizes
+    >>> are_valid_sizes([2, 3]), are_valid_sizes([2**62]), are_valid_sizes([1] * 65), are_valid_sizes([2.0])
     (True, False, False, False)
     """
     for n in values if len(values) <= MAX_DIMS else (-1,):

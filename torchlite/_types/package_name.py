@@ -8,7 +8,7 @@ from typing import Any
 def package_name() -> str:
     """The package's name at present.
 
-    >>> root()
+    >>> package_name()
     'torchlite'
     """
     return __name__.partition(".")[0]
@@ -17,7 +17,7 @@ def package_name() -> str:
 def is_torchlite_object(thing: Any) -> bool:
     """Whether a class or function (or the module of that name) belongs to torchlite's front end.
 
-    >>> is_ours("torchlite.nn"), is_ours(dict)
+    >>> is_torchlite_object("torchlite.nn"), is_torchlite_object(dict)
     (True, False)
     """
     module = thing if isinstance(thing, str) else getattr(thing, "__module__", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import keyword
 import linecache
 import threading
@@ -20,6 +21,7 @@ from .._settings.fork_locks import acquire_before_fork
 if TYPE_CHECKING:
     import ast
 
+_FILE_NUMBERS = itertools.count(2)
 _TRIES = 5
 _KEPT = 100  # letters of the longest name whose answer is kept
 _PARSING = acquire_before_fork(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
@@ -73,7 +75,7 @@ def attribute(base: str, name: str) -> str:
 def quote(text: str) -> str:
     """The literal of a text, in double quotes where that needs no escape.
 
-    >>> quoted("0"), quoted('a"b')
+    >>> quote("0"), quote('a"b')
     ('"0"', '\\'a"b\\'')
     """
     plain = text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
@@ -175,6 +177,18 @@ def compile_function(
     return function
 
 
+def attach_source(function: FunctionType, lines: list[str]) -> None:
+    """Show the lines of a file in tracebacks of its function, which was compiled from a syntax tree. They are forgotten
+    when the function is collected. A number tells files of one name apart.
+    """
+    filename = function.__code__.co_filename
+    if filename in linecache.cache and linecache.cache[filename][2] != lines:
+        filename = f"{filename.removesuffix('>')} #{next(_FILE_NUMBERS)}>"
+        function.__code__ = function.__code__.replace(co_filename=filename)
+    entry = linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
+    weakref.finalize(function, _forget, filename, entry).atexit = False
+
+
 def _forget(filename: str, lines: Any) -> None:
     """Drop the lines under a file name, unless another source has taken it since."""
     if linecache.cache.get(filename) is lines:
@@ -187,7 +201,7 @@ def evaluate(expression: str, globals: dict[str, Any]) -> Any:
 
 
 __all__ = [
-    "attribute", "comment", "compile_code", "compile_function", "compile_source", "evaluate", "identifier",
+    "attach_source", "attribute", "comment", "compile_code", "compile_function", "compile_source", "evaluate", "identifier",
     "is_identifier", "literal", "one_line", "parse", "quote",
     "source_of",
 ]  # fmt: skip

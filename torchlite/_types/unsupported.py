@@ -1,10 +1,10 @@
-"""What stays out: names that programs find, and that refuse in one sentence when they are called."""
+"""Functions of PyTorch that torchlite does not implement: programs find the names, and calls raise NotImplementedError."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# By the beginning of the name after "torch.", why.
+# The reasons, by the beginning of the name after "torch."; the first match counts.
 _REASONS = {
     "quantize_": "quantised tensors stay out",
     "dequantize": "quantised tensors stay out",
@@ -14,17 +14,18 @@ _REASONS = {
     "to_mkldnn": "no tensor has the layout of MKL-DNN",
     "to_padded_tensor": "nested tensors stay out",
     "index": "first-class dimensions (functorch.dim) stay out",
-    "compiler": "nothing is compiled yet",
+    "compiler": "compiled programs are not stored",
     "masked": "masked tensors stay out (torch.masked has the reductions)",
     "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
     "distributed.pipelining": "a forward beside a backward in one rank needs two streams of a GPU",
-    "distributed": "it is not built yet",
-    "autograd": "it belongs to what PyTorch has removed",
+    "distributed.launcher": "torchlite-run starts processes",
+    "distributed.tensor": "context parallelism is not implemented",
+    "distributed": "remote procedure calls are not implemented",
 }
 
 
 class UnsupportedFunction:
-    """Stands for a function that is not there: NotImplementedError when it is called."""
+    """A function that raises NotImplementedError when it is called."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name.rpartition(".")[2]
@@ -32,7 +33,7 @@ class UnsupportedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         short = self._name.removeprefix("torch.").removeprefix("Tensor.")
-        why = next((text for start, text in _REASONS.items() if short.startswith(start)), "it stays out")
+        why = next((text for start, text in _REASONS.items() if short.startswith(start)), "it is not implemented")
         raise NotImplementedError(f"torchlite has no {self._name}: {why}")
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -43,10 +44,10 @@ class UnsupportedFunction:
 
 
 def unsupported_function(name: str) -> UnsupportedFunction:
-    """What stands under a public name that stays out.
+    """A function that raises NotImplementedError and says why.
 
-    >>> from torchlite._types.unsupported import refusing
-    >>> refusing("torch.quantize_per_tensor")()
+    >>> from torchlite._types.unsupported import unsupported_function
+    >>> unsupported_function("torch.quantize_per_tensor")()
     Traceback (most recent call last):
         ...
     NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out

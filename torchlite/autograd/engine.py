@@ -738,7 +738,7 @@ def _run_in_thread(*arguments):
         CURRENT_PASSES.base = len(CURRENT_PASSES.runs)
         try:
             result.append((run_backward(*arguments), None))
-        except BaseException as error:
+        except BaseException as error:  # raised again in the thread that waits
             result.append((None, error))
         finally:
             set_grad_mode(True)

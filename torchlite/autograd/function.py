@@ -64,6 +64,7 @@ class FunctionCtx:
         self.dirty_tensors = tensors
 
     def mark_shared_storage(self, *pairs):
+        """Deprecated by PyTorch: shared storages are tracked by themselves. `pairs` has no effect."""
         warnings.warn(
             "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked",
@@ -264,6 +265,7 @@ class Function(metaclass=_FunctionType):
         )
 
     def __init__(self, *args, **kwargs):
+        """Warn, as PyTorch does: the methods are static. `args` and `kwargs` have no effect."""
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
@@ -577,7 +579,9 @@ _Error._backward_cls.__name__ = "Error"
 
 
 class DelayedError:
-    """`DelayedError(message, count)(*tensors)`: the tensors, whose derivative is an error."""
+    """`DelayedError(message, count)(*tensors)`: the tensors, whose derivative is an error. `count` has no effect: the
+    call counts its tensors.
+    """
 
     def __init__(self, message, count: int):
         self.message = message.decode() if isinstance(message, bytes) else message

@@ -87,7 +87,7 @@ class _DecoratorContextManager:
                     with self.clone():
                         made.close()
                     raise
-                except BaseException as error:
+                except BaseException as error:  # thrown into the generator, as Python does
                     step = functools.partial(made.throw, error)
 
         return inside

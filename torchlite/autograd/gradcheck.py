@@ -6,6 +6,7 @@ import numpy as np
 
 from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
+from ._backward_gradcheck import BackwardCheck
 from .backward_api import grad
 
 
@@ -150,9 +151,10 @@ def gradcheck(
     """Check the gradients of `func(*inputs)` against central differences.
 
     inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
-    place of every entry; `check_forward_ad` and
-    `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or False with
-    `raise_exception=False`.
+    place of every entry. Two backward passes may differ by `nondet_tol`. `check_undefined_grad` tests that outputs
+    without a gradient count as zeros, `check_batched_grad` that `vmap` over backward gives the same.
+    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or False
+    with `raise_exception=False`.
 
     >>> import torchlite as torch
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
@@ -175,6 +177,16 @@ def gradcheck(
             _check_forward(
                 func, inputs, wanted, eps, atol, rtol, fast_mode, rng, check_undefined_grad, check_batched_forward_grad
             )
+        if check_backward_ad:
+            check = BackwardCheck(
+                lambda: _outputs(func, inputs), [inputs[i] for i in wanted], bool(masked), GradcheckError, rng
+            )
+            check.check_deterministic(nondet_tol)
+            if check_batched_grad:
+                check.check_batched()
+            check.check_zeros()
+            if check_undefined_grad:
+                check.check_undefined()
         if check_grad_dtypes and check_backward_ad:
             outputs = _outputs(func, inputs)
             for x, g in zip(
@@ -189,6 +201,15 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def _random_like(output: Tensor, rng, non_contiguous: bool) -> Tensor:
+    from .._tensor.creation import tensor
+
+    shape = (*output.shape, 2) if non_contiguous and output.ndim else output.shape
+    values = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if output.is_complex() else 0)
+    made = tensor(values, dtype=output.dtype, device=output.device)
+    return (made[..., 0] if len(shape) > output.ndim else made).detach().requires_grad_()
 
 
 def gradgradcheck(
@@ -210,29 +231,33 @@ def gradgradcheck(
     fast_mode=False,
     masked=False,
 ) -> bool:
-    """Check second derivatives: gradcheck of the gradient function. Arguments as in `gradcheck`; grad_outputs are
-    random when not given.
+    """Check second derivatives: gradcheck of the gradient function.
+
+    grad_outputs: random when not given, with gaps in memory if `gen_non_contig_grad_outputs`. `check_rev_over_rev`
+    tests reverse mode of the gradient function, `check_fwd_over_rev` forward mode. The other arguments are those of
+    `gradcheck`.
     """
-    from .._tensor.creation import tensor
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
 
     func, inputs = _of_dense(func, inputs, masked)
     inputs, wanted = _prepare(inputs)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(1)
-        grad_outputs = [
-            tensor(
-                rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0),
-                dtype=o.dtype,
-                device=o.device,
-                requires_grad=True,
-            )
-            for o in outputs
-        ]
+        grad_outputs = [_random_like(o, rng, gen_non_contig_grad_outputs) for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     count = len(inputs)
+    differentiated = {*wanted, *(count + i for i, g in enumerate(grad_outputs) if g.requires_grad)}
 
     def gradient(*everything):
+        for i, value in enumerate(everything):  # forward mode gives them without
+            if i in differentiated and not value.requires_grad:
+                value.requires_grad_()
         x, g = everything[:count], everything[count:]
         found = grad(_outputs(func, x), [x[i] for i in wanted], g, create_graph=True, allow_unused=True)
         return tuple(_dense(f) for f in found if f is not None and f.requires_grad)
@@ -246,8 +271,14 @@ def gradgradcheck(
         atol=atol,
         rtol=rtol,
         raise_exception=raise_exception,
-        fast_mode=fast_mode,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad and check_rev_over_rev,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
     )
 
 

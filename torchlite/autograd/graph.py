@@ -9,6 +9,7 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
+from .._device.streams import accelerator_for
 from .._dispatch.autograd_graph import (
     AccumulateGrad,
     accumulator,
@@ -103,10 +104,18 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, what ops save for backward is kept on the CPU and brought back when needed."""
+    """Inside, what ops save for backward is kept on the CPU and brought back when needed.
+
+    pin_memory: keep it in page-locked memory where the device `device_type` is available.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
-        super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
+        def pack(tensor):
+            copy = tensor.cpu()
+            pins = pin_memory and not tensor.is_sparse and accelerator_for(device_type).is_available()
+            return tensor.device, copy.pin_memory() if pins else copy
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=pin_memory))
 
 
 def get_gradient_edge(tensor) -> GradientEdge:

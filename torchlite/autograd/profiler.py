@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._op_profiler import CURRENT_PROFILERS, OpProfiler
@@ -36,6 +37,9 @@ class profile:
     shapes of inputs. with_flops: estimate the operations of products and convolutions. profile_memory: note the bytes
     of results. with_stack: note the program's lines. RuntimeError when entered again, or asked before its end.
 
+    acc_events: a later trace of the same object adds its events. custom_trace_id_callback: makes the trace's
+    identifier. `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
+
     >>> import torchlite as torch
     >>> x = torch.ones(8, 8, requires_grad=True)
     >>> with torch.autograd.profiler.profile() as prof:
@@ -53,12 +57,24 @@ class profile:
         acc_events: bool = False, custom_trace_id_callback: Any = None, post_processing_timeout_s: float | None = None,
         activity_filters: Any = None,
     ) -> None:  # fmt: skip
+        if activity_filters is not None:
+            raise NotImplementedError("profile(): activity_filters belongs to Kineto, which torchlite does not use")
+        if not use_cpu:
+            if not use_kineto:
+                raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+            raise NotImplementedError("profile(): a device's events are recorded with those of the CPU (use_cpu=True)")
         self.enabled, self.entered = enabled, False
+        self.acc_events, self.custom_trace_id_callback, self.trace_id = acc_events, custom_trace_id_callback, ""
         self.use_device = "cuda" if use_cuda and use_device is None else use_device
         self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
         self.function_events = None
+        self._earlier_events: Iterable[FunctionEvent] = ()  # of the traces before, where they add up
         self._metadata: dict[str, Any] = {}
+
+    def _create_trace_id(self) -> str:
+        callback = self.custom_trace_id_callback
+        return uuid.uuid4().hex.upper() if callback is None else callback()
 
     def __enter__(self) -> Any:
         if not self.enabled:
@@ -69,7 +85,7 @@ class profile:
         return self
 
     def _start_trace(self) -> None:
-        self.entered = True
+        self.entered, self.trace_id = True, self._create_trace_id()
         flops: Any = None
         if self.with_flops:
             from ._flop_counter import op_flops
@@ -86,7 +102,7 @@ class profile:
             self._recorder.__exit__(*exc)
             device = self.use_device if self._recorder.device_type is not None else None
             self.function_events = EventList(
-                self._recorder.events, use_device=device, profile_memory=self.profile_memory,
+                [*self._earlier_events, *self._recorder.events], use_device=device, profile_memory=self.profile_memory,
                 with_flops=self.with_flops, metadata=self._metadata,
             )  # fmt: skip
 
@@ -124,7 +140,9 @@ class profile:
 
     @_needs_end
     def export_chrome_trace(self, path: str, metadata: Any = None, use_python_export: bool = False) -> None:
-        """`EventList.export_chrome_trace` of the events."""
+        """`EventList.export_chrome_trace` of the events. `use_python_export` has no effect: Python always writes the
+        file.
+        """
         self.function_events._metadata |= metadata or {}  # type: ignore[union-attr]
         self.function_events.export_chrome_trace(path)  # type: ignore[union-attr]
 
@@ -140,7 +158,9 @@ class profile:
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
         """`EventList.key_averages` of the events."""
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)  # type: ignore[union-attr]
+        return self.function_events.key_averages(  # type: ignore[union-attr]
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     @_needs_end
     def total_average(self) -> Any:

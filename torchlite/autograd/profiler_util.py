@@ -300,6 +300,8 @@ class EventList(list):
             key: tuple = (event.key, event.scope)
             if group_by_input_shapes:
                 key += (str(event.input_shapes),)
+            if group_by_overload_name:
+                key += (event.overload_name,)
             if group_by_stack_n > 0:
                 key += tuple(event.stack[:group_by_stack_n])
             found.setdefault(key, FunctionEventAvg()).add(event)

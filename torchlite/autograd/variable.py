@@ -20,7 +20,9 @@ class ImperativeEngine:
     def run_backward(
         self, tensors, grad_tensors, keep_graph, create_graph, inputs=(), allow_unreachable=False, accumulate_grad=False
     ):
-        """What `backward` and `grad` do."""
+        """What `backward` and `grad` do. `allow_unreachable` has no effect: inputs that the graph does not reach get
+        None.
+        """
         return run_backward(
             tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None, accumulate=accumulate_grad
         )
@@ -46,7 +48,7 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine = ImperativeEngine()
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, **others: Any) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
         if volatile:
             import warnings
 

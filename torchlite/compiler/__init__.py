@@ -1,5 +1,4 @@
-"""What programs ask of PyTorch's compiler. Functions run as they are written, but for what an export records, and what
-`torch.compile` has captured (`torchlite._dynamo`)."""
+"""`torch.compiler`: compile, disable, is_compiling, set_stance and other controls of `torch.compile`."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ __all__ = [
 
 @contextlib.contextmanager
 def exporting() -> Iterator[None]:
-    """While entered, programs that ask are told that this thread exports them."""
+    """Context manager under which `is_exporting()` is True in this thread."""
     _STATE.exports += 1
     try:
         yield
@@ -38,7 +37,7 @@ def exporting() -> Iterator[None]:
 
 
 def is_compiling() -> bool:
-    """Whether a compiler or an export reads the function that calls this.
+    """True if a compiler or an export captures the calling function.
 
     >>> @torchlite.compile
     ... def f(x):
@@ -52,31 +51,31 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether `torch.compile` reads the function that calls this: while it records a call."""
+    """True if `torch.compile` captures the calling function."""
     return _STATE.captures > 0
 
 
 def is_exporting() -> bool:
-    """Whether the function that calls this is being exported."""
+    """True if the calling function is being exported."""
     return _STATE.exports > 0
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """`torch.compile`."""
+    """Call `torch.compile`."""
     from .._dynamo.eval_frame import compile as torch_compile
 
     return torch_compile(*args, **kwargs)
 
 
 def reset() -> None:
-    """Forget what was compiled."""
+    """Discard all compiled code."""
     frames = sys.modules.get("torchlite._dynamo.compiled_function")
     for frame in list(frames.FRAMES) if frames is not None else ():
         frame.reset()
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Keep the compiler from a function (or class): it is returned as it is. Without `fn` a decorator.
+    """Exclude a function or class from compilation and return it unchanged. Without `fn`, return a decorator.
 
     >>> @torchlite.compiler.disable
     ... def double(x):
@@ -94,9 +93,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Have a compiler take a function (or each of a list) for one that computes and does nothing else, whatever is in
-    it: it is returned. AssertionError for what is no function.
-    """
+    """Declare that a function (or each of a list) is pure, and return it. Raise AssertionError for a non-function."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     if not callable(fn):
@@ -109,13 +106,13 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """Have a compiler take what a function returned once as what it returns always: the function is returned."""
+    """Declare that a function always returns the same value, and return it."""
     fn._dynamo_marked_constant = True
     return fn
 
 
 def wrap_numpy(fn: Any) -> Any:
-    """A function of NumPy's arrays as one of tensors.
+    """Wrap a function of NumPy arrays as a function of tensors.
 
     >>> import numpy as np
     >>> torchlite.compiler.wrap_numpy(np.tanh)(torchlite.zeros(2))
@@ -141,7 +138,7 @@ def wrap_numpy(fn: Any) -> Any:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of the compilers that there are; those that only show what a program does where no tag excludes them.
+    """Return the names of the available backends. Debugging backends are listed if no tag excludes them.
 
     >>> torchlite.compiler.list_backends()
     ['inductor']
@@ -152,7 +149,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Say that a step begins, for graphs that a compiler keeps: there are none."""
+    """Mark the start of a step for CUDA graphs of a compiler; has no effect."""
 
 
 def substitute_in_graph(
@@ -162,9 +159,10 @@ def substitute_in_graph(
     skip_signature_check: bool = False,
     is_embedded_type: bool = False,
 ) -> Callable[[Any], Any]:
-    """A decorator of what a compiler reads in place of `original_fn`. Calls are captured while they run, so the
-    original is called; that it has such a form says that it computes and does nothing else. TypeError for what is no
-    function, and where the parameters are others.
+    """Return a decorator for a replacement that a compiler would trace instead of `original_fn`. Captures run the
+    original; the replacement marks it as pure. Raise TypeError for a non-function and for different parameters.
+
+    `can_constant_fold_through` and `is_embedded_type` have no effect: no bytecode is read.
     """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
@@ -182,13 +180,15 @@ def substitute_in_graph(
 
 
 def nested_compile_region(fn: Any = None, **options: Any) -> Any:
-    """Mark a function that a compiler need read but once: it is returned."""
+    """Mark a function as compiled once; returns it unchanged."""
     return fn if fn is not None else functools.partial(nested_compile_region, **options)
 
 
 class set_stance:
-    """How compiled functions act in this thread from here on, or within a `with` or a function that this decorates:
-    with "force_eager" as they are written; with the others they are captured and replayed.
+    """Set how compiled functions run in this thread; a call, context manager or decorator. "force_eager" runs functions
+    eagerly; other stances capture and replay them.
+
+    `skip_guard_eval_unsafe` has no effect: guards are always evaluated.
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",
@@ -226,7 +226,7 @@ load_compiled_function = unsupported_function("torch.compiler.load_compiled_func
 
 
 def get_default_backend() -> Any:
-    """The compiler that `torch.compile` is told of where it is told none.
+    """Return the default backend of `torch.compile`.
 
     >>> torchlite.compiler.get_default_backend()
     'inductor'
@@ -235,8 +235,8 @@ def get_default_backend() -> Any:
 
 
 def set_default_backend(backend: Any) -> None:
-    """Name the compiler (or a function) that `torch.compile` is told of where it is told none; None: the first one.
-    TypeError for anything else.
+    """Set the default backend of `torch.compile`, a name or a function; None restores the initial one. Raise TypeError
+    for other values.
     """
     if backend is not None and not isinstance(backend, str) and not callable(backend):
         raise TypeError(f"backend must be a string or callable, got {type(backend)}")
@@ -244,40 +244,40 @@ def set_default_backend(backend: Any) -> None:
 
 
 def save_cache_artifacts() -> None:
-    """What was compiled, to be loaded elsewhere: nothing was, which is None."""
+    """Return the compiled artifacts to load elsewhere: None, as there are none."""
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Say whether processes agree before one compiles again, and get what was said before."""
+    """Set whether processes agree on recompilation, and return the old setting."""
     before, PROCESS_STATE.collectives = PROCESS_STATE.collectives, enabled
     return before
 
 
-# What a compiler keeps of the conditions ("guards") under which what it made holds, for `options` of `torch.compile`.
+# Guard filters for `options` of `torch.compile`.
 
 
 def skip_all_guards_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: no."""
+    """Return False for each guard: drop all."""
     return [False for _ in guard_entries]
 
 
 def skip_guard_on_globals_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of global variables."""
+    """Return for each guard if it is kept: all except those on global variables."""
     return [not entry.is_global for entry in guard_entries]
 
 
 def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of PyTorch's own modules."""
+    """Return for each guard if it is kept: all except those on PyTorch's own modules."""
     return [not entry.orig_guard.source.is_unspecialized_builtin_nn_module() for entry in guard_entries]
 
 
 def skip_guard_on_all_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: all but those of modules."""
+    """Return for each guard if it is kept: all except those on modules."""
     return [not entry.orig_guard.source.is_unspecialized_nn_module() for entry in guard_entries]
 
 
 def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False) -> list[bool]:
-    """Of each guard whether to keep it: those of tensors, parameters only where told."""
+    """Return for each guard if it is kept: those on tensors, on parameters only with `keep_parameters`."""
     from ..nn import Parameter
 
     return [
@@ -287,7 +287,7 @@ def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False)
 
 
 def keep_portable_guards_unsafe(guard_entries: Any) -> list[bool]:
-    """Of each guard whether to keep it: those that do not need Python, of local tensors, shapes and modes."""
+    """Return for each guard if it is kept: those on local tensors, shapes and modes, which do not need Python."""
     return [
         entry.guard_type in ("TENSOR_MATCH", "SHAPE_ENV", "GLOBAL_STATE") and not entry.is_global
         for entry in guard_entries

@@ -1,4 +1,4 @@
-"""Settings in a module's names, and their change for a while."""
+"""`patch` for settings modules: changes settings temporarily."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def make_patch(module: str, settings: dict[str, Any]) -> Any:
-    """The function `patch` of a module of settings, its globals."""
+    """Return the function `patch` for the globals of a settings module."""
 
     @contextlib.contextmanager
     def patch(changes: Any = None, value: Any = None, **more: Any) -> Iterator[None]:
-        """Within this (or a function that it decorates) settings are others: `patch("verbose", True)`,
-        `patch({"verbose": True})` or `patch(verbose=True)`. AttributeError for a setting that there is not.
+        """Change settings within a context or decorated function: `patch("verbose", True)`, `patch({"verbose": True})`
+        or `patch(verbose=True)`. Raise AttributeError for an unknown setting.
         """
         wanted = {changes: value} if isinstance(changes, str) else {**(changes or {}), **more}
         for name in wanted:

@@ -1,4 +1,4 @@
-"""Settings of all parts of PyTorch's compiler, for programs that set them."""
+"""Settings of PyTorch's compiler (`torch.compiler.config`), kept for compatibility."""
 
 from __future__ import annotations
 

@@ -82,12 +82,14 @@ def set_device(device: Any) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The one stream."""
+    """The one stream. `device` has no effect: the CPU has one stream."""
     return _stream
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
     """A `with` block in which nothing changes.
+
+    `stream` has no effect: the CPU has one stream.
 
     >>> import torchlite as torch
     >>> with torch.cpu.stream(torch.cpu.Stream()):

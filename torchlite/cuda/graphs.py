@@ -41,8 +41,8 @@ class CUDAGraph:
     copied into the old ones.
 
     `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing,
-    copies from host memory) cannot be recorded. keep_graph: accepted; the graph is always made ready when recording
-    ends.
+    copies from host memory) cannot be recorded. `keep_graph` has no effect: the graph is always instantiated
+    when recording ends.
     """
 
     def __init__(self, keep_graph: bool = False):

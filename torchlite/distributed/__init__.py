@@ -1,6 +1,6 @@
-"""Several processes that work together: groups, what their members send each other, and what stands on that.
+"""Distributed communication: process groups, collectives, stores, and training across processes.
 
-`torchlite-run` (`python -m torchlite.distributed.run`) or `mpiexec` starts them; one process needs neither.
+`torchlite-run` (`python -m torchlite.distributed.run`) or `mpiexec` starts the processes; one process needs neither.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = [*_names, "DeviceMesh", "init_device_mesh", "is_available"]
 
 
 def is_available() -> bool:
-    """Whether processes can work together.
+    """True if the distributed package is available.
 
     >>> import torchlite as torch
     >>> torch.distributed.is_available()

@@ -1,4 +1,4 @@
-"""Names of what carries messages, and for which devices."""
+"""Backend names, their registration, and the backend of each device type."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class _Plugin(NamedTuple):
 
 
 class Backend(str):
-    """The name of what carries messages, in small letters. "mpi" and "gloo" are one engine, over host memory; "nccl" is
-    for CUDA; `register_backend` adds others.
+    """Lower-case name of a communication backend.
+
+    "mpi" and "gloo" are one transport, over host memory; "nccl" is for CUDA; `register_backend` adds others.
 
     >>> import torchlite.distributed as dist
     >>> dist.Backend("GLOO")
@@ -40,7 +41,9 @@ class Backend(str):
     def register_backend(
         cls, name: str, func: Callable[..., Any], extended_api: bool = False, devices: str | list[str] | None = None
     ) -> None:
-        """Add a backend: `func(store, rank, size, timeout)` makes what has ProcessGroup's methods for one group."""
+        """Register a backend: `func(store, rank, size, timeout)` returns an object with ProcessGroup's methods for one
+        group.
+        """
         if name == Backend.NCCL or (name.upper() in cls._plugins):
             raise RuntimeError(f"{name} c10d backend already exist")
         setattr(Backend, name.upper(), name.lower())
@@ -61,7 +64,7 @@ class Backend(str):
 
 
 class BackendConfig:
-    """Which backend serves which device: of "gloo", or of "cpu:gloo,cuda:nccl"."""
+    """Backend of each device type, parsed from "gloo" or "cpu:gloo,cuda:nccl"."""
 
     def __init__(self, backend: str) -> None:
         self.device_backend_map: dict[str, str] = _devices_of(str(backend))
@@ -70,7 +73,7 @@ class BackendConfig:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
 
     def get_device_backend_map(self) -> dict[str, str]:
-        """Backends by device type."""
+        """Return the backends by device type."""
         return self.device_backend_map
 
 
@@ -104,32 +107,32 @@ def _devices_of(backend: str) -> dict[str, str]:
 
 
 def is_mpi_available() -> bool:
-    """Whether mpi4py is installed."""
+    """True if mpi4py is installed."""
     return is_installed("mpi")
 
 
 def is_gloo_available() -> bool:
-    """Whether "gloo" can be asked for: the name of the engine of "mpi". A world of one process needs nothing for it."""
+    """True if the "gloo" backend is available: its transport is that of "mpi". A world of one process needs none."""
     return True
 
 
 def is_nccl_available() -> bool:
-    """Whether CuPy finds NCCL, which carries messages between CUDA devices."""
+    """True if CuPy finds NCCL, for messages between CUDA devices."""
     return is_installed("nccl") and not transport_of("nccl").why_not()
 
 
 def is_ucc_available() -> bool:
-    """Whether UCC carries messages: it does not."""
+    """False: UCC is not supported."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether XCCL carries messages: it does not."""
+    """False: XCCL is not supported."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend of this name can be asked for: built in, or registered."""
+    """True if a backend of this name is available: built in, or registered."""
     known = {"mpi": is_mpi_available, "gloo": is_gloo_available, "nccl": is_nccl_available}
     found = known.get(backend.lower())
     return found() if found is not None else backend.lower() in Backend.backend_capability

@@ -1,4 +1,4 @@
-"""Calls that are waited for together."""
+"""Coalescing: several collectives with one wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _OpenManagers(threading.local):
-    manager: _CoalescingManager | None = None  # that collects what this thread begins
+    manager: _CoalescingManager | None = None  # collects this thread's works
 
 
 open_managers = _OpenManagers()
@@ -22,18 +22,18 @@ class _CoalescingManager:
         self.works: list[Any] = []
 
     def append(self, work: Any = None) -> None:
-        """One more work."""
+        """Add a work."""
         if work is not None:
             self.works.append(work)
 
     def wait(self) -> None:
-        """Wait for all."""
+        """Wait for all works."""
         for work in self.works:
             work.wait()
 
 
 def collect_work(work: Any) -> bool:
-    """Whether an open manager waits for this work."""
+    """Add a work to the open manager, if any; return True if there is one."""
     manager = open_managers.manager
     if manager is not None:
         manager.append(work)
@@ -42,7 +42,7 @@ def collect_work(work: Any) -> bool:
 
 @contextlib.contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
-    """Collectives inside begin, and are waited for at the end (with `async_ops` by the manager's `wait()`)."""
+    """Start the collectives inside, and wait for them at the end (with `async_ops` in the manager's `wait()`)."""
     before, manager = open_managers.manager, _CoalescingManager()
     open_managers.manager = manager
     try:

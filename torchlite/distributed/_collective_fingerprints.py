@@ -1,7 +1,7 @@
-"""TORCH_DISTRIBUTED_DEBUG=DETAIL: ranks compare each collective in all its details before they begin it.
+"""TORCH_DISTRIBUTED_DEBUG=DETAIL: ranks compare a fingerprint of each collective before it begins.
 
-Every rank tells the others a fingerprint: sequence number, operation, shapes, dtypes, devices, reduction, root, splits.
-Where fingerprints differ all ranks raise RuntimeError, in PyTorch's words, and no data moves.
+Every rank exchanges a fingerprint: sequence number, operation, shapes, dtypes, devices, reduction, root, splits. If
+fingerprints differ, all ranks raise PyTorch's RuntimeError, and no data moves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._work import DistBackendError, Work
 
 
 class CollectiveFingerPrint(NamedTuple):
-    """What a rank says of a collective that it begins."""
+    """A rank's description of a collective."""
 
     number: int
     op: str
@@ -39,7 +39,7 @@ class CollectiveFingerPrint(NamedTuple):
         return f"CollectiveFingerPrint({', '.join(words)})"
 
     def differences(self, other: CollectiveFingerPrint) -> str:
-        """The aspects in which another rank's is not this one; splits are compared by `_misfit`."""
+        """Return the aspects that differ from another rank's; `_find_split_mismatch` compares splits."""
         found = ""
         if self.number != other.number:
             found += f"\t Sequence number: {self.number}vs {other.number}"
@@ -71,7 +71,7 @@ def _options(device: str) -> str:
 
 
 def _find_split_mismatch(prints: Sequence[CollectiveFingerPrint]) -> tuple[int, int, str]:
-    """The first pair of ranks whose splits differ; the words are "" where there is none."""
+    """Return the first pair of ranks with different splits, and the message; "" if there is none."""
     if all(each.splits for each in prints):
         for rank, each in enumerate(prints):
             for other, its in enumerate(prints):
@@ -83,7 +83,7 @@ def _find_split_mismatch(prints: Sequence[CollectiveFingerPrint]) -> tuple[int, 
 
 
 def compare_fingerprints(prints: Sequence[CollectiveFingerPrint], rank: int) -> None:
-    """RuntimeError where the ranks' fingerprints do not go together; every rank finds the same."""
+    """Raise RuntimeError if the ranks' fingerprints are inconsistent; every rank finds the same."""
     mine = prints[rank]
     source, to, words = _find_split_mismatch(prints)
     for other, its in enumerate(prints):
@@ -95,7 +95,7 @@ def compare_fingerprints(prints: Sequence[CollectiveFingerPrint], rank: int) -> 
                 f"Detected mismatch between collectives on ranks. Rank {rank} is running collective: {mine}, but Rank "
                 f"{other} is running collective: {its}.Collectives differ in the following aspects: {found}"
             )
-    if words:  # what a rank sends itself
+    if words:  # a rank's message to itself
         raise RuntimeError(
             f"Detected mismatch between collectives on ranks. Rank {rank} is running collective: {mine}. Collectives "
             f"differ in the following aspects: {words}"
@@ -103,18 +103,18 @@ def compare_fingerprints(prints: Sequence[CollectiveFingerPrint], rank: int) -> 
 
 
 class CheckedCommBackend(HostCommBackend):
-    """Messages whose collectives compare fingerprints first."""
+    """Communication backend that compares fingerprints before each collective."""
 
     _number = 0
 
     def prepared(self, call: str, how: Any, dtype: torch.dtype) -> Callable[..., Any] | None:
-        """Messages alone have a short way: no collective goes without its check."""
+        """Return a fast path only for point-to-point messages: collectives need their check."""
         return super().prepared(call, how, dtype) if call in ("send", "receive") else None
 
     def alltoall(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None, **more: Any
     ) -> Work:
-        """`Messages.alltoall`, once the ranks have compared fingerprints."""
+        """Compare fingerprints, then run `HostCommBackend.alltoall`."""
         splits = [[tensor.numel() for tensor in tensors] for tensors in (inputs, outputs)]
         if all(len(each) == self.size() for each in splits):
             self._compare("ALLTOALL", list(inputs), None, splits)
@@ -129,7 +129,7 @@ class CheckedCommBackend(HostCommBackend):
         opts: Any = None,
         **more: Any,
     ) -> Work:
-        """`Messages.alltoall_base`, once the ranks have compared fingerprints."""
+        """Compare fingerprints, then run `HostCommBackend.alltoall_base`."""
         splits = [self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)]
         self._compare("ALLTOALL_BASE", [input], None, splits)
         return super().alltoall_base(output, input, output_split_sizes, input_split_sizes, opts, **more)
@@ -149,7 +149,7 @@ class CheckedCommBackend(HostCommBackend):
         self._number += 1
 
     def _exchange(self, mine: CollectiveFingerPrint) -> list[bytes]:
-        """The fingerprints of all ranks, as JSON."""
+        """Return the fingerprints of all ranks, as JSON."""
         data = np.frombuffer(json.dumps(mine).encode(), np.uint8)
         sizes = np.empty(self.size(), np.int64)
         self._gathered(sizes, np.array([data.size]), mine.op)
@@ -198,7 +198,7 @@ def _checked(method: str) -> Callable[..., Work]:
         self._compare(name, tensors_of(*args), opts)
         return inner(self, *args, **kwargs)
 
-    checked.__name__, checked.__doc__ = method, f"`Messages.{method}`, once the ranks have compared fingerprints."
+    checked.__name__, checked.__doc__ = method, f"Compare fingerprints, then run `HostCommBackend.{method}`."
     return checked
 
 

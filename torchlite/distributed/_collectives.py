@@ -1,4 +1,4 @@
-"""The collectives of a group: what they take, and which method of the group does them."""
+"""Public collectives: argument checks, and calls of the process group's methods."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import torchlite as torch
 
 from ._coalescing import collect_work
-from ._process_group import ProcessGroup
-from ._reduce_ops import (
+from ._collective_options import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -19,11 +18,12 @@ from ._reduce_ops import (
     BarrierOptions,
     BroadcastOptions,
     GatherOptions,
-    ReduceOp,
     ReduceOptions,
     ReduceScatterOptions,
     ScatterOptions,
 )
+from ._process_group import ProcessGroup
+from ._reduce_ops import ReduceOp
 from ._sync_fast_path import try_fast_path
 from ._work import Work
 from ._world import (
@@ -39,7 +39,7 @@ _FIXED = (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """TypeError for what is no tensor."""
+    """Raise TypeError for a value that is not a tensor."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
@@ -48,7 +48,7 @@ def check_tensor(value: Any, name: str) -> None:
 
 
 def check_tensors(value: Any, name: str) -> None:
-    """TypeError for what is no list of tensors."""
+    """Raise TypeError for a value that is not a list of tensors."""
     head = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got "
     if not isinstance(value, list):
         raise TypeError(f"{head}{type(value)} instead.")
@@ -57,7 +57,7 @@ def check_tensors(value: Any, name: str) -> None:
 
 
 def check_dtypes(*tensors: Any) -> None:
-    """ValueError where tensors differ in dtype."""
+    """Raise ValueError for tensors of different dtypes."""
     lists: Iterable[Any] = (value if isinstance(value, list) else [value] for value in tensors)
     last = None
     for tensor in itertools.chain.from_iterable(lists):
@@ -67,7 +67,7 @@ def check_dtypes(*tensors: Any) -> None:
 
 
 def resolve_rank(group: ProcessGroup, of_world: int | None, in_group: int | None, of_world_wanted: bool = False) -> int:
-    """A rank in a group, of one in the world or in the group."""
+    """Return the rank in a group, from a rank in the world or in the group."""
     if in_group is not None:
         if of_world is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -82,12 +82,12 @@ def resolve_rank(group: ProcessGroup, of_world: int | None, in_group: int | None
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether complex tensors can be reduced so."""
+    """True if a reduction supports complex tensors."""
     return reduceOp not in _FIXED
 
 
 def _return_work(work: Any, async_op: bool) -> Any:
-    """The work for those who wait themselves; others find it done."""
+    """Return the work if asynchronous, else wait for it."""
     if work is None:
         return None
     if collect_work(work):
@@ -110,7 +110,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Every member's tensor becomes that of the rank `src` (of the world; `group_src` counts in the group)."""
+    """Copy the tensor of the rank `src` (of the world; `group_src` counts in the group) to every member."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("broadcast")
@@ -125,7 +125,7 @@ def broadcast(
 def all_reduce(
     tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Every member's tensor becomes the reduction of all. With `async_op` a Work, whose `wait()` says when."""
+    """Reduce every member's tensor to the reduction of all. With `async_op` return a Work to wait for."""
     check_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         warn_not_in_group("all_reduce")
@@ -140,7 +140,7 @@ def all_reduce(
 def all_reduce_coalesced(
     tensors: list[torch.Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Any:
-    """`all_reduce` of several tensors of one dtype at once; with `async_op` a future."""
+    """`all_reduce` of several tensors of one dtype; with `async_op` return a future."""
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
     check_tensors(tensors, "tensor")
     check_dtypes(tensors)
@@ -164,7 +164,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The tensor of the rank `dst` becomes the reduction of all."""
+    """Reduce the tensors of all members to the rank `dst`."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("reduce")
@@ -178,7 +178,7 @@ def reduce(
 def all_gather(
     tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Every member's list becomes the tensors of all, which have one size."""
+    """Gather the tensors of all, of equal size, in every member's list."""
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_dtypes(tensor_list, tensor)
@@ -192,7 +192,7 @@ def all_gather(
 def all_gather_into_tensor(
     output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Every member's output becomes the inputs of all, one after the other (or stacked)."""
+    """Gather the inputs of all in every member's output, concatenated (or stacked)."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if _rank_not_in_group(group):
@@ -222,7 +222,7 @@ def all_gather_coalesced(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Any:
-    """`all_gather` of several tensors: `output_tensor_lists[r]` becomes rank r's; with `async_op` a future."""
+    """`all_gather` of several tensors: `output_tensor_lists[r]` receives rank r's; with `async_op` return a future."""
     if _rank_not_in_group(group):
         warn_not_in_group("all_gather_coalesced")
         return None
@@ -257,7 +257,7 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The list of the rank `dst` (0 if nothing is said) becomes the tensors of all; others give none."""
+    """Gather the tensors of all in the list of the rank `dst` (default 0); other ranks pass no list."""
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -283,7 +283,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Every member's tensor becomes its part of the list of the rank `src` (0 if nothing is said)."""
+    """Scatter the list of the rank `src` (default 0) over the members' tensors."""
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -308,7 +308,7 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Every member's output becomes its part of the reduction of all lists."""
+    """Reduce the lists of all members, and scatter the result over their outputs."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_dtypes(output, input_list)
@@ -327,7 +327,7 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Every member's output becomes its part of the reduction of all inputs."""
+    """Reduce the inputs of all members, and scatter the result over their outputs."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if _rank_not_in_group(group):
@@ -359,7 +359,7 @@ def all_to_all_single(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Rows of the input go to each member, rows of each come to the output: equally many, or as the lists say."""
+    """Exchange rows: split the input over the members and concatenate their parts, evenly or by the split sizes."""
     if _rank_not_in_group(group):
         warn_not_in_group("all_to_all_single")
         return None
@@ -383,7 +383,7 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """`output_tensor_list[r]` becomes what rank r has for this one in its input list."""
+    """Exchange tensors: `output_tensor_list[r]` receives rank r's input for this rank."""
     if _rank_not_in_group(group):
         warn_not_in_group("all_to_all")
         return None
@@ -402,7 +402,7 @@ def barrier(
     device_ids: list[int] | None = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Wait until all members are here."""
+    """Wait until all members have called it."""
     if _rank_not_in_group(group):
         warn_not_in_group("barrier")
         return None
@@ -415,7 +415,7 @@ def barrier(
 def monitored_barrier(
     group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """A barrier whose error, on rank 0, names the ranks that did not come in time (with `wait_all_ranks` all)."""
+    """Barrier whose error, on rank 0, names a rank that did not arrive in time (with `wait_all_ranks` all of them)."""
     if _rank_not_in_group(group):
         warn_not_in_group("monitored_barrier")
         return

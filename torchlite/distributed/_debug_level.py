@@ -1,4 +1,4 @@
-"""How much processes check and say of what they do together: TORCH_DISTRIBUTED_DEBUG."""
+"""Debug level of distributed checks and logs: TORCH_DISTRIBUTED_DEBUG."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 class DebugLevel(enum.IntEnum):
-    """What TORCH_DISTRIBUTED_DEBUG says."""
+    """Levels of TORCH_DISTRIBUTED_DEBUG."""
 
     OFF, INFO, DETAIL = range(3)
 
@@ -16,14 +16,14 @@ _level: list[DebugLevel] = []  # that was set; empty while the environment says
 
 
 def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says, or was set since. Groups that are made with DETAIL compare collectives."""
+    """Return the debug level. Groups created with DETAIL compare collectives between ranks."""
     if not _level:
         return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
     return _level[0]
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """What `get_debug_level` answers from now on.
+    """Set the debug level.
 
     >>> import torchlite.distributed as dist
     >>> before = dist.get_debug_level()
@@ -38,7 +38,7 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Take what TORCH_DISTRIBUTED_DEBUG says now. ValueError for another word than OFF, INFO or DETAIL."""
+    """Set the debug level from TORCH_DISTRIBUTED_DEBUG. ValueError for a value other than OFF, INFO or DETAIL."""
     word = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if word not in DebugLevel.__members__:
         raise ValueError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")

@@ -1,4 +1,4 @@
-"""What helps to find out what processes do."""
+"""Debugging helpers: a breakpoint on one rank, and named profiler ranges of collectives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _calls = 0  # of `breakpoint`
 
 @contextlib.contextmanager
 def record_comm(name: str) -> Iterator[None]:
-    """A context whose collectives the profiler shows within a range of this name.
+    """Context manager that groups collectives in a profiler range of this name.
 
     >>> import torchlite.distributed as dist
     >>> with dist.record_comm("gradients"):
@@ -29,8 +29,9 @@ def record_comm(name: str) -> Iterator[None]:
 
 
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
-    """Stop in the debugger on one rank; the others wait for it, `timeout_s` seconds at most. The first `skip` calls go
-    on. In the debugger, `up` leads to the program.
+    """Stop in the debugger on one rank; the others wait for it, at most `timeout_s` seconds.
+
+    The first `skip` calls are ignored. In the debugger, `up` leads to the caller.
     """
     global _calls
     _calls += 1

@@ -1,8 +1,8 @@
-"""Tensors sent between the devices of a group, without the host's memory: what `backend="nccl"` names.
+"""Communication backend for device tensors (`backend="nccl"`): messages without host memory.
 
-An engine of devices puts its calls into streams. Collectives have one of their own; messages from one rank to another
-have one for each direction, with a group of these two ranks and a thread, so that what waits for one message holds up
-no other, in whatever order a program begins them. Who waits for a Work has its current stream wait, and goes on.
+The transport enqueues its calls in streams. Collectives have one stream. Point-to-point messages have one per direction
+and peer, with a communicator of the two ranks and a thread, so that a pending message blocks no other, whatever the
+program's order. Waiting for a Work makes the current stream wait, not the host.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._work import Work
 
 
 class CommStream:
-    """A stream of a device, and what was put into it that still runs: its memory lives as long."""
+    """Stream of a device, with its pending calls, whose memory it keeps alive."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -33,11 +33,11 @@ class CommStream:
         self._running: deque[tuple[Any, Any]] = deque()
 
     def ready(self) -> Any:
-        """What the calling thread's stream has done so far, to be waited for."""
+        """Return an event for the calling thread's stream, to be waited for."""
         return torch.cuda.current_stream(self.device).record_event()
 
     def put(self, before: Any, call: Callable[[int], None], kept: Any) -> Any:
-        """Have the stream make a call after `before`: the event behind it."""
+        """Enqueue a call after `before`; return the event behind it."""
         while self._running and self._running[0][0].query():
             self._running.popleft()
         self.stream.wait_event(before)
@@ -48,7 +48,7 @@ class CommStream:
 
 
 class StreamRequest:
-    """A call in a stream."""
+    """Call in a stream."""
 
     source = 0
 
@@ -56,24 +56,24 @@ class StreamRequest:
         self._lane, self._done, self._check = lane, done, check
 
     def done(self) -> bool:
-        """Whether it has run. RuntimeError for what went wrong meanwhile."""
+        """True if it has run. RuntimeError for an asynchronous error."""
         if self._check is not None:
             self._check()
         return self._done.query()
 
     def wait(self, limit: float | None = None) -> bool:
-        """Have the calling thread's stream wait for it."""
+        """Make the calling thread's stream wait for it."""
         if self._check is not None:
             self._check()
         torch.cuda.current_stream(self._lane.device).wait_event(self._done)
         return True
 
     def cancel(self) -> None:
-        """What is in a stream stays there."""
+        """Do nothing: enqueued work cannot be cancelled."""
 
 
 class BarrierRequest(StreamRequest):
-    """A barrier: who waits for it does so here, and not in a stream."""
+    """Barrier: waiting for it blocks the host, not a stream."""
 
     def wait(self, limit: float | None = None) -> bool:
         end = None if limit is None else time.monotonic() + limit
@@ -85,36 +85,36 @@ class BarrierRequest(StreamRequest):
 
 
 class QueuedMessage:
-    """A message that another thread puts into a stream, once the other rank has one for it."""
+    """Message that another thread enqueues once the peer has the matching one."""
 
     def __init__(self, future: Future[StreamRequest], source: int) -> None:
         self._future, self.source = future, source
 
     def done(self) -> bool:
-        """Whether it has come."""
+        """True if it has arrived."""
         return self._future.done() and self._future.result().done()
 
     def wait(self, limit: float | None = None) -> bool:
-        """Have the calling thread's stream wait for it, once it is in one."""
+        """Make the calling thread's stream wait for it, once it is enqueued."""
         try:
             return self._future.result(limit).wait()
         except Late:
             return False
 
     def cancel(self) -> None:
-        """Give it up where it is in no stream yet."""
+        """Cancel it if it is not enqueued yet."""
         self._future.cancel()
 
 
 class MessageChannel:
-    """Messages from one rank to another, in their order."""
+    """Messages from one rank to another, in order."""
 
     def __init__(self, device: torch.device, join: Callable[[], Any]) -> None:
         self._lane, self._join, self._pair = CommStream(device), join, None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="torchlite-p2p")
 
     def post(self, call: str, array: Any, other: int, source: int) -> QueuedMessage:
-        """Begin a message: `call` is "send" or "receive", `other` the rank in the pair."""
+        """Start a message: `call` is "send" or "receive", `other` the rank in the pair."""
         ready = self._lane.ready()
 
         def begin() -> StreamRequest:
@@ -126,15 +126,16 @@ class MessageChannel:
         return QueuedMessage(self._thread.submit(begin), source)
 
     def free(self) -> None:
-        """No messages come any more."""
+        """End the channel."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._pair is not None:
             self._pair.free()
 
 
 class DeviceCommunicator:
-    """A communicator (docs/backend.md) over the current device of each rank. Groups of the engine are made when they
-    are needed; `store` says to all members what they must know of them.
+    """Communicator (docs/backend.md) over the current device of each rank.
+
+    The transport's groups are created on first use; `store` exchanges their unique ids.
     """
 
     of_devices = True
@@ -147,7 +148,7 @@ class DeviceCommunicator:
         self._lock = threading.Lock()
 
     def _join(self, title: str, rank: int, size: int) -> Any:
-        """A group of the engine, of the ranks that ask for this title."""
+        """Create the transport's group of the ranks that pass this title."""
         key = f"nccl/{self._name}/{title}"
         if size == 1:
             return self._engine.group(1, 0, self._engine.identity())
@@ -223,7 +224,7 @@ class DeviceCommunicator:
             return found
 
     def free(self) -> None:
-        """The group is not used any more."""
+        """Free the group."""
         for direction in self._directions.values():
             direction.free()
         if self._all is not None:
@@ -232,7 +233,7 @@ class DeviceCommunicator:
 
 
 class DeviceCommBackend(HostCommBackend):
-    """What an engine of devices sends in one group."""
+    """Communication backend of a device transport for one group."""
 
     staging = _device_staging
 
@@ -242,9 +243,9 @@ class DeviceCommBackend(HostCommBackend):
         return super()._before(tensor, op)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> Any:
-        """Refused: it is for processes that can be asked one by one."""
+        """Raise: it needs host messages."""
         raise ValueError("monitored_barrier is only implemented for GLOO backend")
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
-        """Refused: NCCL has no such message."""
+        """Raise: NCCL has no receive from any source."""
         raise RuntimeError("ProcessGroupNCCL does not support recvAnysource")

@@ -1,6 +1,6 @@
-"""Tensors of a device as the memory that an engine of devices reads and writes: flat, contiguous tensors of it.
+"""Staging of device tensors for a device transport: flat, contiguous tensors on the device.
 
-The functions of `_staging.py`, for memory that is no NumPy array. What they begin runs in the current stream.
+The counterpart of `_host_staging` for memory that is not a NumPy array. Copies run in the current stream.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import torchlite as torch
 from torchlite._dispatch import autograd_graph
 
 Finish = Callable[[], None]
-# What is reduced in the place of dtypes that engines of devices have no arithmetic for.
+# Reduction dtypes that replace those without arithmetic in device transports.
 _WIDER = {
     torch.bool: torch.int32, torch.int16: torch.int32, torch.uint16: torch.int32, torch.complex32: torch.complex64,
 }  # fmt: skip
 
 
 def has_native_reduce(dtype: torch.dtype) -> bool:
-    """Whether elements are reduced as they are."""
+    """True if a dtype is reduced without conversion."""
     return dtype not in _WIDER and not _is_small(dtype)
 
 
@@ -28,25 +28,25 @@ def _is_small(dtype: torch.dtype) -> bool:
 
 
 def widen(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements with which a reduction computes."""
+    """Convert a tensor to the dtype of its reduction."""
     if has_native_reduce(tensor.dtype):
         return tensor
     return tensor.detach().to(torch.float32 if _is_small(tensor.dtype) else _WIDER[tensor.dtype])
 
 
 def _flat(tensor: torch.Tensor) -> Any:
-    """A contiguous tensor as a row of elements; complex numbers as pairs."""
+    """Flatten a contiguous tensor; complex numbers become pairs."""
     tensor = tensor.detach()
     return (torch.view_as_real(tensor) if tensor.dtype.is_complex else tensor).reshape(-1)
 
 
 def input_buffer(tensor: torch.Tensor) -> Any:
-    """The elements, to be read."""
+    """Return a buffer with the elements, for reading."""
     return _flat(tensor.detach().resolve_conj().resolve_neg().contiguous())
 
 
 def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[Any, Finish]:
-    """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
+    """Return a buffer for a tensor's new elements (initialised with `read`), and the function that copies them back."""
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
         return _flat(tensor), lambda: autograd_graph.bump_version(tensor)
     made = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
@@ -62,12 +62,12 @@ def write_elements(tensor: torch.Tensor, made: torch.Tensor) -> None:
 
 
 def concat_input_buffer(tensors: Sequence[torch.Tensor]) -> Any:
-    """The elements of tensors of one dtype, one after the other."""
+    """Return a buffer with the concatenated elements of tensors of one dtype."""
     return torch.cat([input_buffer(tensor) for tensor in tensors])
 
 
 def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[Any, Finish]:
-    """Memory for the new elements of tensors of one dtype, one after the other."""
+    """Return a buffer for the concatenated new elements of tensors of one dtype."""
     made = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype, device=tensors[0].device)
 
     def finish() -> None:

@@ -1,7 +1,7 @@
-"""The file of a FileStore: a header, and behind it the values, with room for what replaces them.
+"""File format of a FileStore: a header, then the values, with space for their replacement.
 
-The header says where the values are. New values are written where the present ones are not, and then the header, with
-one write into a block that the file has. A full disk or a killed process before that leaves the present values.
+The header has the offset of the values. New values are written to free space, and then the header, by one write into an
+allocated block. A full disk or a killed process before that leaves the previous values.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ MAX_FILE = 1 << 30  # bytes of the values
 
 
 class File(io.FileIO):
-    """Closes without a warning when an interrupt ends the call that has it."""
+    """File object that closes without a warning when an interrupt ends its call."""
 
-    owner = 0  # the thread whose call has it
-    turn: object = None  # which command uses it
+    owner = 0  # the thread of its call
+    turn: object = None  # the command that uses it
     __del__ = io.FileIO.close
 
 
 class Overtaken(Exception):
-    """A handler of a signal used the file within a command, which must begin again."""
+    """A signal handler used the file within a command, which must restart."""
 
 
 class StoreFile:
-    """The values of an open and locked file. ValueError where the file is damaged, or no store's. Every method ends
-    with `Overtaken` where another command used the file meanwhile, and has changed nothing then.
+    """Values of an open and locked file. ValueError for a damaged or foreign file.
+
+    Every method raises `Overtaken`, with nothing changed, if another command used the file meanwhile.
     """
 
     def __init__(self, file: File) -> None:
@@ -42,7 +43,7 @@ class StoreFile:
         self._turn = file.turn = object()
         self._begin, self._end, self.data = _HEADER.size, _HEADER.size, b""
         header = self._step(os.pread, _HEADER.size, 0)
-        if not header.strip(b"\0"):  # a new file, or one whose first write failed
+        if not header.strip(b"\0"):  # a new file, or a failed first write
             return
         if len(header) < _HEADER.size:
             raise ValueError("a header that ends early")
@@ -59,13 +60,13 @@ class StoreFile:
             raise ValueError("values with another checksum")
 
     def _step(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """A call of the system for the file. CPython runs no handler of a signal between the question and the call."""
+        """Run a system call on the file. CPython runs no signal handler between the check and the call."""
         if self._file.turn is not self._turn:
             raise Overtaken
         return call(self._descriptor, *arguments)
 
     def replace(self, data: bytes) -> None:
-        """Write other values. OSError leaves those that are there."""
+        """Replace the values. OSError leaves the previous ones."""
         front = _HEADER.size
         begin = front if front + len(data) <= self._begin else self._end
         try:
@@ -79,7 +80,7 @@ class StoreFile:
             self._step(os.ftruncate, begin + len(data))
 
     def _replace_header(self, header: bytes) -> None:
-        """Write the header. Where a limit cuts it short, what was there fits within the limit again."""
+        """Write the header. If a size limit truncates it, the previous one still fits within the limit."""
         before = self._step(os.pread, len(header), 0).ljust(len(header), b"\0")
         written = self._step(os.pwrite, header, 0)
         if written < len(header):

@@ -1,6 +1,6 @@
-"""Collectives that return new tensors and change none, for code that names the ranks by a group, a list of ranks, a
-mesh or a dimension of one. Gradients follow sums and moves. Results are there when a call returns: `wait_tensor` is for
-programs that call it.
+"""Functional collectives: they return new tensors, are differentiable, and accept a group, ranks, or a mesh.
+
+Results are complete when a call returns; `wait_tensor` exists for compatibility.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _OPS = {
 
 
 class AsyncCollectiveTensor(torch.Tensor):
-    """For programs that ask whether a tensor is still on its way: none is."""
+    """Type of pending results, for isinstance tests: no tensor is one."""
 
 
 def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, which is there."""
+    """Return the tensor, which is complete."""
     return tensor
 
 
@@ -44,7 +44,7 @@ def _reduce_op(name: str) -> Any:
 
 
 def _group(of: Any, tag: str = "") -> ProcessGroup:
-    """The group that a group, its name, ranks, lists of ranks, a mesh, or a mesh and a dimension name."""
+    """Return the group of a group, its name, ranks, lists of ranks, a mesh, or a mesh and a dimension."""
     if isinstance(of, ProcessGroup):
         return of
     if isinstance(of, str):
@@ -72,7 +72,7 @@ def _resolve_group_name(group: Any, tag: str = "") -> str:
 
 
 def _expand_group(group: Any, tag: str = "") -> tuple[str, list[int], int]:
-    """Tag, ranks and size of what names a group."""
+    """Return tag, ranks and size of a group."""
     found = _group(group, tag)
     ranks = dist.get_process_group_ranks(found)
     return tag or dist._get_group_tag(found), ranks, len(ranks)
@@ -140,19 +140,19 @@ def _check_sum(call: str, op: str) -> None:
 
 
 def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The tensor of the rank `src`."""
+    """Return the tensor of the rank `src`."""
     out = self.detach().clone(memory_format=torch.contiguous_format)
     dist.broadcast(out, src, _group(group, tag))
     return out
 
 
 def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
-    """The reduction ("sum", "avg", "max" ...) of the tensors of all."""
+    """Return the reduction ("sum", "avg", "max" ...) of the tensors of all."""
     return _AllReduce.apply(self, reduceOp.lower(), _group(group, tag))
 
 
 def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The tensors of all, one after the other along a dimension."""
+    """Return the tensors of all, concatenated along a dimension."""
     found = _group(group, tag)
     out = _Gather.apply(self, found)
     return torch.cat(out.chunk(found.size(), 0), gather_dim) if gather_dim and found.size() > 1 else out
@@ -161,7 +161,7 @@ def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str 
 def reduce_scatter_tensor(
     self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""
 ) -> torch.Tensor:
-    """This rank's part, along a dimension, of the reduction of the tensors of all."""
+    """Return this rank's part, along a dimension, of the reduction of the tensors of all."""
     found = _group(group, tag)
     size = found.size()
     if self.shape[scatter_dim] % size:
@@ -177,7 +177,7 @@ def all_to_all_single(
     group: Any,
     tag: str = "",
 ) -> torch.Tensor:
-    """The rows that each rank has for this one: equally many, or as the lists say."""
+    """Return the rows that each rank has for this one: evenly split, or by the split sizes."""
     if output_split_sizes is None or input_split_sizes is None:
         if output_split_sizes is not None or input_split_sizes is not None:
             raise AssertionError(
@@ -212,7 +212,7 @@ def reduce_scatter_tensor_coalesced(
 
 
 def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
-    """Rank i's tensor goes to the rank `src_dst[i]` of the group."""
+    """Send rank i's tensor to the rank `src_dst[i]` of the group; return the received one."""
     found = _group(group, tag)
     rank, size = found.rank(), found.size()
     counts, into = [0] * size, [0] * size

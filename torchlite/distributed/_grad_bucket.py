@@ -1,4 +1,4 @@
-"""What a communication hook of DistributedDataParallel gets: the gradients of a bucket, in one flat tensor."""
+"""`GradBucket`: gradients passed to a communication hook of DistributedDataParallel, in one flat tensor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class GradBucket:
-    """Gradients that are reduced together. `buffer()` is flat; a hook returns a future of what becomes of it."""
+    """Gradients that are reduced in one message. `buffer()` is flat; a hook returns a future of its replacement."""
 
     __module__ = "torch.distributed"
 
@@ -15,31 +15,31 @@ class GradBucket:
         self._parameters, self._is_last = parameters, is_last
 
     def index(self) -> int:
-        """The bucket's number: they are reduced in this order."""
+        """Return the bucket's index: buckets are reduced in this order."""
         return self._index
 
     def buffer(self) -> Any:
-        """The gradients, one after the other, in a tensor of one dimension."""
+        """Return the concatenated gradients, a 1-d tensor."""
         return self._buffer
 
     def gradients(self) -> list[Any]:
-        """The gradients as they lie in the buffer, in their parameters' shapes."""
+        """Return the gradients as views of the buffer, in their parameters' shapes."""
         return list(self._views)
 
     def parameters(self) -> list[Any]:
-        """The parameters, in the gradients' order."""
+        """Return the parameters, in the gradients' order."""
         return list(self._parameters)
 
     def is_last(self) -> bool:
-        """Whether it is the last bucket of this backward pass."""
+        """True for the last bucket of this backward pass."""
         return self._is_last
 
     def set_buffer(self, buffer: Any) -> None:
-        """Put another tensor in the buffer's place; of the same size, it gives the gradients."""
+        """Replace the buffer by a tensor of the same size."""
         self._buffer = buffer
 
 
 class BuiltinCommHookType:
-    """The hooks that `_register_builtin_comm_hook` knows."""
+    """Hooks of `_register_builtin_comm_hook`."""
 
     ALLREDUCE, FP16_COMPRESS = range(2)

@@ -1,7 +1,7 @@
-"""Tensors sent between the processes of a group, over host memory: what `backend="mpi"` and `"gloo"` name.
+"""Communication backend over host memory (`backend="mpi"` and `"gloo"`): ProcessGroup's methods on a transport.
 
-A method checks what it is given, brings tensors to memory that the engine reads and writes, and returns a Work whose
-end puts what arrived into the tensors.
+A method checks its arguments, stages tensors in the transport's memory, and returns a Work whose completion writes the
+received data to the tensors.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ._transports import Communicator, Request
 from ._work import DistBackendError, MessageWork, Work
 
 _NAMES = {"gloo": "ProcessGroupGloo", "mpi": "ProcessGroupMPI", "nccl": "ProcessGroupNCCL"}
-# What engines call the reductions; two are sums of something else, or something of sums.
+# Names of the reductions in transports; AVG and PREMUL_SUM are sums with a scale.
 _TRANSPORT_OPS = {kind: "SUM" if kind.name in ("AVG", "PREMUL_SUM") else kind.name for kind in RedOpType}
 _BITWISE_OPS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
-_CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
+_CONTROL = 1 << 20  # tags of `monitored_barrier`, which user messages cannot have
 
 
 def reduce_op_of(opts: Any) -> Any:
-    """The reduction that options name."""
+    """Return the reduction of an options object."""
     op = getattr(opts, "reduceOp", opts)
     if op.__class__ is RedOpType:
         return op
@@ -40,8 +40,8 @@ def reduce_op_of(opts: Any) -> Any:
 
 
 def _element_signature(tensor: torch.Tensor, op: Any = None) -> str:
-    """What the elements of all ranks must be, for the engine: the dtype, and the reduction where engines know it by
-    another name.
+    """Return the element signature that all ranks must share: the dtype, and the reduction if the transport's name
+    differs.
     """
     dtype = str(tensor.dtype)[6:]
     return dtype if op is None or _TRANSPORT_OPS[op.op] == op.op.name else f"{op.op.name} of {dtype}"
@@ -52,37 +52,37 @@ def _timeout_of(opts: Any) -> timedelta | None:
 
 
 class HostCommBackend:
-    """What one backend sends in one group. Its methods are ProcessGroup's."""
+    """Communication backend of one group, with ProcessGroup's methods."""
 
     supports_coalescing = False
     supports_splitting = True
-    staging: Any = _host_staging  # which brings tensors to memory that the engine knows
+    staging: Any = _host_staging  # copies tensors to the transport's memory
 
     def __init__(self, communicator: Communicator, name: str, timeout: timedelta, title: str) -> None:
         self._communicator, self._name, self._timeout, self._title = communicator, name, timeout, title
 
     def rank(self) -> int:
-        """This process's rank in the group."""
+        """Return this process's rank in the group."""
         return self._communicator.rank
 
     def size(self) -> int:
-        """How many processes the group has."""
+        """Return the size of the group."""
         return self._communicator.size
 
     def name(self) -> str:
-        """The backend's name."""
+        """Return the backend's name."""
         return self._name
 
     getBackendName = name
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long later calls wait."""
+        """Set the timeout of later calls."""
         self._timeout = timeout
 
     _set_default_timeout = set_timeout
 
     def shutdown(self) -> None:
-        """Free what the engine has of the group."""
+        """Free the transport's communicator."""
         self._communicator.free()
 
     abort = shutdown
@@ -90,7 +90,7 @@ class HostCommBackend:
     # One tensor from or to all.
 
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
-        """All tensors become the root's."""
+        """Copy the root's tensors to all ranks."""
         root = getattr(opts, "rootRank", opts) or 0
         self._check_root("broadcast", root)
         array, finish = self.staging.output_buffer(self._one("broadcast", tensors), read=self.rank() == root)
@@ -98,7 +98,7 @@ class HostCommBackend:
         return self._work(request, "broadcast", opts, finish, tensors)
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
-        """All tensors become the reduction of all."""
+        """Reduce all tensors over the ranks."""
         tensor, op = self._one("allreduce", tensors), reduce_op_of(opts)
         array, finish = self._reduced(tensor, op)
         request = self._communicator.all_reduce(array, self._kind(op), _element_signature(tensor, op))
@@ -126,7 +126,7 @@ class HostCommBackend:
         return self._work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
-        """The root's tensor becomes the reduction of all."""
+        """Reduce over the ranks to the root's tensor."""
         tensor, op, root = self._one("reduce", tensors), reduce_op_of(opts), getattr(opts, "rootRank", 0)
         self._check_root("reduce", root)
         if self.rank() == root:
@@ -141,7 +141,7 @@ class HostCommBackend:
     def allgather(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
     ) -> Work:
-        """Each output list becomes the tensors of all."""
+        """Gather the tensors of all in each output list."""
         tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
         self._check_alike("allgather", out, tensor, "output tensor list at index 0")
         array, finish = self.staging.split_output_buffer(out)
@@ -149,7 +149,7 @@ class HostCommBackend:
         return self._work(request, "allgather", opts, finish, out)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
-        """`output` becomes the tensors of all, one after the other."""
+        """Gather the tensors of all in `output`, concatenated."""
         self._check_parts("allgather", output, input)
         array, finish = self.staging.output_buffer(output)
         request = self._communicator.all_gather(array, self.staging.input_buffer(input), _element_signature(input))
@@ -160,7 +160,7 @@ class HostCommBackend:
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> Work:
-        """`allgather` of several tensors: `outputs[r]` becomes rank r's."""
+        """`allgather` of several tensors: `outputs[r]` receives rank r's."""
         if len(outputs) != self.size():
             raise RuntimeError("output tensor lists should have one for each rank")
         works = [
@@ -180,7 +180,7 @@ class HostCommBackend:
     def gather(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
     ) -> Work:
-        """The root's output list becomes the tensors of all."""
+        """Gather the tensors of all in the root's output list."""
         tensor, root = self._one("gather", inputs), getattr(opts, "rootRank", 0)
         self._check_root("gather", root)
         array, finish, out = None, None, []
@@ -200,7 +200,7 @@ class HostCommBackend:
     def scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
     ) -> Work:
-        """Each output becomes its part of the root's input list."""
+        """Scatter the root's input list over the outputs."""
         tensor, root = self._one("scatter", outputs), getattr(opts, "rootRank", 0)
         self._check_root("scatter", root)
         array = None
@@ -221,7 +221,7 @@ class HostCommBackend:
     def reduce_scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
     ) -> Work:
-        """Each output becomes its part of the reduction of all input lists; parts may have several sizes."""
+        """Reduce all input lists and scatter the result; parts may differ in size."""
         tensor, parts = self._one("reduce_scatter", outputs), list(inputs[0]) if inputs else []
         if len(parts) != self.size():
             raise RuntimeError("invalid input tensor list size, must be world size")
@@ -236,7 +236,7 @@ class HostCommBackend:
         return self._reduce_scattered(tensor, flat, [part.numel() for part in parts], opts, "reduce_scatter")
 
     def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
-        """`output` becomes its part of the reduction of all inputs."""
+        """Reduce all inputs and scatter the result."""
         self._check_parts("reduce_scatter", input, output)
         return self._reduce_scattered(output, input, [output.numel()] * self.size(), opts, "reduce_scatter_tensor")
 
@@ -267,7 +267,7 @@ class HostCommBackend:
     def alltoall(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
     ) -> Work:
-        """`outputs[r]` becomes rank r's `inputs[rank]`."""
+        """Send `inputs[r]` to rank r; receive its tensor in `outputs[r]`."""
         for tensors, word in ((inputs, "input"), (outputs, "output")):
             if len(tensors) != self.size():
                 raise RuntimeError(
@@ -296,7 +296,7 @@ class HostCommBackend:
         opts: Any = None,
         **_: Any,
     ) -> Work:
-        """Rows of `input` go to each rank, and come from each rank to `output`, as many as the lists say."""
+        """Exchange rows of `input` with each rank, by the split sizes; receive in `output`."""
         if output.dtype is not input.dtype:
             raise RuntimeError("Tensors are not equal in data type")
         counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
@@ -331,12 +331,12 @@ class HostCommBackend:
         return self._work(request, f"send to rank {dst}", None, None, [])
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
-        """Receive a tensor of the sent one's size from a rank of the group."""
+        """Receive a tensor of the sent size from a rank of the group."""
         self._check_peer("recv", src, tag)
         return self._received(tensors, src, tag, f"recv from rank {src}")
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
-        """Receive from whoever sends: the work's `_source_rank()` says who."""
+        """Receive from any rank: the work's `_source_rank()` returns the sender."""
         self._check_peer("recv_anysource", 0, tag)
         return self._received(tensors, None, tag, "recv from any rank")
 
@@ -347,11 +347,11 @@ class HostCommBackend:
         return self._work(request, what, None, finish, tensors, receives=True)
 
     def barrier(self, opts: Any = None, **_: Any) -> Work:
-        """Done when all have called it."""
+        """Complete when all ranks have called it."""
         return self._work(self._communicator.barrier(), "barrier", opts, None, [])
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-        """A barrier whose error, on rank 0, names the ranks that did not come."""
+        """Barrier whose error, on rank 0, names the missing ranks."""
         limit = self._timeout if timeout is None else timeout
         milliseconds = round(limit.total_seconds() * 1000)
         word = np.zeros(1, np.uint8)
@@ -383,11 +383,11 @@ class HostCommBackend:
         for request in [self._communicator.send(word, r, _CONTROL + 1) for r in range(1, self.size())]:
             request.wait(limit.total_seconds())
 
-    # What they share.
+    # Shared implementation.
 
     def prepared(self, call: str, how: Any, dtype: torch.dtype) -> Callable[..., Any] | None:
-        """What does an engine's call with elements of a dtype in the host's memory as they are; None where they are
-        reduced as others, the engine has no such way, or something is wrong.
+        """Return the transport's prepared call for host elements of a dtype; None if it needs conversion, or lacks
+        one.
         """
         prepare = getattr(self._communicator, "prepared", None)
         if prepare is None or dtype.np.kind not in "biufc":
@@ -423,7 +423,7 @@ class HostCommBackend:
         return _TRANSPORT_OPS[op.op]
 
     def _before(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
-        """What is reduced in a tensor's place: itself, or wider or scaled elements."""
+        """Return the tensor to reduce: itself, or widened or scaled."""
         self._check_op(op.op, tensor.dtype)
         wide = self.staging.widen(tensor)
         if op.op is RedOpType.PREMUL_SUM:
@@ -439,7 +439,7 @@ class HostCommBackend:
                 raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
 
     def _reduced(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
-        """Memory in which a tensor is reduced, and what brings the result into it."""
+        """Return the buffer in which a tensor is reduced, and the function that writes the result back."""
         wide = self._before(tensor, op)
         array, back = self.staging.output_buffer(wide, read=True)
         same = self.staging.has_native_reduce(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
@@ -462,7 +462,7 @@ class HostCommBackend:
 
         return finish
 
-    # Checks, in the words of PyTorch's Gloo.
+    # Checks with the messages of PyTorch's Gloo.
 
     def _title_of(self, call: str) -> str:
         return f"{_NAMES.get(self._name, self._name)}::{call}"
@@ -522,7 +522,7 @@ class HostCommBackend:
 
 
 class CombinedWork(Work):
-    """Works that are waited for together."""
+    """Several works with one wait."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         self.works = list(works)
@@ -534,20 +534,20 @@ class CombinedWork(Work):
         return True
 
     def is_completed(self) -> bool:
-        """Whether all are done."""
+        """True if all are complete."""
         states = [work.is_completed() for work in self.works]  # asking moves each of them on
         return all(states)
 
     def exception(self) -> BaseException | None:
-        """The first error."""
+        """Return the first error."""
         return next((work.exception() for work in self.works if work.exception() is not None), None)
 
     def result(self) -> Any:
-        """The tensors that the works wrote."""
+        """Return the tensors that the works wrote."""
         return [tensor for work in self.works for tensor in work.result()]
 
     def get_future(self) -> Any:
-        """A future of all results."""
+        """Return a future of all results."""
         from ._work import PolledFuture
 
         future = PolledFuture(lambda: settle(self.is_completed()), lambda: settle(self.wait()))

@@ -1,7 +1,7 @@
-"""Tensors as the memory that engines read and write: flat, contiguous, on the host.
+"""Staging of tensors for a host transport: flat, contiguous host memory.
 
-A contiguous tensor of the CPU is its own memory, and one of a device whose memory the host has is lent. Others (views
-with gaps, other devices, conjugated ones) have a copy, which is written back when the messages have arrived.
+A contiguous CPU tensor is used in place, and so is a device tensor with host-accessible memory. Others (strided views,
+other devices, conjugate views) are copied, and written back when the messages have arrived.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from torchlite._dispatch.dispatch_state import GLOBALS
 from torchlite._tensor.copy_on_write import materialize
 
 Finish = Callable[[], None]
-# Of elements that NumPy has no arithmetic for (or too little room), what is reduced in their place.
+# Reduction dtypes that replace those without NumPy arithmetic, or with too small a range.
 _WIDER = {torch.complex32: torch.complex64}
-_UINT_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # elements of NumPy's that stand for others of their size
+_UINT_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # integer dtypes of the same size, for transfers
 
 
 @functools.cache
 def has_native_reduce(dtype: torch.dtype) -> bool:
-    """Whether engines reduce elements of this dtype as they are: halves, bfloat16 and float8 are reduced as float32."""
+    """True if transports reduce a dtype without conversion: float16, bfloat16 and float8 are reduced as float32."""
     return dtype.np.kind in "biufc" and dtype is not torch.float16
 
 
@@ -38,7 +38,7 @@ def _signs(tensor: Any) -> int:
 
 
 def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
-    """The memory of a contiguous tensor of the CPU."""
+    """Return the memory of a contiguous CPU tensor."""
     data = _raw(tensor)
     if type(data) is np.ndarray and data.flags.c_contiguous and not _signs(tensor):
         return data if data.ndim == 1 else data.reshape(-1)
@@ -46,7 +46,7 @@ def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
 
 
 def _host_memory(tensor: Any, write: bool) -> Any:
-    """A block in which a contiguous tensor's memory is the host's; None where it is not."""
+    """Return a context manager for a contiguous tensor's host memory; None if there is none."""
     host_view = getattr(tensor._tl_kernels.backend, "host_view", None)
     if host_view is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
         return None
@@ -54,17 +54,17 @@ def _host_memory(tensor: Any, write: bool) -> Any:
 
 
 def _transportable_view(flat: np.ndarray) -> np.ndarray:
-    """The same memory with elements that every library of messages knows."""
+    """View the memory with a dtype that every message library supports."""
     return flat if flat.dtype.kind in "biufc" else flat.view(_UINT_OF_SIZE[flat.itemsize])
 
 
 def input_buffer(tensor: torch.Tensor) -> np.ndarray:
-    """The elements, to be read."""
+    """Return a buffer with the elements, for reading."""
     own = _cpu_array(tensor)
     if own is None:
         lent = _host_memory(tensor, False)
-        # What is lent to be read goes back with the last array on it: at once, since the message may begin later, when
-        # the device's pool has given the memory of a tensor that the caller dropped to another.
+        # A mapping for reading ends with the last array on it, since the message may start later, when the device's
+        # pool has given the memory of a tensor that the caller dropped to another.
         own = _copy_elements(tensor) if lent is None else lent.__enter__().reshape(-1).copy()
     return _transportable_view(own)
 
@@ -74,7 +74,7 @@ def _copy_elements(tensor: torch.Tensor) -> np.ndarray:
 
 
 def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
-    """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
+    """Return a buffer for a tensor's new elements (initialised with `read`), and the function that writes them back."""
     if GLOBALS["WRITE_CHECKS"]:
         materialize(tensor)
     own = _cpu_array(tensor)
@@ -104,13 +104,13 @@ def write_elements(tensor: torch.Tensor, host: np.ndarray) -> None:
 
 
 def concat_input_buffer(tensors: Sequence[torch.Tensor]) -> np.ndarray:
-    """The elements of tensors of one dtype, one after the other."""
+    """Return a buffer with the concatenated elements of tensors of one dtype."""
     parts = [input_buffer(tensor) for tensor in tensors]
     return np.concatenate(parts) if len(parts) != 1 else parts[0].copy()
 
 
 def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[np.ndarray, Finish]:
-    """Memory for the new elements of tensors of one dtype, one after the other."""
+    """Return a buffer for the concatenated new elements of tensors of one dtype."""
     host = np.empty(sum(tensor.numel() for tensor in tensors), tensors[0].dtype.np)
 
     def finish() -> None:
@@ -123,5 +123,5 @@ def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[np.ndarray, Fi
 
 
 def widen(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements with which a reduction computes."""
+    """Convert a tensor to the dtype of its reduction."""
     return tensor if has_native_reduce(tensor.dtype) else tensor.detach().to(_WIDER.get(tensor.dtype, torch.float32))

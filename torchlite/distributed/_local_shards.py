@@ -1,4 +1,4 @@
-"""The boxes of a DTensor that a rank has."""
+"""Local shards of a DTensor, as boxes of the global tensor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchlite.distributed.tensor._utils import local_ranges
 
 
 class LocalBox(NamedTuple):
-    """A box: where it begins in the whole tensor, its sizes, and where it begins in the local one."""
+    """A box: its offsets in the global tensor, its sizes, and its offsets in the local one."""
 
     offsets: torch.Size
     sizes: torch.Size
@@ -19,8 +19,8 @@ class LocalBox(NamedTuple):
 
 
 def local_boxes(tensor: Any) -> list[LocalBox]:
-    """The boxes of a DTensor that this rank has: one, none where its part is empty, and several where dimensions of the
-    mesh cut one dimension in other steps.
+    """Return this rank's boxes of a DTensor: one, none for an empty shard, several if mesh dimensions stride one
+    dimension.
     """
     along = []
     for ranges in local_ranges(tensor.shape, tensor.device_mesh, tensor.placements):
@@ -34,7 +34,7 @@ def local_boxes(tensor: Any) -> list[LocalBox]:
 
 
 def narrow_to_box(tensor: torch.Tensor, offsets: Any, sizes: Any) -> torch.Tensor:
-    """A box of a tensor, as a view."""
+    """View a box of a tensor."""
     for dim, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
         if tensor.shape[dim] != size:
             tensor = tensor.narrow(dim, offset, size)
@@ -42,7 +42,7 @@ def narrow_to_box(tensor: torch.Tensor, offsets: Any, sizes: Any) -> torch.Tenso
 
 
 def copy_local_part(tensor: Any, whole: torch.Tensor) -> None:
-    """Copy this rank's part of a whole tensor into a DTensor's local one."""
+    """Copy this rank's part of a full tensor into a DTensor's local one."""
     local = tensor.to_local()
     with torch.no_grad():
         for part in local_boxes(tensor):
@@ -50,7 +50,7 @@ def copy_local_part(tensor: Any, whole: torch.Tensor) -> None:
 
 
 def distribute_like(whole: torch.Tensor, like: Any) -> Any:
-    """This rank's part of a tensor that is there as a whole, as a DTensor that lies as another does."""
+    """Return this rank's part of a full tensor, as a DTensor with the placements of `like`."""
     local = like.to_local()
     made = torch.empty(local.shape, dtype=whole.dtype, device=whole.device if local.is_meta else local.device)
     part = DTensor.from_local(

@@ -1,4 +1,4 @@
-"""Objects sent between processes, pickled. Who sends can have the receiver run code: it must be one's own program."""
+"""Collectives of pickled objects. Unpickling can run code: communicate only with trusted processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._world import _group_or_default, _rank_not_in_group, get_rank, get_world_s
 
 
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """An object as bytes, and how many they are."""
+    """Return an object's pickle as a tensor, and its size."""
     file = io.BytesIO()
     pickle.Pickler(file).dump(obj)
     data = torch.from_numpy(np.frombuffer(file.getvalue(), np.uint8).copy())
@@ -29,12 +29,12 @@ def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[
 
 
 def _tensor_to_object(tensor: torch.Tensor, tensor_size: Any, group: Any = None) -> Any:
-    """The object whose bytes a tensor has."""
+    """Unpickle a tensor's bytes."""
     return pickle.loads(tensor.cpu().numpy()[: int(tensor_size)].tobytes())
 
 
 def _concat_bytes(objects: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The bytes of objects, one after the other, and how many each has."""
+    """Return the concatenated pickles of objects, and the size of each."""
     if not objects:
         return torch.empty(0, dtype=torch.uint8), torch.empty(0, dtype=torch.int64)
     parts = [_object_to_tensor(obj) for obj in objects]
@@ -42,15 +42,17 @@ def _concat_bytes(objects: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _buffer_size(sizes: torch.Tensor, count: int | None = None) -> int:
-    """How many bytes objects take that have these sizes: the sum, or as many of the longest as `count` says.
+    """Return the total size of objects: the sum, or `count` times the longest.
 
-    The sizes come from others: RuntimeError, before memory is taken, for what no object has or no machine holds.
+    The sizes come from others: RuntimeError before the allocation for impossible ones.
     """
     declared = [int(size) for size in sizes.tolist()]
     total = sum(declared) if count is None else max(declared) * count
     if any(size < 0 for size in declared) or total > _total_memory():
         raise RuntimeError(
-            f"another rank declares objects of {declared} bytes, and this machine has {_total_memory()} bytes of memory: do "
+            f"another rank declares objects of {declared} bytes, "
+            f"and this machine has {_total_memory()} bytes of memory: "
+            "do "
             "all ranks call the same function of objects?"
         )
     return total
@@ -58,7 +60,7 @@ def _buffer_size(sizes: torch.Tensor, count: int | None = None) -> int:
 
 @functools.cache
 def _total_memory() -> int:
-    """The bytes of memory that this machine has."""
+    """Return the machine's memory in bytes."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
@@ -73,9 +75,9 @@ def _split(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) -> None:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """Every member's list becomes the objects of all.
+    """Gather the objects of all in every member's list.
 
-    Objects are pickled: take them from processes of your own program alone.
+    Objects are pickled: communicate only with trusted processes.
     """
     if _rank_not_in_group(group):
         warn_not_in_group("all_gather_object")
@@ -100,7 +102,7 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """The list of the rank `dst` (0 if nothing is said) becomes the objects of all; others give None."""
+    """Gather the objects of all in the list of the rank `dst` (default 0); others pass None."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("gather_object")
@@ -136,7 +138,10 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Every member's list becomes that of the rank `src` (0 if nothing is said); the lists are equally long."""
+    """Copy the list of the rank `src` (default 0) to every member's list of the same length.
+
+    `device` has no effect: pickles travel through host memory.
+    """
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("broadcast_object_list")
@@ -159,9 +164,7 @@ def scatter_object_list(
     group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
-    """The first place of every member's output list becomes its part of the input list of the rank `src` (0 if nothing
-    is said).
-    """
+    """Scatter the input list of the rank `src` (default 0) over the first element of every member's output list."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("scatter_object_list")
@@ -194,7 +197,9 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects to a rank."""
+    """Send a list of objects to a rank. `device` and `use_batch` have no effect: pickles travel through host memory, in
+    two messages.
+    """
     found = _group_or_default(group)
     to = resolve_rank(found, dst, group_dst)
     if get_rank(found) == to:
@@ -214,7 +219,10 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive a list of objects, as long as this one, from a rank, without one from any: who sent it."""
+    """Receive a list of objects of this length from a rank, by default from any; return the sender.
+
+    `device` and `use_batch` have no effect: pickles travel through host memory, in two messages.
+    """
     found = _group_or_default(group)
     sizes = torch.empty(len(object_list), dtype=torch.int64)
     sender = recv(sizes, src, found, group_src=group_src)

@@ -1,4 +1,4 @@
-"""Messages from one member of a group to another."""
+"""Point-to-point messages: send, recv, isend, irecv, batch_isend_irecv."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Begin to send a tensor to the rank `dst` (of the world; `group_dst` counts in the group)."""
+    """Start sending a tensor to the rank `dst` (of the world; `group_dst` counts in the group)."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         warn_not_in_group("isend")
@@ -48,7 +48,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Begin to receive a tensor from the rank `src`, without one from any."""
+    """Start receiving a tensor from the rank `src`, by default from any."""
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
     if _rank_not_in_group(found):
@@ -92,7 +92,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor of the sent one's size and dtype from the rank `src`, without one from any: who sent it."""
+    """Receive a tensor of the sent size and dtype from the rank `src`, by default from any; return the sender."""
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
     if _rank_not_in_group(found):
@@ -111,7 +111,7 @@ def recv(
 
 
 class P2POp:
-    """A message of `batch_isend_irecv`: `isend` or `irecv`, its tensor, and the other's rank."""
+    """A message of `batch_isend_irecv`: `isend` or `irecv`, its tensor, and the peer's rank."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin all these messages of one group: their works."""
+    """Start all messages, of one group; return their works."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     if not p2p_op_list:

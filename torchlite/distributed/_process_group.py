@@ -1,4 +1,4 @@
-"""A group of processes: what it is called, and who carries its messages for which device."""
+"""`ProcessGroup`: a group's names and its communication backend per device."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 import torchlite as torch
 
-from ._reduce_ops import default_pg_timeout
+from ._collective_options import default_pg_timeout
 from ._work import Work
 
 
 class BackendType(enum.IntEnum):
-    """The kinds of backend of a ProcessGroup."""
+    """Backend types of a ProcessGroup."""
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = range(7)
 
 
 def _device_of(values: Any) -> torch.device | None:
-    """The device of the first tensor."""
+    """Return the device of the first tensor."""
     for value in values:
         if isinstance(value, torch.Tensor):
             return value.device
@@ -33,26 +33,27 @@ def _device_of(values: Any) -> torch.device | None:
 
 
 def _delegate(name: str) -> Callable[..., Any]:
-    """A method that the backend of its tensors' device has."""
+    """Return a method that calls the backend of its tensors' device."""
 
     def method(self: ProcessGroup, *args: Any, **kwargs: Any) -> Any:
         device = _device_of(args) or _device_of(kwargs.values())
         return getattr(self._get_backend(device), name)(*args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"ProcessGroup.{name}"
-    method.__doc__ = f"`{name}` of the backend that serves the tensors' device."
+    method.__doc__ = f"Call `{name}` of the backend of the tensors' device."
     return method
 
 
 class ProcessGroup:
-    """Processes that send each other messages. `init_process_group` and `new_group` make it; classes of one's own with
-    its methods derive from it.
+    """Group of communicating processes, created by `init_process_group` and `new_group`.
+
+    Third-party backends derive from it.
     """
 
     __module__ = "torch.distributed.distributed_c10d"
     BackendType = BackendType
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = BackendType
-    _prepared: dict[Any, Any] | None = None  # by call, what `_at_once` knows of it; None where nothing goes so
+    _prepared: dict[Any, Any] | None = None  # fast paths by call (`_sync_fast_path`); None if there are none
 
     def __init__(self, *args: Any) -> None:
         numbers = [value for value in args if isinstance(value, int)]  # a store may come first
@@ -74,15 +75,15 @@ class ProcessGroup:
         return made
 
     def rank(self) -> int:
-        """This process's rank in the group."""
+        """Return this process's rank in the group."""
         return self._rank
 
     def size(self) -> int:
-        """How many processes the group has."""
+        """Return the size of the group."""
         return self._size
 
     def name(self) -> str:
-        """The name of the backend."""
+        """Return the name of the backend."""
         return self._get_backend_name()
 
     def _get_backend_name(self) -> str:
@@ -90,7 +91,7 @@ class ProcessGroup:
 
     @property
     def group_name(self) -> str:
-        """The name by which the group is registered."""
+        """Return the registered name of the group."""
         return self._name
 
     def _set_group_name(self, name: str) -> None:
@@ -98,7 +99,7 @@ class ProcessGroup:
 
     @property
     def group_desc(self) -> str:
-        """What the group is for."""
+        """Return the description of the group."""
         return self._desc
 
     def _set_group_desc(self, desc: str) -> None:
@@ -128,7 +129,7 @@ class ProcessGroup:
         self._prepared = None if self._prepared is None else {}
 
     def _set_default_backend(self, backend_type: Any) -> None:
-        """Devices say which backend serves them."""
+        """Do nothing: the device decides the backend."""
 
     def _id(self) -> int:
         return id(self)
@@ -145,13 +146,13 @@ class ProcessGroup:
         self._sequence = 0
 
     def get_group_store(self) -> Any:
-        """The store of the group, in which its members leave each other values."""
+        """Return the store that the group's members share."""
         if self._store is None:
             raise RuntimeError("the process group has no store")
         return self._store() if callable(self._store) else self._store
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long calls wait."""
+        """Set the timeout of calls."""
         self._timeout = timeout
         for backend in self._parts():
             backend.set_timeout(timeout)
@@ -160,7 +161,7 @@ class ProcessGroup:
         return list({id(backend): backend for backend in self._backends.values()}.values())
 
     def shutdown(self) -> None:
-        """Free what carries the group's messages."""
+        """Shut down the group's backends."""
         parts, self._backends, self._prepared = self._parts(), {}, None
         for backend in parts:
             if hasattr(backend, "shutdown"):
@@ -169,22 +170,22 @@ class ProcessGroup:
     abort = shutdown
 
     def _wait_for_pending_works(self) -> None:
-        """Works are waited for one by one."""
+        """Do nothing: works are waited for one by one."""
 
     def _start_coalescing(self, device: Any = None) -> None:
-        """Messages begin at once: nothing is put together."""
+        """Do nothing: messages start immediately, without coalescing."""
 
     def _end_coalescing(self, device: Any = None) -> Work | None:
-        """Nothing was put together."""
+        """Do nothing: there is no coalescing."""
 
     def boxed(self) -> ProcessGroup:
-        """The group."""
+        """Return the group."""
         return self
 
     unbox = staticmethod(lambda group: group)
 
     def barrier(self, *args: Any, **kwargs: Any) -> Work:
-        """Done when all members have called it."""
+        """Complete when all members have called it."""
         return self._get_backend().barrier(*args, **kwargs)
 
     def __reduce__(self) -> Any:
@@ -205,5 +206,5 @@ for _name in (
 
 
 def process_is_launched() -> bool:
-    """Whether `torchlite-run` (or torchrun's kind of launcher) started this process."""
+    """True if `torchlite-run` (or a torchrun-like launcher) started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None

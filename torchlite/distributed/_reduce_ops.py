@@ -1,12 +1,9 @@
-"""How the tensors of several processes become one, and the options of calls."""
+"""Reduction operations: ReduceOp."""
 
 from __future__ import annotations
 
 import enum
-from datetime import timedelta
 from typing import Any
-
-default_pg_timeout = timedelta(minutes=30)
 
 
 class RedOpType(enum.IntEnum):
@@ -19,19 +16,19 @@ class RedOpType(enum.IntEnum):
 
     @property
     def op(self) -> RedOpType:
-        """The kind itself: `ReduceOp(ReduceOp.SUM).op` has it, too."""
+        """Return the kind itself, as `ReduceOp(ReduceOp.SUM).op` does."""
         return self
 
 
 class _ReduceOpMeta(type):
-    """`ReduceOp.SUM` counts as a ReduceOp."""
+    """Metaclass that makes `ReduceOp.SUM` an instance of ReduceOp."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, RedOpType) or super().__instancecheck__(instance)
 
 
 class ReduceOp(metaclass=_ReduceOpMeta):
-    """How tensors become one: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, and PREMUL_SUM with a factor.
+    """Reduction: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, and PREMUL_SUM with a factor.
 
     >>> from torchlite.distributed import ReduceOp
     >>> ReduceOp.SUM == ReduceOp(ReduceOp.SUM)
@@ -63,12 +60,12 @@ ReduceOp.RedOpType = RedOpType  # type: ignore[attr-defined]
 
 
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
-    """The sum of tensors times a number, or times a tensor of one element."""
+    """Return the sum of tensors times a number, or times a tensor of one element."""
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
 
 
 class _ReduceOp:
-    """`reduce_op`, the name that `ReduceOp` had."""
+    """`reduce_op`, the old name of `ReduceOp`."""
 
     def __getattribute__(self, key: str) -> Any:
         if key in RedOpType.__members__:
@@ -84,72 +81,3 @@ class _ReduceOp:
 
 
 reduce_op = _ReduceOp()
-
-
-class _Options:
-    """What a call of a process group is told: attributes, with the defaults that its class has."""
-
-    timeout: timedelta | None = None
-    asyncOp = True
-
-    def __init__(self, **given: Any) -> None:
-        self.__dict__.update(given)
-
-
-class AllreduceOptions(_Options):
-    """Options of `ProcessGroup.allreduce`."""
-
-    reduceOp: Any = RedOpType.SUM
-    sparseIndices: Any = None
-
-
-class AllreduceCoalescedOptions(AllreduceOptions):
-    """Options of `ProcessGroup.allreduce_coalesced`."""
-
-
-class ReduceOptions(_Options):
-    """Options of `ProcessGroup.reduce`."""
-
-    reduceOp: Any = RedOpType.SUM
-    rootRank = 0
-    rootTensor = 0
-
-
-class ReduceScatterOptions(_Options):
-    """Options of `ProcessGroup.reduce_scatter`."""
-
-    reduceOp: Any = RedOpType.SUM
-
-
-class BroadcastOptions(_Options):
-    """Options of `ProcessGroup.broadcast`."""
-
-    rootRank = 0
-    rootTensor = 0
-
-
-class AllgatherOptions(_Options):
-    """Options of `ProcessGroup.allgather`."""
-
-
-class GatherOptions(_Options):
-    """Options of `ProcessGroup.gather`."""
-
-    rootRank = 0
-
-
-class ScatterOptions(_Options):
-    """Options of `ProcessGroup.scatter`."""
-
-    rootRank = 0
-
-
-class AllToAllOptions(_Options):
-    """Options of `ProcessGroup.alltoall`."""
-
-
-class BarrierOptions(_Options):
-    """Options of `ProcessGroup.barrier`."""
-
-    device_ids: Any = ()
-    device: Any = None

@@ -1,4 +1,4 @@
-"""A world of one process, which needs no engine: what it sends it has."""
+"""Communicator of a single process: collectives copy locally."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class _CompletedRequest:
-    """A request that was done at once."""
+    """Completed request."""
 
     source = 0
 
@@ -20,14 +20,14 @@ class _CompletedRequest:
         return True
 
     def cancel(self) -> None:
-        """It cannot be stopped any more."""
+        """Do nothing: it is complete."""
 
 
 _COMPLETED = _CompletedRequest()
 
 
 class SingleProcessCommunicator:
-    """The communicator of one rank. A group that has a single member is one, too."""
+    """Communicator of one rank, also for a group with a single member."""
 
     rank, size = 0, 1
 
@@ -67,7 +67,7 @@ class SingleProcessCommunicator:
         raise RuntimeError("a process that is alone has nobody to receive from")
 
     def free(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 def _copy_into(out: Any, array: Any) -> Any:

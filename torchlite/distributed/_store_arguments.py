@@ -1,4 +1,4 @@
-"""The arguments of stores' methods: TypeError, as PyTorch raises it, before anything is sent or changed."""
+"""Checks of store methods' arguments: PyTorch's TypeErrors, before anything is sent or changed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def wrong(call: str, expected: str, value: Any) -> TypeError:
-    """The error for a value of another type."""
+    """Return the error for a value of another type."""
     return TypeError(f"{call}(): incompatible function arguments: {expected} is expected, not {type(value).__name__}")
 
 
 def as_bytes(call: str, value: Any) -> bytes:
-    """A name or a value: str or bytes."""
+    """Return a name or a value as bytes, from str or bytes."""
     if isinstance(value, str):
         try:
             return value.encode()
@@ -25,14 +25,14 @@ def as_bytes(call: str, value: Any) -> bytes:
 
 
 def as_list(call: str, values: Any) -> list[bytes]:
-    """Names or values: a sequence of str or bytes, and no str itself."""
+    """Return names or values as a list, from a sequence of str or bytes other than str itself."""
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise wrong(call, "a list of str", values)
     return [as_bytes(call, value) for value in values]
 
 
 def as_int(call: str, value: Any, low: int = -(1 << 63), high: int = (1 << 63) - 1) -> int:
-    """An integer between bounds, those of 64 bits where none are given."""
+    """Return an integer between bounds, by default those of 64 bits."""
     try:
         number = value.__index__()
     except AttributeError:
@@ -43,7 +43,7 @@ def as_int(call: str, value: Any, low: int = -(1 << 63), high: int = (1 << 63) -
 
 
 def as_timedelta(call: str, value: Any) -> timedelta:
-    """A time: a timedelta, or seconds as a float."""
+    """Return a duration from a timedelta, or seconds as a float."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""Stores: values that processes leave each other under names.
+"""Key-value stores of process groups: HashStore, FileStore, TCPStore, PrefixStore.
 
-All do their work on a `Table`, one command at a time: `HashStore` has it in this process, `FileStore` in a file under
-a lock, `TCPStore` in the process that is master. What comes over a connection is byte strings and their lengths.
+All run commands of a `KeyValueTable`, one at a time: `HashStore` has it in this process, `FileStore` in a locked file,
+`TCPStore` in the master process. Messages consist of byte strings and their lengths.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.fork_locks import reinit_after_fork
 
+from ._byte_string_packing import pack, unpack
 from ._file_store_format import MAX_FILE, File, Overtaken, StoreFile
-from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load, pack, unpack
+from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
@@ -36,7 +37,7 @@ _MOMENT = 0.01  # seconds that the last question of a wait has at least
 
 
 class Store:
-    """What stores have in common. Names and values are str or bytes, answers are bytes."""
+    """Base class of stores. Names and values are str or bytes, answers are bytes."""
 
     __module__ = "torch.distributed"
     _timeout = _DEFAULT_TIMEOUT
@@ -44,11 +45,11 @@ class Store:
     _most_keys: int | None = None  # that one command may name
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
-        """Run a command of the table, which may take `limit` seconds, or the store's `timeout`. `_Late` after it."""
+        """Run a command of the table within `limit` seconds, or the store's `timeout`; else raise `_CommandTimeout`."""
         raise NotImplementedError(f"{type(self).__name__} has no {command}")
 
     def _named(self, key: bytes) -> bytes:
-        """The name of the table that a name of this store stands for."""
+        """Return the table's name for a name of this store."""
         return self._prefix + key
 
     def _key(self, call: str, key: Any) -> bytes:
@@ -58,7 +59,7 @@ class Store:
         return [self._named(key) for key in as_list(call, keys)]
 
     def set(self, key: str, value: Any) -> None:
-        """Put a value under a name.
+        """Set the value of a key.
 
         >>> import torchlite.distributed as dist
         >>> store = dist.HashStore()
@@ -69,49 +70,49 @@ class Store:
         self._do("set", self._key("set", key), as_bytes("set", value))
 
     def get(self, key: str) -> bytes:
-        """The value under a name, which is waited for. DistStoreError after the store's `timeout`."""
+        """Return the value of a key, after waiting for it. DistStoreError after the store's `timeout`."""
         return self._wait_for("get", [self._key("get", key)], self.timeout)[0]
 
     def add(self, key: str, value: int) -> int:
-        """Add to the number under a name (0 where there is none): the sum."""
+        """Add to the number of a key (0 if unset) and return the sum."""
         return int(self._do("add", self._key("add", key), b"%d" % as_int("add", value))[0])
 
     def append(self, key: str, value: Any) -> None:
-        """Put more behind the value under a name."""
+        """Append to the value of a key."""
         self._do("append", self._key("append", key), as_bytes("append", value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
-        """Put a value where the one that is expected stands ("" for none): what stands there then."""
+        """Set a key if it has the expected value ("" for none); return its value afterwards."""
         expected, desired = (as_bytes("compare_set", value) for value in (expected_value, desired_value))
         return self._do("compare_set", self._key("compare_set", key), expected, desired)[0]
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all names have values."""
+        """True if all keys have values."""
         return all(self._do("check", *some) == [b"1"] for some in self._batches(self._keys("check", keys)))
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Wait until all names have values. DistStoreError after a time."""
+        """Wait until all keys have values. DistStoreError after a timeout."""
         limit = self.timeout if timeout is None else as_timedelta("wait", timeout)
         self._wait_for("present", self._keys("wait", keys), limit)
 
     def delete_key(self, key: str) -> bool:
-        """Take a name away: whether it was there."""
+        """Delete a key; return True if it existed."""
         return self._do("delete", self._key("delete_key", key)) == [b"1"]
 
     def num_keys(self) -> int:
-        """How many names have values."""
+        """Return the number of keys."""
         return int(self._do("count")[0])
 
     def list_keys(self) -> list[str]:
-        """The names that have values."""
+        """Return the keys."""
         return [key.decode() for key in self._do("keys") if key.startswith(self._prefix)]
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """The values under several names, which are waited for."""
+        """Return the values of several keys, after waiting for them."""
         return self._wait_for("get", self._keys("multi_get", keys), self.timeout)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
-        """Put values under several names."""
+        """Set the values of several keys."""
         names, given = self._keys("multi_set", keys), as_list("multi_set", values)
         if len(names) != len(given):
             raise ValueError("multi_set: as many values as keys are expected")
@@ -119,12 +120,13 @@ class Store:
             self._do("set", name, value)
 
     def queue_push(self, key: str, value: Any) -> None:
-        """Put a value at the end of a queue."""
+        """Append a value to a queue."""
         self._do("push", self._key("queue_push", key), as_bytes("queue_push", value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Take the first value of a queue, which is waited for. QueueEmptyError without `block`. After an error the
-        value is in the queue still.
+        """Remove and return the first value of a queue, after waiting for it. QueueEmptyError without `block`.
+
+        After an error the value is still in the queue.
         """
         if not isinstance(block, bool):
             raise wrong("queue_pop", "a bool", block)
@@ -137,24 +139,24 @@ class Store:
         return found[0]
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue has."""
+        """Return the length of a queue."""
         return int(self._do("length", self._key("queue_len", key))[0])
 
     def has_extended_api(self) -> bool:
-        """Whether there are `append`, `multi_get` and `multi_set`."""
+        """True if there are `append`, `multi_get` and `multi_set`."""
         return True
 
     @property
     def timeout(self) -> timedelta:
-        """How long what is waited for may take."""
+        """Timeout of waits."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Say how long what is waited for may take."""
+        """Set the timeout of waits."""
         self._timeout = as_timedelta("set_timeout", timeout)
 
     def clone(self) -> Store:
-        """Another handle on the same values."""
+        """Return another handle on the same store."""
         return self
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
@@ -170,12 +172,12 @@ class Store:
         return found
 
     def _batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
-        """Keys, as many at a time as a command may name."""
+        """Yield keys in batches of a command's maximum."""
         size = self._most_keys or max(len(keys), 1)
         return (keys[at : at + size] for at in range(0, len(keys), size))
 
     def _ask_until(self, command: str, keys: list[bytes], limit: timedelta, end: float | None = None) -> list[bytes]:
-        """Ask until there is an answer. DistStoreError after a time, which is that of all questions together."""
+        """Repeat a command until there is an answer. DistStoreError after a timeout for all attempts."""
         if end is None:
             end = time.monotonic() + limit.total_seconds()
         for pause in _backoff_pauses():
@@ -197,14 +199,14 @@ class Store:
 
 
 class _CommandTimeout(DistNetworkError):
-    """A command took longer than it may."""
+    """A command timed out."""
 
     __module__ = "torch.distributed"
     __qualname__ = "DistNetworkError"
 
 
 def _backoff_pauses() -> Iterator[float]:
-    """Sleeps between two questions, which grow to 20 ms."""
+    """Yield sleeps between attempts, which grow to 20 ms."""
     pause = 5e-4
     while True:
         yield pause
@@ -212,21 +214,21 @@ def _backoff_pauses() -> Iterator[float]:
 
 
 def _as_if_before(call: Callable[..., list[bytes]], *arguments: Any) -> list[bytes]:
-    """Run a call. A child that a handler of a signal forked within it has no file of it: it runs the call again."""
+    """Run a call, again in a child that a signal handler forked within it: the child lacks the call's file."""
     while True:
         process = os.getpid()
         try:
             return call(*arguments)
-        except Exception:
+        except Exception:  # raised again in the process that called
             if os.getpid() == process:
                 raise
 
 
 class HashStore(Store):
-    """Values in this process, for its threads."""
+    """Store in this process, for its threads."""
 
     def __init__(self) -> None:
-        # The lock keeps threads apart. Handlers of signals, and forks in other threads, meet a table that is whole.
+        # The lock serialises threads. Signal handlers, and forks in other threads, see a consistent table.
         self._table, self._lock = AtomicTable(), reinit_after_fork(threading.RLock())
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
@@ -238,14 +240,14 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """Values in a file that all processes see, under a lock for the time of a command."""
+    """Store in a file that all processes share, locked during a command."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self._path, self._size = os.fspath(file_name), as_int("FileStore", world_size)
 
     @property
     def path(self) -> str:
-        """The file's name."""
+        """Return the file's name."""
         return self._path
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
@@ -253,7 +255,7 @@ class FileStore(Store):
         return _as_if_before(self._run, command, parts, end)
 
     def _run(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
-        """Run a command on the file's values, again where a handler of a signal used the file within it."""
+        """Run a command on the file's values, again if a signal handler used the file meanwhile."""
         while True:
             with contextlib.suppress(Overtaken):
                 return self._run_once(command, parts, end)
@@ -281,8 +283,9 @@ class FileStore(Store):
 
     @contextlib.contextmanager
     def _locked(self, command: str, end: float) -> Iterator[File]:
-        """The open file under its lock. One that was deleted meanwhile is opened anew. A handler of a signal gets that
-        of the call that it interrupts, if this has it.
+        """Return the open file with its lock.
+
+        A deleted file is opened again. A signal handler gets the file of the call that it interrupts, if that has one.
         """
         import fcntl
 
@@ -317,7 +320,7 @@ class FileStore(Store):
                         fcntl.flock(file, fcntl.LOCK_UN)
 
     def _opened(self) -> File:
-        """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
+        """Open the file, which must belong to this user: no link, which may lead to any file."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             # No step of Python's lies between the descriptor and the object that closes it: none is left open.
@@ -336,7 +339,7 @@ _files: dict[int, weakref.ref[File]] = {}  # of FileStores' calls, by descriptor
 
 
 def _interrupted(file: File) -> Iterator[File]:
-    """The same file as other calls of this thread have it: a handler of a signal interrupts them."""
+    """Yield the same file as opened by this thread's other calls: a signal handler interrupts them."""
     about = os.fstat(file.fileno())
     for reference in list(_files.values()):
         other = reference()
@@ -347,7 +350,7 @@ def _interrupted(file: File) -> Iterator[File]:
 
 
 def _close_files() -> None:
-    """Close what a forked child has of the files of other threads' calls, and with them the parent's locks."""
+    """Close a forked child's copies of files of other threads' calls, and with them the parent's locks."""
     for reference in _files.values():
         if (file := reference()) is not None:
             file.turn = None
@@ -359,7 +362,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class PrefixStore(Store):
-    """Another store's values under names that begin with `prefix/`."""
+    """Another store with keys prefixed by `prefix/`."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         if store is None:
@@ -371,7 +374,7 @@ class PrefixStore(Store):
 
     @property
     def underlying_store(self) -> Store:
-        """The store that has the values."""
+        """Return the wrapped store."""
         return self._inner
 
     @property
@@ -381,11 +384,11 @@ class PrefixStore(Store):
 
     @property
     def timeout(self) -> timedelta:
-        """The inner store's."""
+        """Timeout of the inner store."""
         return self._inner.timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Set the inner store's."""
+        """Set the timeout of the inner store."""
         self._inner.set_timeout(timeout)
 
     @property
@@ -400,11 +403,13 @@ class PrefixStore(Store):
 
 
 class TCPStore(Store):
-    """Values in the process that is master, which others reach at a host and a port (0 picks one: `port`).
+    """Store in the master process, at a host and port (0 picks a free one: `port`).
 
-    The master listens on the addresses of `host_name` and no other; "0.0.0.0" and "::" stand for all. Where the
-    variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that they
-    know it. Every call ends within `timeout`.
+    The master listens only on the addresses of `host_name`; "0.0.0.0" and "::" mean all. If the variable
+    TORCHLITE_STORE_SECRET is set, as by `torchlite-run`, master and clients prove to each other that they know it.
+    Every call ends within `timeout`.
+
+    `use_libuv` has no effect: the server is written in Python.
     """
 
     _most_keys = MAX_NAMED
@@ -464,25 +469,25 @@ class TCPStore(Store):
 
     @property
     def host(self) -> str:
-        """The master's host."""
+        """Return the master's host."""
         return self._host
 
     @property
     def port(self) -> int:
-        """The master's port."""
+        """Return the master's port."""
         return self._port
 
     @property
     def libuvBackend(self) -> bool:
-        """Whether libuv serves: a thread of Python's does."""
+        """False: a Python thread serves, not libuv."""
         return False
 
     def clone(self) -> Store:
-        """Another connection to the same master."""
+        """Return another connection to the same master."""
         return TCPStore(self._host, self._port, None, False, self._timeout, _secret=self._secret)
 
     def _connected(self, end: float, patient: bool) -> StoreConnection:
-        """A connection; a patient caller tries until it is late."""
+        """Return a connection; a patient caller retries until the deadline."""
         from ._tcp_store_protocol import SECRET, StoreConnection, WrongSecret
 
         for pause in _backoff_pauses():
@@ -512,8 +517,10 @@ class TCPStore(Store):
         return answer[1:]
 
     def _answer(self, command: str, parts: tuple[bytes, ...], limit: float, end: float) -> list[bytes]:
-        """The answer to one message. A connection belongs to one call at a time, and ends where the call does not: by
-        an error, or by an interrupt at any moment. Other threads, and handlers of signals, have other connections.
+        """Send a message and return the answer.
+
+        A connection belongs to one call at a time, and is closed if the call fails or is interrupted. Other threads,
+        and signal handlers, use other connections.
         """
         if self._process != os.getpid():  # a fork must not speak on its parent's connections
             self._idle, self._process = deque(maxlen=_IDLE), os.getpid()
@@ -530,7 +537,7 @@ class TCPStore(Store):
             raise _CommandTimeout(self._words(command, limit)) from None
         except OSError as error:
             channel.close()
-            self._idle.clear()  # which the master has probably closed, too
+            self._idle.clear()  # the master has probably closed them too
             raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
         except ValueError as error:
             channel.close()
@@ -546,7 +553,7 @@ class TCPStore(Store):
         return f"the store at {self._host}:{self._port} did not answer {command} within {round(limit * 1000)}ms"
 
 
-_servers: dict[int, TCPStoreServer] = {}  # of `multi_tenant`, which several stores of a process share
+_servers: dict[int, TCPStoreServer] = {}  # of `multi_tenant`, shared by stores of a process
 
 
 def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> TCPStoreServer:

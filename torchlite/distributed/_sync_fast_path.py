@@ -1,10 +1,9 @@
-"""The shortest way of a call whose caller waits for it: contiguous tensors of the CPU, elements that engines know.
+"""Fast path of synchronous calls on contiguous CPU tensors of natively supported dtypes.
 
-Every call has this one form: elements are read (`given`), others written (`into`), and `how` says the rest (a
-reduction, a rank). What an engine needs to know of all but the memory is prepared at the first call and kept with the
-group; later ones check their tensors and have the engine send, without a Work and without copies. What has anything
-else about it (a copy, wider elements, another device, an error) goes by the group's methods, whose messages are the
-same: ranks may differ in the way that they take.
+All calls have one form: elements are read (`given`), others written (`into`), and `how` is the rest (a reduction, a
+rank). The first call prepares all that does not depend on the memory and caches it with the group. Later ones check
+their tensors and run the transport, without a Work and without copies. Any other case (a copy, conversion, another
+device, an error) uses the group's methods, whose messages are the same: ranks may differ in their path.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CALL_TITLES = {
     "reduce_scatter": "reduce_scatter_tensor", "all_to_all": "alltoall_base",
     "send": "send to rank {}", "receive": "recv from rank {}",
 }  # fmt: skip
-# Whether what a call writes and what it reads fit.
+# Checks that the written and the read array fit.
 _SIZE_CHECKS: dict[str, Callable[[ndarray, ndarray, int], bool]] = {
     "all_gather": lambda into, given, ranks: into.size == given.size * ranks,
     "reduce_scatter": lambda into, given, ranks: into.size * ranks == given.size,
@@ -38,15 +37,16 @@ _SIZE_CHECKS: dict[str, Callable[[ndarray, ndarray, int], bool]] = {
 
 
 class _PreparedCall(NamedTuple):
-    run: Callable[[ndarray | None, ndarray | None], Any]  # None, or the request of what is still on its way
+    run: Callable[[ndarray | None, ndarray | None], Any]  # returns None, or the request if not complete
     fits: Callable[[ndarray, ndarray, int], bool] | None
     backend: Any
     words: tuple[str, int, str]
 
 
 def try_fast_path(group: ProcessGroup, call: str, how: Any, into: Any, given: Any = None) -> bool:
-    """Whether a call on one or two tensors was done so. DistBackendError where messages did not arrive in the time that
-    the group allows.
+    """Run a call on one or two tensors if the fast path applies; return True if it ran.
+
+    DistBackendError if messages did not arrive within the group's timeout.
     """
     known = group._prepared
     if known is None or open_managers.manager is not None:
@@ -88,7 +88,7 @@ def try_fast_path(group: ProcessGroup, call: str, how: Any, into: Any, given: An
 
 
 def _may_overlap(one: ndarray, other: ndarray) -> bool:
-    """Whether arrays may have memory in common."""
+    """True if arrays may overlap."""
     return one is other or ((one.base is not None or other.base is not None) and may_share_memory(one, other))
 
 

@@ -1,9 +1,8 @@
-"""How a client of a TCPStore and its server speak: the handshake, frames and their limits.
+"""Protocol between TCPStore clients and server: handshake, frames and limits.
 
-The server greets with its state and a nonce. The client answers with a nonce of its own and an HMAC of both nonces
-under the secret; the server proves the same with another HMAC. Without a secret the key is empty. After that each
-message is a frame: a length of four bytes, then the message. An empty message has no answer: it says that the client
-has the value that it popped.
+The server sends its state and a nonce. The client answers with its nonce and an HMAC of both nonces under the secret;
+the server answers with another HMAC. Without a secret the key is empty. After that each message is a frame: a length of
+four bytes, then the message. An empty message has no answer: it confirms a popped value.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ MAGIC = b"TLS1"
 OPEN, FULL = b"O", b"F"
 NONCE = 32
 GREETING = len(MAGIC) + 1 + NONCE
-MAX_FRAME = 32 << 20  # bytes of what a client sends
-MAX_REPLY = 257 << 20  # bytes of what a server sends
+MAX_FRAME = 32 << 20  # maximum bytes of a client's frame
+MAX_REPLY = 257 << 20  # maximum bytes of a server's frame
 _LONGEST = 2e6  # seconds that one step of a connection may take at most: the system counts milliseconds in 32 bits
 SECRET = "TORCHLITE_STORE_SECRET"  # the variable that `torchlite-run` sets for its processes
 
 
 def secret_of_environment() -> bytes:
-    """What proves that a process belongs to this world; empty where nothing set it."""
+    """Return the secret of this world; empty if unset."""
     return os.environ.get(SECRET, "").encode()
 
 
 def proof(secret: bytes, who: bytes, server_nonce: bytes, client_nonce: bytes) -> bytes:
-    """What only one who knows the secret can send."""
+    """Return the HMAC that proves knowledge of the secret."""
     return hmac.digest(secret, MAGIC + who + server_nonce + client_nonce, "sha256")
 
 
@@ -46,8 +45,9 @@ class WrongSecret(Exception):
 
 
 class _Socket(socket.SocketType):
-    """Closes without a warning when the store that has it goes. No step of Python's lies in its making and its end: an
-    interrupt between them would leave it open.
+    """Socket that closes without a warning when its store is freed.
+
+    Its creation and closing contain no Python step at which an interrupt could leave it open.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class _Socket(socket.SocketType):
 
 
 class StoreConnection:
-    """A client's connection. Every method ends at a time of `time.monotonic`, with TimeoutError."""
+    """Connection of a client. Every method takes a deadline of `time.monotonic`, with TimeoutError."""
 
     def __init__(self, connected: _Socket) -> None:
         self._socket = connected
@@ -63,7 +63,7 @@ class StoreConnection:
 
     @classmethod
     def connect(cls, host: str, port: int, secret: bytes, end: float) -> StoreConnection:
-        """A connection to the first address of a host that answers; OSError where none does."""
+        """Connect to the first address of a host that answers; OSError if none does."""
         found = _addresses(host, port, end)
         for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
             channel = None
@@ -73,7 +73,7 @@ class StoreConnection:
                 channel._socket.connect(address)
                 channel._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 channel._greet(secret, end)
-            except BaseException as error:
+            except BaseException as error:  # close the socket; all but the last OSError are raised again
                 if channel is not None:
                     channel.close()
                 if left == 1 or not isinstance(error, OSError):
@@ -104,14 +104,14 @@ class StoreConnection:
         (size,) = struct.unpack_from("<I", data)
         if size > MAX_REPLY:
             raise ConnectionError(f"it declares an answer of {size} bytes")
-        while len(data) < 4 + size:  # memory grows with what arrives, not with what was declared
+        while len(data) < 4 + size:  # memory grows with received, not declared, bytes
             data += self._part(4 + size - len(data), end)
         if len(data) > 4 + size:
             raise ConnectionError("it sent more than an answer")
         return bytes(memoryview(data)[4:])
 
     def confirm(self, end: float) -> None:
-        """Say that an answer has arrived: an empty message, to which there is no answer."""
+        """Confirm an answer by an empty message, which has no answer."""
         self._write(bytes(4), end)
 
     def _write(self, data: bytes, end: float) -> None:
@@ -132,12 +132,12 @@ class StoreConnection:
         return part
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._socket.close()
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
         return self._socket.fileno() < 0
 
 
@@ -145,7 +145,7 @@ _channels: weakref.WeakSet[StoreConnection] = weakref.WeakSet()
 
 
 def _close_channels() -> None:
-    """Close what a forked child has of its parent's connections: a call that a handler forked in must not go on."""
+    """Close a forked child's copies of its parent's connections: interrupted calls must not continue there."""
     for channel in list(_channels):
         channel.close()
 
@@ -162,7 +162,7 @@ def _remaining_seconds(end: float) -> float:
 
 
 def _addresses(host: str, port: int, end: float) -> list[Any]:
-    """The addresses of a host. The system may look a name up for longer than there is time, and goes on in a thread."""
+    """Return the addresses of a host, with a deadline: the look-up runs in a thread and may outlast it."""
     look_up = functools.partial(socket.getaddrinfo, host or None, port, type=socket.SOCK_STREAM)
     with contextlib.suppress(socket.gaierror):
         return look_up(flags=socket.AI_NUMERICHOST)
@@ -171,7 +171,7 @@ def _addresses(host: str, port: int, end: float) -> list[Any]:
     def run() -> None:
         try:
             found.put(look_up())
-        except BaseException as error:
+        except BaseException as error:  # raised again in the thread that waits
             found.put(error)
 
     threading.Thread(target=run, name="torchlite getaddrinfo", daemon=True).start()

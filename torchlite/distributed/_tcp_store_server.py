@@ -1,11 +1,10 @@
-"""The server of a TCPStore: one thread that serves all connections and survives what strangers send.
+"""TCPStore server: one thread that serves all connections, robust against malicious clients.
 
-A connection has to complete the handshake within seconds. Those that have not are few: a new one ends the oldest.
-Frames are bounded before memory is taken, and so is the memory that all connections hold together: where that is full
-the connection ends that has held the most for the longest, so that a sender who comes to an end is served.
+A connection must complete the handshake within seconds. Incomplete ones are limited: a new one closes the oldest. Frame
+sizes are checked before allocation, and the memory of all connections is limited: at the limit the connection with the
+largest memory times duration is closed, so that a client whose frames complete is served.
 
-Connections with complete frames take turns, a frame at a time: one that asks waits for few frames of
-each other.
+Connections with complete frames are served round-robin, one frame at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from ._key_value_table import COMMANDS, MAX_NAMED, KeyValueTable, LimitExceeded, pack, size_of, unpack
+from ._byte_string_packing import pack, size_of, unpack
+from ._key_value_table import COMMANDS, MAX_NAMED, KeyValueTable, LimitExceeded
 from ._tcp_store_protocol import FULL, MAGIC, MAX_FRAME, NONCE, OPEN, proof
 
 _HANDSHAKE = 5.0  # seconds
@@ -44,11 +44,11 @@ _read_size = struct.Struct("<I").unpack_from
 
 
 class _ConnectionClosed(Exception):
-    """A connection that ends."""
+    """The connection is closed."""
 
 
 class _Peer:
-    """One connection: what has arrived, and what is still to be sent."""
+    """One connection: received bytes, and bytes to send."""
 
     __slots__ = (
         "end", "inside", "known", "lent", "nonce", "outside", "pinned", "since", "socket", "waits", "watched"
@@ -57,7 +57,7 @@ class _Peer:
     def __init__(self, channel: socket.socket) -> None:
         self.socket, self.inside = channel, bytearray()
         self.outside: deque[memoryview] = deque()
-        self.pinned = 0  # bytes of the objects of `outside`, of which parts may have been sent
+        self.pinned = 0  # bytes of `outside` objects, possibly partly sent
         self.lent: tuple[bytes, bytes] | None = None  # key and value of a `pop` that it has not confirmed
         self.known, self.nonce, self.watched = False, secrets.token_bytes(NONCE), selectors.EVENT_READ
         self.waits = False  # for its turn, with a complete frame
@@ -65,7 +65,7 @@ class _Peer:
         self.end: float | None = self.since + _HANDSHAKE
 
     def complete(self) -> int:
-        """The size of the frame that is complete, 0 where none is."""
+        """Return the size of the complete frame, 0 if there is none."""
         if len(self.inside) < 4:
             return 0
         size = 4 + _read_size(self.inside)[0]
@@ -74,14 +74,12 @@ class _Peer:
         return size if len(self.inside) >= size else 0
 
     def burden(self, now: float) -> float:
-        """The memory that it holds, times the seconds for which it has held any. Bytes that trickle in make it no
-        smaller.
-        """
+        """Return its memory times the seconds since it has used any. Slowly arriving bytes do not reduce it."""
         return (len(self.inside) + self.pinned) * (now - self.since)
 
 
 def _most_peers() -> int:
-    """Half of the files that this process may open."""
+    """Return half of this process's file limit."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -89,17 +87,17 @@ def _most_peers() -> int:
 
 
 class TCPStoreServer:
-    """A table, and the thread that answers for it until `close`."""
+    """A table, and the thread that serves it until `close`."""
 
     def __init__(self, listeners: list[socket.socket], secret: bytes) -> None:
         self._listeners, self._secret, self._table = listeners, secret, KeyValueTable(limited=True)
         self.port: int = listeners[0].getsockname()[1]
         self._process, self._closed, self._held = os.getpid(), False, 0
-        self._pins: dict[int, int] = {}  # how many connections hold an object of an answer, by its identity
+        self._pins: dict[int, int] = {}  # number of connections per object of an answer, by identity
         self._again = self._next_look = 0.0
         self._strangers: dict[_Peer, None] = {}  # the oldest first
         self._peers: dict[_Peer, None] = {}
-        self._turns: deque[_Peer] = deque()  # who waits for a turn
+        self._turns: deque[_Peer] = deque()  # queue of turns
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ, None)
@@ -111,7 +109,7 @@ class TCPStoreServer:
         self._thread.start()
 
     def close(self) -> None:
-        """End all connections and listen no more."""
+        """Close all connections and stop listening."""
         if self._process != os.getpid() or self._closed:  # a fork has no thread, and shares the selector
             return
         self._closed = True
@@ -121,7 +119,7 @@ class TCPStoreServer:
             self._thread.join(5)
 
     def _leave(self) -> None:
-        """Close what a forked child has of the connections, which would keep them open after the master's end."""
+        """Close a forked child's copies of the connections, which would outlive the master."""
         for channel in (*self._listeners, *(p.socket for p in (*self._strangers, *self._peers))):
             with contextlib.suppress(OSError):
                 channel.close()
@@ -143,7 +141,7 @@ class TCPStoreServer:
             channel.close()
 
     def _wait(self) -> float | None:
-        """Seconds until something is late: none where frames wait, a tenth of a second where anything may be."""
+        """Return the seconds until the next deadline: 0 if frames wait, at most a tenth of a second."""
         if self._turns:
             return 0
         return _PAUSE if self._again or self._strangers or self._held else None
@@ -210,7 +208,7 @@ class TCPStoreServer:
                 self._receive(peer)
             if peer.known:
                 self._settle(peer)
-        except Exception:  # whatever a connection does, the thread goes on for the others
+        except Exception:  # an error of one connection must not end the thread
             self._drop(peer)
 
     def _receive(self, peer: _Peer) -> None:
@@ -230,13 +228,13 @@ class TCPStoreServer:
             self._meet(peer)
 
     def _make_room(self) -> None:
-        """End the connections that are the greatest burden until the others fit."""
+        """Close the connections with the largest burden until the others fit."""
         while self._held > _MAX_HELD:
             now = time.monotonic()
             self._drop(max(self._peers, key=lambda peer: peer.burden(now)))
 
     def _meet(self, peer: _Peer) -> None:
-        """Check the secret once the client's part of the handshake is here."""
+        """Check the secret once the client's part of the handshake has arrived."""
         if len(peer.inside) < _HELLO:
             return
         nonce, given = bytes(peer.inside[:NONCE]), bytes(peer.inside[NONCE:_HELLO])
@@ -251,7 +249,7 @@ class TCPStoreServer:
         peer.known, peer.end = True, None
 
     def _settle(self, peer: _Peer) -> None:
-        """Wait for a connection's next event: the client reads its answer, or its next frame has a turn or arrives."""
+        """Set a connection's next event: the client reads its answer, its next frame has a turn, or bytes arrive."""
         if peer not in self._peers:
             return  # it was the greatest burden
         if not peer.outside and peer.complete():
@@ -277,7 +275,7 @@ class TCPStoreServer:
             self._selector.register(peer.socket, events, peer)
 
     def _take_turns(self) -> None:
-        """Answer a frame of each connection that waits. Only then are new ones accepted: few between two rounds."""
+        """Answer one frame of each waiting connection. New ones are accepted between rounds, a few at a time."""
         for _ in range(len(self._turns)):
             peer = self._turns.popleft()
             peer.waits = False
@@ -286,15 +284,15 @@ class TCPStoreServer:
             try:
                 self._answer(peer)
                 self._settle(peer)
-            except Exception:
+            except Exception:  # one connection's error must not end the server
                 self._drop(peer)
 
     def _answer(self, peer: _Peer) -> None:
-        """Answer a frame that is complete."""
+        """Answer a complete frame."""
         size = peer.complete()
         message = bytes(memoryview(peer.inside)[4:size])
         self._used(peer, size)
-        if peer.lent is not None:  # one that goes on has the answer
+        if peer.lent is not None:  # a client that continues has received the answer
             self._table._took(peer.lent[1])
             peer.lent = None
         if not message:
@@ -310,7 +308,7 @@ class TCPStoreServer:
             self._make_room()
 
     def _run(self, message: bytes, peer: _Peer) -> tuple[list[bytes], bytes]:
-        """The parts of the answer to a message, and those that are packed already."""
+        """Return the parts of the answer to a message, and those already encoded."""
         try:
             command, *parts = unpack(message, 1 + MAX_NAMED)
             if command not in COMMANDS:
@@ -328,7 +326,7 @@ class TCPStoreServer:
             return [f"a message that no store sends: {error!r}"[:500].encode()], b""
 
     def _took(self, peer: _Peer, sent: int) -> None:
-        """Forget what the connection took; the rest waits until it takes more, and nothing is read until then."""
+        """Drop the sent bytes; the rest waits until the client reads more, and nothing is received until then."""
         outside = peer.outside
         while outside and sent >= len(outside[0]):
             sent -= len(outside[0])
@@ -339,7 +337,7 @@ class TCPStoreServer:
             peer.end = None
 
     def _pin(self, peer: _Peer, data: bytes) -> None:
-        """Count an object that a connection holds: for the server once, however many hold it."""
+        """Account for an object that a connection references: once for the server, however many share it."""
         peer.pinned += len(data)
         self._pins[id(data)] = count = self._pins.get(id(data), 0) + 1
         if count == 1:
@@ -373,7 +371,7 @@ class TCPStoreServer:
 
 
 def _make_frame(parts: list[bytes], packed: bytes = b"") -> list[bytes]:
-    """The pieces of an answer. Large values are not copied."""
+    """Return the pieces of an answer. Large values are not copied."""
     size = 8 * len(parts) + sum(map(len, parts)) + len(packed)
     if size < _LARGE:
         return [_size_of_frame(size) + pack(parts) + packed]
@@ -392,7 +390,7 @@ def _make_frame(parts: list[bytes], packed: bytes = b"") -> list[bytes]:
 
 
 def _send_pieces(channel: socket.socket, pieces: Sequence[bytes | memoryview]) -> int:
-    """The bytes that a connection takes of the first pieces."""
+    """Send the first pieces; return the number of bytes accepted."""
     first = pieces[0]
     try:
         if len(pieces) == 1 or len(first) >= _LARGE:
@@ -415,7 +413,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen on the addresses of a host and no other; "" stands for all. OSError where none can."""
+    """Return sockets that listen on the addresses of a host; "" means all. OSError if none can."""
     for _ in range(8):
         made: list[socket.socket] = []
         try:
@@ -423,7 +421,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
         except OSError as error:
             for listener in made:
                 listener.close()
-            if port or error.errno != errno.EADDRINUSE:  # a free port of one address may be taken on the next
+            if port or error.errno != errno.EADDRINUSE:  # a free port of one address may be in use on the next
                 raise
         else:
             return made

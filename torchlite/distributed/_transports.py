@@ -1,4 +1,4 @@
-"""Who carries messages: packages by name, loaded when a world is asked for, and what they answer (docs/backend.md)."""
+"""Message transports: packages by backend name, imported on first use, and their protocols (docs/backend.md)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# By the name of a backend of `init_process_group`: the package, and what it needs to be installed.
+# By backend name of `init_process_group`: the package, and its requirement.
 _PACKAGES = {
-    "mpi": ("torchlite_backends.mpi", "mpi4py"), "gloo": ("torchlite_backends.mpi", "mpi4py"), "nccl": ("torchlite_backends.nccl", "cupy"),
-}  # fmt: skip
+    "mpi": ("torchlite_backends.mpi", "mpi4py"),
+    "gloo": ("torchlite_backends.mpi", "mpi4py"),
+    "nccl": ("torchlite_backends.nccl", "cupy"),
+}
 
 
 class Request(Protocol):
-    """Messages on their way."""
+    """Protocol of messages in flight."""
 
     source: int
 
@@ -26,8 +28,9 @@ class Request(Protocol):
 
 
 class Communicator(Protocol):
-    """A group of processes. Arrays are contiguous; a Request reads and writes them until it is done. `what` says
-    what the elements are where arrays do not (docs/backend.md).
+    """Protocol of a group of processes. Arrays are contiguous; a Request reads and writes them until it is complete.
+
+    `what` describes the elements if the dtype does not (docs/backend.md).
     """
 
     rank: int
@@ -52,10 +55,10 @@ class Communicator(Protocol):
 
 
 def transport_of(backend: str) -> Any:
-    """The engine behind a backend's name."""
+    """Return the transport of a backend name."""
     return importlib.import_module(_PACKAGES[backend][0]).engine
 
 
 def is_installed(backend: str) -> bool:
-    """Whether what an engine stands on can be imported; nothing is."""
+    """True if a transport's dependency is installed; imports nothing."""
     return importlib.util.find_spec(_PACKAGES[backend][1]) is not None

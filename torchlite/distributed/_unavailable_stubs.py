@@ -1,22 +1,22 @@
-"""Classes of `torch.distributed` that programs name in annotations and ask about: there are no process groups."""
+"""Placeholder classes and functions for unavailable parts of `torch.distributed`, for annotations and isinstance."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlite._types.unsupported import unsupported_function
 
 
 def unavailable_class(name: str, module: str = "torch.distributed", base: type = object) -> Any:
-    """A class that nothing is an instance of: making one raises NotImplementedError."""
+    """Return a class without instances: its constructor raises NotImplementedError."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function(f"{module}.{name}")()
 
-    doc = "For annotations, and for programs that ask whether something is one: nothing is."
+    doc = "For annotations and `isinstance`: the constructor raises NotImplementedError."
     return type(name, (base,), {"__init__": __init__, "__module__": module, "__doc__": doc})
 
 
 def unavailable_function(name: str, module: str) -> Any:
-    """A function that would begin work in several processes: it raises NotImplementedError."""
+    """Return a function that raises NotImplementedError."""
     return unsupported_function(f"{module}.{name}")

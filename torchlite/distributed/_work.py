@@ -1,4 +1,4 @@
-"""Messages on their way, as programs see them."""
+"""`Work`: handles of asynchronous collectives, their futures, and errors."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ._transports import Request
 
 
 class DistError(RuntimeError):
-    """What goes wrong between processes."""
+    """Error of a distributed operation."""
 
     __module__ = "torch.distributed"
 
 
 class DistBackendError(DistError):
-    """Messages did not arrive."""
+    """Error of a communication backend."""
 
     __module__ = "torch.distributed"
 
 
 class DistNetworkError(DistError):
-    """A connection failed."""
+    """Error of a connection."""
 
     __module__ = "torch.distributed"
 
 
 class DistStoreError(DistError):
-    """A store did not answer."""
+    """Error of a store."""
 
     __module__ = "torch.distributed"
 
@@ -43,32 +43,32 @@ class QueueEmptyError(DistStoreError):
 
 
 class Work:
-    """What a call with `async_op=True` returns. Classes of one's own derive from it."""
+    """Result of a call with `async_op=True`. Third-party backends derive from it."""
 
     __module__ = "torch.distributed"
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until the results are there."""
+        """Wait until the results are complete."""
         raise NotImplementedError("Work.wait")
 
     def is_completed(self) -> bool:
-        """Whether the results are there; asking moves the messages on."""
+        """True if the results are complete; polls the messages."""
         raise NotImplementedError("Work.is_completed")
 
     def is_success(self) -> bool:
-        """Whether the work is done without an error."""
+        """True if the work is complete without an error."""
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong."""
+        """Return the error."""
         return None
 
     def result(self) -> Any:
-        """The tensors that the work wrote."""
+        """Return the tensors that the work wrote."""
         raise NotImplementedError("Work.result")
 
     def source_rank(self) -> int:
-        """The rank that sent what a `recv` from anybody got."""
+        """Return the sender of a `recv` from any source."""
         raise RuntimeError(
             "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
         )
@@ -76,25 +76,25 @@ class Work:
     _source_rank = source_rank
 
     def get_future(self) -> Future:
-        """A future of the results."""
+        """Return a future of the results."""
         raise NotImplementedError("Work.get_future")
 
     def synchronize(self) -> None:
-        """Wait, without an answer."""
+        """Wait, without a result."""
         self.wait()
 
     block_current_stream = synchronize
 
 
 class PolledFuture(Future):
-    """A future of messages: who waits for it, or for what `then` made of it, moves them on."""
+    """Future of messages: waiting for it, or for a `then` of it, polls them."""
 
     def __init__(self, ask: Callable[[], Any], wait: Callable[[], Any]) -> None:
         super().__init__()
         self._ask, self._drive = ask, wait
 
     def done(self) -> bool:
-        """Whether the value is there."""
+        """True if the value is complete."""
         if not self._done:
             self._ask()
         return self._done
@@ -110,7 +110,7 @@ class PolledFuture(Future):
 
 
 class MessageWork(Work):
-    """Messages of an engine: `finish` puts what arrived into tensors, once, in the thread that finds it there."""
+    """Messages of a transport: `finish` writes the received data to tensors, once, in the thread that completes it."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class MessageWork(Work):
         self._completed = False
 
     def is_completed(self) -> bool:
-        """Whether the results are there; asking moves the messages on."""
+        """True if the results are complete; polls the messages."""
         if not self._completed:
             try:
                 arrived = self._request.done()
@@ -141,7 +141,7 @@ class MessageWork(Work):
         return self._completed
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for the results: True. DistBackendError when the time that the group allows has passed."""
+        """Wait for the results and return True. DistBackendError after the group's timeout."""
         if not self._completed:
             limit = self._limit if timeout is None else timeout
             try:
@@ -158,7 +158,7 @@ class MessageWork(Work):
         return "{} on rank {} of {}".format(*self._words)
 
     def abort(self) -> None:
-        """Give up a message that has not come; what is on its way to others goes on."""
+        """Cancel a message that has not arrived; sends continue."""
         if self._receives and not self._completed:
             self._request.cancel()
             self._settle(DistBackendError(f"{self._what()} was given up"))
@@ -187,21 +187,21 @@ class MessageWork(Work):
             future.set_exception(self._error)
 
     def exception(self) -> BaseException | None:
-        """What went wrong, of work that is done."""
+        """Return the error of a completed work."""
         return self._error
 
     def result(self) -> Any:
-        """The tensors that the work wrote."""
+        """Return the tensors that the work wrote."""
         return list(self._results)
 
     def source_rank(self) -> int:
-        """The rank in the group that sent what a `recv` from anybody got."""
+        """Return the group rank of the sender of a `recv` from any source."""
         return self._request.source if self._receives else super().source_rank()
 
     _source_rank = source_rank
 
     def get_future(self) -> Future:
-        """A future of the list of results."""
+        """Return a future of the list of results."""
         with self._lock:
             if self._future is None:
                 self._future = PolledFuture(self.is_completed, self._drive)

@@ -1,4 +1,4 @@
-"""The groups of this process: how the world comes to be, groups of its ranks, and who is who in them."""
+"""Process groups of this process: the default group, new groups, and ranks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from torchlite._settings import rank_state
 from torchlite._settings.fork_locks import reinit_after_fork
 
 from ._backend_config import Backend, BackendConfig
+from ._collective_options import default_pg_timeout
 from ._process_group import ProcessGroup
-from ._reduce_ops import default_pg_timeout
 from ._single_process import SingleProcessCommunicator
 from ._transports import transport_of
 from ._work import DistBackendError
@@ -29,7 +29,7 @@ _DEVICE_BACKENDS = ("nccl",)
 
 
 class _World:
-    """The groups that there are."""
+    """Registry of groups."""
 
     def __init__(self) -> None:
         self.default_pg: ProcessGroup | None = None
@@ -40,17 +40,17 @@ class _World:
 
     @property
     def pg_group_ranks(self) -> dict[ProcessGroup, dict[int, int]]:
-        """For each group the rank in it, by rank in the world."""
+        """Return for each group its ranks, by rank in the world."""
         return {group: {rank: i for i, rank in enumerate(group._ranks)} for group in self.groups.values()}
 
     @property
     def pg_names(self) -> dict[ProcessGroup, str]:
-        """The names of the groups."""
+        """Return the names of the groups."""
         return {group: name for name, group in self.groups.items()}
 
     @property
     def pg_map(self) -> dict[ProcessGroup, tuple[str, Any]]:
-        """Backend and store of the groups."""
+        """Return backend and store of the groups."""
         return {group: (self.backends[group], group._store) for group in self.groups.values()}
 
 
@@ -60,7 +60,7 @@ _world = _World()
 class _WorldMeta(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
-        """The default group."""
+        """Return the default group."""
         return _world.default_pg
 
     @WORLD.setter
@@ -73,13 +73,13 @@ class group(metaclass=_WorldMeta):
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """`NON_GROUP_MEMBER` is what `new_group` returns to a rank that is not in the group."""
+    """`NON_GROUP_MEMBER` is the result of `new_group` on a rank outside the group."""
 
     NON_GROUP_MEMBER = -100
 
 
 def is_initialized() -> bool:
-    """Whether there is a default process group."""
+    """True if there is a default process group."""
     return _world.default_pg is not None
 
 
@@ -98,7 +98,7 @@ def _rank_not_in_group(of: Any) -> bool:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This process's rank in a group (without one in the world), -1 where it is not a member.
+    """Return this process's rank in a group (default: the world), -1 if it is not a member.
 
     >>> import torchlite.distributed as dist
     >>> dist.get_rank()
@@ -113,7 +113,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes a group has (without one the world), -1 where this one is not a member."""
+    """Return the size of a group (default: the world), -1 if this process is not a member."""
     if _rank_not_in_group(group):
         return -1
     default = _get_default_group()
@@ -127,7 +127,7 @@ def _check_registered(of: ProcessGroup) -> ProcessGroup:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of a rank of the world."""
+    """Return the rank in a group of a rank of the world."""
     if group is _world.default_pg:
         return global_rank
     ranks = _check_registered(group)._ranks
@@ -137,7 +137,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the world of a rank of a group."""
+    """Return the rank in the world of a rank of a group."""
     if group is _world.default_pg:
         return group_rank
     ranks = _check_registered(group)._ranks
@@ -147,17 +147,17 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The ranks in the world of a group's members, in the group's order."""
+    """Return the world ranks of a group's members, in the group's order."""
     return list(_check_registered(_group_or_default(group))._ranks)
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
+    """Return the number of groups."""
     return _world.group_count
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """The name of a group's backend."""
+    """Return the name of a group's backend."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         raise ValueError("Invalid process group specified")
@@ -169,7 +169,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """Which backend of a group serves which device, as "cpu:gloo,cuda:nccl"."""
+    """Return a group's backends by device, as "cpu:gloo,cuda:nccl"."""
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         raise ValueError("Invalid process group specified")
@@ -177,7 +177,7 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
 
 
 def get_default_backend_for_device(device: str | torch.device) -> str:
-    """The backend that serves a device where nothing else is said."""
+    """Return the default backend of a device."""
     kind = (device if isinstance(device, torch.device) else torch.device(device)).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -185,7 +185,7 @@ def get_default_backend_for_device(device: str | torch.device) -> str:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine: what the launcher put into LOCAL_RANK."""
+    """Return this process's rank on its machine, from LOCAL_RANK."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -223,10 +223,12 @@ def init_process_group(
     device_id: torch.device | int | None = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Make the default process group, of all processes that `mpiexec` (or `torchlite-run`) started.
+    """Initialise the default process group of all processes that `mpiexec` (or `torchlite-run`) started.
 
     A world of one process needs no launcher. Rank and size come from the arguments, from `init_method`, from the
-    variables RANK and WORLD_SIZE, or from what started the processes; where several say them they must agree.
+    variables RANK and WORLD_SIZE, or from the launcher; all given sources must agree.
+
+    `group_name` has no effect: PyTorch ignores it too.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
@@ -237,7 +239,8 @@ def init_process_group(
     (tensor([1., 1.]), 'gloo')
     >>> dist.destroy_process_group()
     """
-    from ._rendezvous import create_default_store, find_rank
+    from ._default_store import create_default_store
+    from ._rank_discovery import find_rank
 
     if _world.default_pg is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -270,7 +273,7 @@ def init_process_group(
 
 
 def _host_communicator(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
-    """What the processes of a world can tell each other before they have a store; None for a backend of others."""
+    """Return the communicator for exchanges before there is a store; None for a third-party backend."""
     found = [getattr(backend, "_communicator", None) for backend in made._parts()]
     hosts = [one for one in found if one is not None and not getattr(one, "of_devices", False)]
     if hosts:
@@ -304,7 +307,7 @@ def _make_group(
     options: Any = None,
     everyone: bool = False,
 ) -> ProcessGroup:
-    """A group, with a backend's part for each device."""
+    """Create a group, with a communication backend per device."""
     made: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     title = f"group {name} ({desc})"
@@ -375,7 +378,7 @@ def _register(made: ProcessGroup, backend: str, tag: str) -> None:
 
 
 class _ExceptHook:
-    """The last word of a process that fails: its traceback with the rank before each line, then the end of all."""
+    """Excepthook of a failing process: prints its traceback with the rank on each line, then aborts the world."""
 
     def __init__(self, before: Any, rank: int) -> None:
         self._before, self._rank, self._process = before, rank, os.getpid()
@@ -390,7 +393,7 @@ class _ExceptHook:
             self._before(kind, error, trace)
         sys.stdout.flush()
         sys.stderr.flush()
-        if kind is KeyboardInterrupt or os.getpid() != self._process:  # a forked child ends alone
+        if kind is KeyboardInterrupt or os.getpid() != self._process:  # a forked child only ends itself
             return
         from ._launch.error_file import report
 
@@ -400,7 +403,7 @@ class _ExceptHook:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Free a group; without one all groups."""
+    """Destroy a group, by default all."""
     if _rank_not_in_group(group):
         return
     found = _world.default_pg if group is None else group
@@ -437,8 +440,9 @@ def new_group(
     device_id: torch.device | None = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some ranks of the world. All processes of the world call it, in the same order (with
-    `use_local_synchronization` the members alone); who is not in it gets `GroupMember.NON_GROUP_MEMBER`.
+    """Create a group of some ranks of the world. All processes call it, in the same order.
+
+    With `use_local_synchronization` only members call it. Others get `GroupMember.NON_GROUP_MEMBER`.
     """
     return _new_group_with_tag(
         ranks, timeout, backend, pg_options, None, use_local_synchronization, group_desc, device_id, sort_ranks
@@ -503,8 +507,8 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of `group_size` neighbours each: this process's, and all."""
-    size = get_world_size()
+    """Create groups of `group_size` consecutive ranks of `group`; return this process's, and all."""
+    size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbours()
     if group_size <= 0:
@@ -513,7 +517,8 @@ def new_subgroups(
         raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
     if size % group_size:
         raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
-    lists = [list(range(start, start + group_size)) for start in range(0, size, group_size)]
+    ranks = get_process_group_ranks(group)
+    lists = [ranks[start : start + group_size] for start in range(0, size, group_size)]
     return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
 
 
@@ -528,7 +533,7 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of these ranks, which no two have in common: this process's, and all."""
+    """Create disjoint groups of these ranks; return this process's, and all."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen: dict[int, list[int]] = {}
@@ -554,7 +559,7 @@ def split_group(
     group_desc: str | None = None,
     backend: str | None = None,
 ) -> ProcessGroup | None:
-    """Split a group by lists of its ranks: this process's part, None where no list has it. All members call it."""
+    """Split a group by lists of its ranks; return this process's part, or None. All members call it."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = _group_or_default(parent_pg)
@@ -587,13 +592,13 @@ def split_group(
 
 
 def warn_not_in_group(call: str) -> None:
-    """The warning of a call for a group that this process is not in."""
+    """Warn about a call for a group that this process is not in."""
     rank = -1 if _world.default_pg is None else _world.default_pg.rank()
     warnings.warn(f"Running {call} on global rank {rank} which does not belong to the given group.", stacklevel=3)
 
 
 def _forget_prepared() -> None:
-    """Drop prepared calls in a forked child: they use the parent's connections. New ones get the engine's error."""
+    """Drop fast paths in a forked child: they use the parent's connections. New ones raise the transport's error."""
     for group in _world.groups.values():
         if group._prepared is not None:
             group._prepared = {}

@@ -1,4 +1,4 @@
-"""Gradients through other processes: none."""
+"""Distributed autograd: unavailable."""
 
 from ._unavailable_stubs import unavailable_class, unavailable_function
 
@@ -11,5 +11,5 @@ backward, get_gradients = (unavailable_function(name, _HERE) for name in ("backw
 
 
 def is_available() -> bool:
-    """Whether gradients can come from other processes: they cannot."""
+    """False: distributed autograd is not supported."""
     return False

@@ -1,7 +1,7 @@
-"""How long groups wait where nothing is said."""
+"""Default timeouts of process groups."""
 
-from ._reduce_ops import default_pg_timeout
+from ._collective_options import default_pg_timeout
 
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
 
-default_pg_nccl_timeout = None  # NCCL carries no messages yet
+default_pg_nccl_timeout = None  # as in PyTorch without NCCL: all backends have `default_pg_timeout`

@@ -1,7 +1,6 @@
-"""Meshes: the ranks of a world in rows and columns, with a group for each line of each dimension.
+"""Device meshes: n-dimensional arrays of ranks, with a process group per dimension.
 
-A mesh that was sliced out of another keeps its *root*, and each of its dimensions says which of the root's axes it
-runs along: one, or several that were flattened.
+A sliced mesh keeps its *root*; each of its dimensions refers to one of the root's axes, or to several flattened ones.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class _Dim(NamedTuple):
 
 
 class _MeshStack:
-    """The meshes that are entered by `with`."""
+    """Stack of the meshes entered by `with`."""
 
     def __init__(self) -> None:
         self.mesh_stack: list[DeviceMesh] = []
 
     def get_current_mesh(self) -> DeviceMesh:
-        """The innermost one."""
+        """Return the innermost one."""
         if not self.mesh_stack:
             raise RuntimeError("No device mesh is currently active!")
         return self.mesh_stack[-1]
@@ -51,8 +50,9 @@ _mesh_resources = _MeshStack()
 
 
 class DeviceMesh:
-    """Ranks of the world as an array: `DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))`. All ranks of
-    the world make it together. `mesh["tp"]` is this rank's line of a dimension, `mesh.get_group("tp")` its group.
+    """Array of ranks of the world: `DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))`.
+
+    All ranks of the world create it. `mesh["tp"]` is the 1-d submesh of this rank, `mesh.get_group("tp")` its group.
     """
 
     _array: np.ndarray
@@ -102,26 +102,26 @@ class DeviceMesh:
                 for axis, (dim, backend) in enumerate(zip(self._dims, backends, strict=True))
             ]
 
-    # What it is.
+    # Attributes.
 
     @property
     def device_type(self) -> str:
-        """The type of the devices."""
+        """Type of the devices."""
         return self._device_type
 
     @property
     def mesh_dim_names(self) -> tuple[str, ...] | None:
-        """The names of the dimensions."""
+        """Names of the dimensions."""
         names = tuple(dim.name for dim in self._dims if dim.name is not None)
         return names or None
 
     @property
     def mesh(self) -> torch.Tensor:
-        """The ranks: of a slice those of this rank's part."""
+        """Ranks: of a slice those of this rank's submesh."""
         return torch.from_numpy(np.ascontiguousarray(self._ranks()))
 
     def _ranks(self) -> np.ndarray:
-        """The ranks of this mesh: the root's, with this rank's place in the axes that are not the mesh's."""
+        """Return the ranks of this mesh: the root's, at this rank's coordinates in the other axes."""
         axes = [axis for dim in self._dims for axis in dim.axes]
         place = self._root._place() or (0,) * self._array.ndim
         held = tuple(slice(None) if axis in axes else place[axis] for axis in range(self._array.ndim))
@@ -134,24 +134,24 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """Number of dimensions."""
         return len(self._dims)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
+        """Sizes of the dimensions."""
         return tuple(int(np.prod([self._array.shape[axis] for axis in dim.axes])) for dim in self._dims)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many ranks there are, or the size of a dimension."""
+        """Return the number of ranks, or the size of a dimension."""
         return int(np.prod(self.shape)) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
-        """This process's rank in the world."""
+        """Return this process's rank in the world."""
         return get_rank()
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """This rank's place in the mesh, None where it has none."""
+        """Return this rank's coordinates, None if it is not in the mesh."""
         found = np.argwhere(self._ranks() == get_rank())
         return tuple(int(i) for i in found[0]) if len(found) else None
 
@@ -159,7 +159,7 @@ class DeviceMesh:
         return self.get_coordinate() is not None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's place in a dimension."""
+        """Return this rank's coordinate in a dimension."""
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions",
@@ -170,7 +170,7 @@ class DeviceMesh:
     # Groups.
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The group of this rank's line of a dimension."""
+        """Return this rank's group along a dimension."""
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions",
@@ -187,7 +187,7 @@ class DeviceMesh:
         return found
 
     def get_all_groups(self) -> list[ProcessGroup]:
-        """The groups of all dimensions."""
+        """Return the groups of all dimensions."""
         return [self.get_group(i) for i in range(self.ndim)]
 
     def _get_mesh_dim_by_name(self, mesh_dim_name: str) -> int:
@@ -225,13 +225,13 @@ class DeviceMesh:
         return self._root
 
     def _get_root_mesh_dim(self) -> int | None:
-        """Of a slice of one dimension, its number in the root."""
+        """Return the root dimension of a 1-d slice."""
         if self._root is self or self.ndim != 1 or len(self._dims[0].axes) != 1:
             return None
         return self._dims[0].axes[0]
 
     def _get_all_submeshes(self, mesh_dim_name: str) -> list[DeviceMesh]:
-        """All lines of a dimension."""
+        """Return all 1-d submeshes along a dimension."""
         dim = self._dims[self._get_mesh_dim_by_name(mesh_dim_name)]
         made = []
         for line in _lines(self._array, dim.axes):
@@ -242,8 +242,9 @@ class DeviceMesh:
         return made
 
     def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
-        """The mesh as one dimension, which `get_group` and slices of the root know by its name (those of the
-        dimensions, joined by "_"). All ranks call it.
+        """Flatten the mesh to one dimension, registered with the root under its name.
+
+        The default name joins the dimensions' names with "_". All ranks call it.
         """
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
@@ -270,7 +271,7 @@ class DeviceMesh:
         mesh_dim_names: tuple[str, ...],
         backend_override: dict[int | str, Any] | None = None,
     ) -> DeviceMesh:
-        """A mesh with several dimensions in the place of one. All ranks call it."""
+        """Replace one dimension by several. All ranks call it."""
         number = self._get_mesh_dim_by_name(dim) if isinstance(dim, str) else dim
         if len(mesh_sizes) != len(mesh_dim_names):
             raise RuntimeError("mesh_dim_names must have same length as mesh_sizes in _unflatten!")
@@ -285,7 +286,7 @@ class DeviceMesh:
 
     @staticmethod
     def _concatenate(device_mesh_list: list[DeviceMesh]) -> DeviceMesh:
-        """The dimensions of slices of one root, together."""
+        """Concatenate the dimensions of slices of one root."""
         first = device_mesh_list[0]
         if any(mesh._root is not first._root for mesh in device_mesh_list):
             raise RuntimeError("Cannot concatenate DeviceMeshes derived from different device meshs")
@@ -303,7 +304,7 @@ class DeviceMesh:
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
     ) -> DeviceMesh:
-        """A mesh of groups that there are: of one group, or of one for each dimension of `mesh`."""
+        """Create a mesh from existing groups: one, or one for each dimension of `mesh`."""
         if isinstance(group, ProcessGroup):
             ranks = get_process_group_ranks(group)
             if mesh is not None and _as_array(mesh).tolist() != ranks:
@@ -379,7 +380,7 @@ def _as_array(mesh: Any) -> np.ndarray:
 
 
 def _lines(array: np.ndarray, axes: tuple[int, ...]) -> list[list[int]]:
-    """The ranks along some axes, for every place in the others."""
+    """Return the ranks along some axes, for every coordinate in the others."""
     others = [axis for axis in range(array.ndim) if axis not in axes]
     count = int(np.prod([array.shape[axis] for axis in axes]))
     return array.transpose([*others, *axes]).reshape(-1, count).tolist()
@@ -390,7 +391,7 @@ def _group_desc(name: str | None, axis: int) -> str:
 
 
 def _line_group(array: np.ndarray, axes: tuple[int, ...], backend: Any, desc: str) -> ProcessGroup | None:
-    """This rank's group along some axes. All ranks of the world make those of all lines, in one order."""
+    """Return this rank's group along some axes. All ranks of the world create all of them, in the same order."""
     backend = backend[0] if isinstance(backend, tuple) else backend
     mine = None
     lines = _lines(array, axes)
@@ -411,7 +412,7 @@ def init_device_mesh(
     mesh_dim_names: tuple[str, ...] | None = None,
     backend_override: dict[int | str, Any] | None = None,
 ) -> DeviceMesh:
-    """A mesh of the first ranks of the world in row-major order; makes the default group where there is none.
+    """Create a mesh of the first ranks of the world in row-major order; initialise the default group if needed.
 
     >>> import torchlite.distributed as dist
     >>> dist.init_process_group("gloo", rank=0, world_size=1)

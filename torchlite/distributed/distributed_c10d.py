@@ -1,4 +1,4 @@
-"""Groups of processes and what they send each other: PyTorch's names, from the modules that have them."""
+"""Process groups and collectives under PyTorch's names, re-exported from their modules."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ from ._backend_config import (
 )
 from ._coalescing import _coalescing_manager as _coalescing_manager
 from ._coalescing import _CoalescingManager as _CoalescingManager
+from ._collective_options import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    default_pg_timeout,
+)
 from ._collectives import _all_gather_base as _all_gather_base
 from ._collectives import _reduce_scatter_base as _reduce_scatter_base
 from ._collectives import (
@@ -56,23 +69,9 @@ from ._object_collectives import (
 from ._p2p import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from ._process_group import ProcessGroup
 from ._process_group import process_is_launched as is_torchelastic_launched
-from ._reduce_ops import (
-    AllgatherOptions,
-    AllreduceCoalescedOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOp,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-    default_pg_timeout,
-    reduce_op,
-)
+from ._reduce_ops import ReduceOp, reduce_op
 from ._reduce_ops import _make_nccl_premul_sum as _make_nccl_premul_sum
-from ._rendezvous import register_rendezvous_handler, rendezvous
+from ._rendezvous_handlers import register_rendezvous_handler, rendezvous
 from ._single_process import SingleProcessCommunicator as SingleProcessCommunicator
 from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work
@@ -123,14 +122,16 @@ __all__ = [
     "split_group", "supports_complex",
 ]  # fmt: skip
 
-GroupName = NewType("GroupName", str)  # by which a group is registered
+GroupName = NewType("GroupName", str)  # registered name of a group
 
 
 def shrink_group(
     ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
 ) -> ProcessGroup:
-    """A group without some ranks, which the backends have to be able to make without those: none here is. `new_group`
-    with `use_local_synchronization` makes one of processes that live. TypeError, and ValueError for wrong ranks.
+    """Raise: no backend can remove ranks from a group.
+
+    `new_group` with `use_local_synchronization` creates one of live processes. TypeError, and ValueError for wrong
+    ranks.
     """
     if not isinstance(ranks_to_exclude, list):
         raise TypeError(
@@ -152,7 +153,7 @@ def shrink_group(
 
 
 def _get_default_store() -> Store:
-    """The store of the default group."""
+    """Return the store of the default group."""
     return _get_default_group().get_group_store()
 
 
@@ -165,7 +166,7 @@ def _get_process_group_name(pg: ProcessGroup) -> str:
 
 
 def _resolve_process_group(group_name: str) -> ProcessGroup:
-    """The group of a name."""
+    """Return the group of a name."""
     if group_name not in _world.groups:
         raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
     return _world.groups[group_name]
@@ -177,7 +178,7 @@ def _get_group_tag(pg: ProcessGroup) -> str:
 
 
 def _get_pg_default_device(group: Any = None) -> Any:
-    """A device whose tensors the group sends."""
+    """Return a device whose tensors the group supports."""
     found = group or _get_default_group()
     devices = found._device_types
     return next((device for device in devices if device.type == "cpu"), devices[0])
@@ -188,7 +189,7 @@ def _get_object_coll_device(group: Any = None) -> str:
 
 
 def _find_or_create_pg_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> Any:
-    """A group of these ranks under this tag: this process's part of `ranks`, cut into lists of `stride`."""
+    """Return this process's group of these ranks under this tag, where `ranks` are split into lists of `stride`."""
     lists = [ranks[start : start + stride] for start in range(0, len(ranks), stride)]
     mine = get_rank()
     found = next(part for part in lists if mine in part)

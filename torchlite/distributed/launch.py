@@ -1,5 +1,6 @@
-"""`python -m torchlite.distributed.launch`: the older form of `torchlite.distributed.run`, which gives the program
-`--local-rank=N` as its first argument unless it is told `--use-env`.
+"""`python -m torchlite.distributed.launch`: older form of `torchlite.distributed.run`.
+
+It passes `--local-rank=N` to the program as its first argument, unless called with `--use-env`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ __all__ = ["main"]
 
 
 def main(args: list[str] | None = None) -> int:
-    """The command line: the exit code."""
+    """Run the command line; return the exit code."""
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true", help="the program reads LOCAL_RANK itself")
     parsed = parser.parse_args(args)

@@ -1,8 +1,8 @@
-"""`python -m torchlite.distributed.run` and `torchlite-run`: start a program in several processes.
+"""`python -m torchlite.distributed.run` and `torchlite-run`: launch a program in several processes.
 
-The flags are torchrun's. The processes are started by `mpiexec`, on this machine or on those of `--hostfile`, and find
-their place in RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. When one fails the others
-are ended, and it is said which one failed and how; with `--max-restarts` all start again.
+The flags are torchrun's. `mpiexec` starts the processes, on this machine or on those of `--hostfile`; RANK, LOCAL_RANK,
+WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT describe them. When one fails the others are ended, and an
+error names the failed one and its cause; with `--max-restarts` all are restarted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["get_args_parser", "main", "run"]
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser("torchlite-run", description="Start a program in several processes.")
 
     def flag(name: str, *others: str, **options: Any) -> None:
@@ -97,7 +97,7 @@ def _stream_bits(text: str) -> int:
 
 
 def _hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None, int]:
-    """The machines, and how many they are."""
+    """Return the hosts, and their number."""
     low, high = _nodes(args.nnodes)
     if args.standalone:
         return None, 1
@@ -124,8 +124,9 @@ def _free_port() -> int:
 
 
 def _log_folder(args: argparse.Namespace, run_id: str) -> str:
-    """A new folder of this user's for the files of `--tee` and `--redirects`, in that of `--log-dir` if it is named; ""
-    where neither is given. OSError where it cannot be made.
+    """Create a folder for the files of `--tee` and `--redirects`, inside `--log-dir` if given; "" if neither is set.
+
+    OSError if that fails.
     """
     if args.tee == args.redirects == "0":
         return ""
@@ -136,7 +137,7 @@ def _log_folder(args: argparse.Namespace, run_id: str) -> str:
 
 
 class _Signals:
-    """Hands SIGINT and SIGTERM to the world that runs. One that comes while none does ends the next at once."""
+    """Forwards SIGINT and SIGTERM to the running world. One that arrives between worlds ends the next at once."""
 
     def __init__(self) -> None:
         self.number = 0  # of the last signal
@@ -156,7 +157,7 @@ class _Signals:
             self._started.stop(number)
 
     def start(self, *arguments: Any) -> LaunchedWorld:
-        """A `Run`."""
+        """Start a world and return it."""
         self._started = None
         self._started = started = LaunchedWorld(*arguments)
         if self.number and not started.signaled:
@@ -165,7 +166,7 @@ class _Signals:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start what parsed arguments ask for: the exit code."""
+    """Run parsed arguments; return the exit code."""
     per_node = _processes(args.nproc_per_node)
     hosts, nodes = _hosts(args, per_node)
     if args.node_rank:
@@ -214,7 +215,7 @@ def _say(started: LaunchedWorld, code: int, left: int) -> None:
 
 
 def run_or_say(args: argparse.Namespace) -> int:
-    """`run`; a flag that makes no sense is said in one line."""
+    """`run`, with one line for a wrong flag."""
     try:
         return run(args)
     except (ValueError, RuntimeError, OSError) as error:
@@ -223,7 +224,7 @@ def run_or_say(args: argparse.Namespace) -> int:
 
 
 def main(args: list[str] | None = None) -> int:
-    """The command line: the exit code."""
+    """Run the command line; return the exit code."""
     return run_or_say(get_args_parser().parse_args(args))
 
 

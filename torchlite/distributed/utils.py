@@ -1,4 +1,4 @@
-"""Helpers of `torch.distributed` that packages call by name."""
+"""Helpers of `torch.distributed` that packages import by name: synchronisation of module states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__: list[str] = []
 def _sync_params_and_buffers(
     process_group: Any, module_states: list[torch.Tensor], broadcast_bucket_size: int, src: int
 ) -> None:
-    """Give all of a group the tensors of its process `src`."""
+    """Broadcast the tensors of process `src` in a group."""
     for tensor in module_states:
         dist.broadcast(tensor, src, process_group)
 
@@ -28,7 +28,7 @@ def _sync_module_states(
     params_and_buffers_to_ignore: Iterable[str] = (),
     broadcast_buffers: bool = True,
 ) -> None:
-    """Give all of a group a module's parameters, and its buffers, of the process `src`."""
+    """Broadcast a module's parameters and buffers of the process `src` in a group."""
     ignored = set(params_and_buffers_to_ignore)
     states = [p.detach() for name, p in module.named_parameters() if name not in ignored]
     if broadcast_buffers:

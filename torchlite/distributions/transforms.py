@@ -332,6 +332,7 @@ class CorrCholeskyTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y, intermediates=None):
         # Each entry of row i changes with its z by the root of what is left before it; z by x with 1 - tanh(x)**2.
+        """The logarithm of the determinant. `intermediates` has no effect: nothing is saved by the forward call."""
         rest = 1 - (y * y).cumsum(dim=-1)
         logs = tril_matrix_to_vec(rest, diag=-2).log().sum(-1) / 2
         return logs - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)

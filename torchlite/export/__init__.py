@@ -1,4 +1,4 @@
-"""Programs as graphs of ops: captured, run, and kept in `.pt2` files that PyTorch reads and writes too."""
+"""`torch.export`: captures modules as graphs of ATen ops; saves and loads `.pt2` files compatible with PyTorch's."""
 
 from __future__ import annotations
 
@@ -40,14 +40,18 @@ def export(
     preserve_module_call_signature: tuple[str, ...] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """A module's forward as a graph of ops, for these arguments and those of their sizes.
+    """Export a module's forward as a graph of ops for these arguments and sizes.
 
-    preserve_module_call_signature: names of modules whose calls take and return, in `unflatten`, what they did.
+    preserve_module_call_signature: names of modules whose call signature `unflatten` restores.
 
-    dynamic_shapes: which sizes vary, in the tree of the arguments: `{"x": {0: Dim("batch")}}` or `({0: Dim.AUTO},)`.
-    The module runs, several times where sizes vary, and is afterwards as it was. A choice that depends on elements is a
-    GuardOnDataDependentSymNode that names the program's line; UserError for sizes for which the program is another one,
-    ValueError for what is no module.
+    dynamic_shapes: dimensions that vary, as a pytree like the arguments: `{"x": {0: Dim("batch")}}` or
+    `({0: Dim.AUTO},)`.
+    The module runs once, and several times with dynamic sizes; its state is restored. Raise GuardOnDataDependentSymNode
+    with the source line for a data-dependent branch, UserError for sizes that change the program, ValueError for a
+    non-module.
+
+    `strict` has no effect: the module runs in both modes. `prefer_deferred_runtime_asserts_over_guards` has no effect:
+    decisions on sizes become guards.
 
     >>> import torchlite as torch
     >>> class Scaled(torch.nn.Module):
@@ -70,22 +74,32 @@ def export(
 
 
 def draft_export(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
-    """As `export`."""
+    """Export a module; same as `export`."""
     return export(mod, args, kwargs, **options)
 
 
 def export_for_training(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
-    """As `export`: its graph has the ops as the program calls them."""
+    """Export a module; same as `export`, whose graph is before decomposition."""
     return export(mod, args, kwargs, **options)
 
 
-def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
-    """The program of a `.pt2` file: a path or a binary stream, as `torch.export.save` of PyTorch or torchlite wrote it.
+def _check_opset_version(versions: dict[str, int]) -> None:
+    from ._serialize import OPSET_VERSION
 
-    extra_files: names of files that were saved beside; their text is put in. RuntimeError for what is no such file.
+    if versions.get("aten", OPSET_VERSION) != OPSET_VERSION:
+        raise NotImplementedError(f"torch.export: torchlite reads and writes opset {OPSET_VERSION} of aten alone")
+
+
+def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
+    """Load a program from a `.pt2` file, a path or a binary stream, written by PyTorch's or torchlite's
+    `torch.export.save`.
+
+    extra_files: dictionary by name; contents of extra files are stored in it. Raise RuntimeError for an invalid file.
     """
     from ._deserialize import open_program
 
+    if expected_opset_version is not None:
+        _check_opset_version(expected_opset_version)
     return open_program(f, extra_files)
 
 
@@ -97,19 +111,23 @@ def save(
     opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Write a program to a `.pt2` file, a path or a binary stream, which PyTorch's `torch.export.load` reads too.
+    """Write a program to a `.pt2` file, a path or a binary stream, that PyTorch's `torch.export.load` reads.
 
-    extra_files: names and text of files that lie beside. TypeError for what is no program.
+    extra_files: names and contents of additional files. Raise TypeError for a non-program.
+
+    `pickle_protocol` has no effect: the file has no pickles.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'.")
     from ._serialize import write_program
 
+    if opset_version is not None:
+        _check_opset_version(opset_version)
     write_program(ep, f, extra_files)
 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
-    """Let instances of a dataclass be arguments and results of programs."""
+    """Register a dataclass as a pytree node for arguments and results of programs."""
     from torchlite.utils import _pytree as pytree
 
     pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -1,4 +1,4 @@
-"""The functions of a program that a call may reach, by the names that their code has."""
+"""Conservative call graph: functions that a call may reach, by names in their bytecode."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _WRAPPERS = (classmethod, staticmethod, MethodType)
 
 @functools.lru_cache(4096)
 def referenced_names(code: CodeType) -> frozenset[str]:
-    """The global names and attributes that code and the functions in it use."""
+    """Return global names and attributes that a code object and nested code use."""
     inner = (referenced_names(value) for value in code.co_consts if isinstance(value, CodeType))
     return frozenset(code.co_names).union(*inner)
 
 
 def reachable_functions(*roots: Any) -> Iterator[FunctionType]:
-    """Functions, classes and objects, and the functions of the program that these may call, each once."""
+    """Return the functions, classes and objects given and the user functions they may call, each once."""
     seen: dict[int, Any] = {}
     waiting = list(roots)
     while waiting:
@@ -46,9 +46,9 @@ def reachable_functions(*roots: Any) -> Iterator[FunctionType]:
 
 
 def _callees_of_function(function: FunctionType) -> Iterator[Any]:
-    """What a function's code may call."""
+    """Yield the possible callees of a function's code."""
     names, space = referenced_names(function.__code__), function.__globals__
-    # Another thread may take a name away meanwhile: its last trace does so with names that it had rebound.
+    # Another thread may delete a name meanwhile: its trace restores rebound names.
     for name in names & space.keys():
         value = unwrap_traced(space.get(name))
         if isinstance(value, ModuleType):
@@ -61,7 +61,7 @@ def _callees_of_function(function: FunctionType) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # it has none yet
+        except ValueError:  # the cell is empty
             continue
     if (wrapped := vars(function).get("__wrapped__")) is not None:
         yield wrapped
@@ -72,14 +72,14 @@ def _callees_of_value(value: Any) -> bool:
 
 
 def _callees_of_attributes(value: Any) -> Iterator[Any]:
-    """What an object's attributes may run."""
+    """Yield what an object's attributes may run."""
     for field in list(getattr(value, "__dict__", {}).values()):
         if isinstance(field, (FunctionType, MethodType, functools.partial)) or not _is_library(type(field)):
             yield field
 
 
 def _is_library(value: Any) -> bool:
-    """Whether a class, function or module is one of Python's, of NumPy's or of torchlite's."""
+    """True if a class, function or module belongs to Python, NumPy or torchlite."""
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     root = str(name).partition(".")[0]
     return (

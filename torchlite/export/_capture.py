@@ -1,4 +1,4 @@
-"""Captures a module as an exported program."""
+"""Traces one run of a module to an ATen graph with fake tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 
 
 class ExportTrace:
-    """One run of a module, recorded: its graph, and what its inputs and outputs are."""
+    """Recording of one run of a module: its graph, input and output specs."""
 
     @restores_modes
     def __init__(
@@ -131,7 +131,7 @@ class ExportTrace:
         return node
 
     def _constant(self, tensor: Any) -> Node:
-        """A tensor that the program has of its own: an input before the user's, copied where it is used."""
+        """Return the node of a constant tensor, an input before the user's, copied at its use."""
         name = f"lifted_tensor_{len(self.constants)}"
         held = tensor.detach()
         self.constants[name] = held
@@ -166,7 +166,7 @@ class ExportTrace:
 
 
 def _symbolic_min_max(plain: Any, symbolic: Any) -> Any:
-    """`min` or `max`, which keep expressions."""
+    """Return `min` or `max` with support for symbolic numbers."""
 
     def chosen(*args: Any, **options: Any) -> Any:
         if options or not args:
@@ -184,9 +184,7 @@ def _root(x: Any, /) -> Any:
 
 
 class _TraceInterceptor(Seen):
-    """What a run that is recorded does besides ops: calls of modules are followed, and Python's functions that make a
-    number of numbers keep expressions.
-    """
+    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic numbers."""
 
     calls_modules = True
 
@@ -201,12 +199,12 @@ class _TraceInterceptor(Seen):
         self._functions: set[int] = set()
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
-        """The module's call, with its name on the nodes."""
+        """Call a module and add its name to the nodes."""
         self.search(module)
         return self.calls.follow(module, functools.partial(call, module), args, kwargs)
 
     def search(self, module: Any) -> None:
-        """Rebind the names of those functions in the globals of what the module's call reaches."""
+        """Rebind these functions in the globals of all code that the module's call reaches."""
         if id(module) in self._functions:
             return
         self._functions.add(id(module))
@@ -218,9 +216,9 @@ class _TraceInterceptor(Seen):
                     self.rebind(space, name, value)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
-        """Numbers of the trace as a tensor, which an op makes."""
+        """Create a tensor from numbers of the trace by an op."""
         numbers = pytree.tree_leaves(data) if isinstance(data, (list, tuple)) else [data]
-        if any(isinstance(number, SymBool) for number in numbers):  # which are decided
+        if any(isinstance(number, SymBool) for number in numbers):  # decided during the trace
             plain = pytree.tree_map(lambda v: bool(v) if isinstance(v, SymBool) else v, data)
             return torch.tensor(plain, dtype=dtype, device=device)
         if not any(isinstance(number, _NUMBERS) for number in numbers):
@@ -241,7 +239,7 @@ def _is_persistent(module: Any, name: str) -> bool:
 
 
 def _leaf_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
-    """Names for the leaves of arguments: `x`, `d_y`."""
+    """Return names for the leaves of arguments: `x`, `d_y`."""
     names = argument_names(module, args, kwargs)
     found = []
     for name, value in zip(names, [*args, *kwargs.values()], strict=True):
@@ -252,7 +250,7 @@ def _leaf_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 
 def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
-    """The names that `forward` gives its arguments."""
+    """Return the names of `forward`'s arguments."""
     import inspect
 
     names: list[str] = []
@@ -266,7 +264,7 @@ def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 @contextlib.contextmanager
 def _restore_module_state(module: Module) -> Iterator[None]:
-    """The module's buffers and attributes are afterwards what they were, and no default generator is moved."""
+    """Restore the module's buffers and attributes and the default generators afterwards."""
     before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
     attributes = [(m, dict(m.__dict__)) for m in module.modules()]
     try:
@@ -284,7 +282,7 @@ def _restore_module_state(module: Module) -> Iterator[None]:
 
 
 def _eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
-    """Take out what nothing uses, but for `kept`."""
+    """Remove unused nodes except `kept`."""
     import operator
 
     for node in reversed(list(graph.nodes)):
@@ -295,7 +293,7 @@ def _eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
 
 
 def _has_side_effect(node: Node) -> bool:
-    """Whether a node does more than make a value."""
+    """True if a node has a side effect."""
     if node.op != "call_function":
         return node.op != "get_attr"
     schema = getattr(node.target, "_schema", None)

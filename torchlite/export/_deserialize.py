@@ -1,5 +1,7 @@
-"""Exported programs out of `.pt2` files. Nothing of a file is executed: its graph may call the ops of the library and
-a few functions on sizes, names are names, and sizes are checked against the file before memory is taken.
+"""Deserializes exported programs from `.pt2` files without executing code from the file.
+
+Graphs may call allowed ops and a few functions on sizes. Names are validated, and sizes are checked against the file
+before memory is allocated.
 """
 
 from __future__ import annotations
@@ -23,24 +25,15 @@ from torchlite.fx import Graph, GraphModule, Node
 
 from . import _treespec_text
 from . import graph_signature as gs
+from ._checked_functions import FUNCTIONS, CheckedFunction, checked_target
 from ._pt2_archive import Pt2Reader, check_name, parse_int, parse_json, parse_union, typed_field
-from ._serde_schema import (
-    DTYPES,
-    FUNCTIONS,
-    LAYOUTS,
-    MEMORY_FORMATS,
-    SCHEMA_VERSION,
-    CheckedFunction,
-    FormatError,
-    checked_target,
-    format_error,
-)
+from ._serde_schema import DTYPES, LAYOUTS, MEMORY_FORMATS, SCHEMA_VERSION, FormatError, format_error
 from ._unlift import GUARDS_NAME, SubgraphModule
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 
 def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedProgram:
-    """The program of a file, a path or a binary stream."""
+    """Return the program of a file, a path or a binary stream."""
     try:
         if isinstance(f, (str, os.PathLike)):
             with atomic_files.open_regular(f) as stream:
@@ -83,7 +76,7 @@ def _read_program(records: Pt2Reader, extra_files: dict[str, Any] | None) -> Exp
 
 
 def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
-    """The program of an archive as torch 2.5 and 2.6 wrote it: tensors are checkpoints of their own."""
+    """Read an archive in the format of torch 2.5 and 2.6, where tensors are nested checkpoints."""
 
     def loaded(name: str) -> Any:
         return _read_checkpoint(records, name) if records.has(name) and records.reader.size(name) else None
@@ -101,7 +94,7 @@ def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
 
 
 def _read_checkpoint(records: Pt2Reader, name: str) -> Any:
-    """What a checkpoint within the archive holds."""
+    """Return the content of a nested checkpoint."""
     import pickle
 
     try:
@@ -119,7 +112,7 @@ def _identifier(name: Any, where: str) -> str:
 
 
 def resolve_target(text: str, where: str) -> Any:
-    """What a node calls: an op or a function on sizes. Those that repeat work by numbers check these."""
+    """Return a node's target: an op or a function on sizes. Targets with repeat counts check them."""
     if text in FUNCTIONS:
         return checked_target(FUNCTIONS[text])
     parts = text.split(".")
@@ -134,7 +127,7 @@ def resolve_target(text: str, where: str) -> Any:
 
 
 class _ProgramDeserializer:
-    """Makes the program of a file's JSON."""
+    """Deserializer of a program's JSON."""
 
     def __init__(self, data: Any, budget: Budget) -> None:
         where = "models/model.json"
@@ -146,7 +139,7 @@ class _ProgramDeserializer:
                 f"{SCHEMA_VERSION[0]}.*",
             )
         self.data, self.budget = data, budget
-        self.expressions: dict[str, Any] = {}  # by their texts
+        self.expressions: dict[str, Any] = {}  # by text
         self.module = typed_field(data, "graph_module", dict, where)
 
     def program(self, state: dict, constants: dict, example: Any) -> ExportedProgram:
@@ -186,7 +179,7 @@ class _ProgramDeserializer:
 
     @staticmethod
     def _check_call(signature: ModuleCallSignature, whole: bool) -> None:
-        """The tree of the arguments is one of a call, whose keywords are names."""
+        """Check that the tree of arguments is that of a call, with valid keyword names."""
         spec, where = signature.in_spec, "module_call_graph"
         if spec.type is not tuple or [child.type for child in spec.children()] != [tuple, dict]:
             raise format_error(where, "the arguments are no tuple and dictionary")
@@ -218,10 +211,10 @@ class _ProgramDeserializer:
 
     @staticmethod
     def _check_names(signature: gs.ExportGraphSignature, graphs: list[str]) -> None:
-        """Each tensor and each graph has a place of its own in a module, and what an output is written to is there."""
+        """Check that tensors and graphs have distinct module paths, and that mutated targets exist."""
         lifted = gs.InputKind.PARAMETER, gs.InputKind.BUFFER, gs.InputKind.CONSTANT_TENSOR
         tensors = [str(spec.target) for spec in signature.input_specs if spec.kind in lifted]
-        # Sorted by their parts, a name comes right before those that begin with it.
+        # After sorting by parts, a prefix directly precedes names that start with it.
         places = sorted(name.replace(".", "\0") for name in (*tensors, *graphs, GUARDS_NAME))
         for first, second in itertools.pairwise(places):
             if second == first or second.startswith(first + "\0"):
@@ -357,12 +350,12 @@ class _ProgramDeserializer:
     def _fill(
         self, graph: Graph, owner: Any, data: dict, outer: dict[str, Any], depth: int, signature: Any = None
     ) -> None:
-        """Put a graph's nodes into `graph`; graphs within become modules of `owner`."""
+        """Add a graph's nodes to `graph`; subgraphs become modules of `owner`."""
         self.budget.check_depth(depth, "graphs lie in each other")
         _GraphDeserializer(self, graph, owner, data, depth).run(signature)
 
     def size(self, entry: Any, where: str) -> Any:
-        """A size as the nodes have it: a number or an expression."""
+        """Return a node's size: an integer or an expression."""
         if type(entry) is dict and type(entry.get("as_expr")) is dict and entry["as_expr"].get("hint") is None:
             text = str(entry["as_expr"].get("expr_str", ""))
             found = self._expression(text) or opaque(text)
@@ -380,20 +373,20 @@ class _ProgramDeserializer:
         return value
 
     def _expression(self, text: str) -> Any:
-        """An expression of the file, each read once; None for what is none."""
+        """Return an expression of the file, parsed once; None if invalid."""
         if text not in self.expressions:
             self.expressions[text] = read(text, self.budget)
         return self.expressions[text]
 
     def _number_of(self, name: str) -> int:
-        """A number for a symbol of elements, which files have no example of: one in its range."""
+        """Return an example value in range for an unbacked symbol, as files have none."""
         entry = (self.data.get("range_constraints") or {}).get(name)
         low, high = (entry.get("min_val"), entry.get("max_val")) if type(entry) is dict else (None, None)
         number = max(2, low) if type(low) is int else 2
         return min(number, high) if type(high) is int else number
 
     def value(self, meta: Any, where: str) -> Any:
-        """A fake tensor by its description."""
+        """Return a fake tensor with this metadata."""
         sizes = [self.size(n, where) for n in typed_field(meta, "sizes", list, where)]
         strides = [self.size(n, where) for n in typed_field(meta, "strides", list, where)]
         dtype = DTYPES.get(typed_field(meta, "dtype", int, where))
@@ -415,7 +408,7 @@ _DEVICES = frozenset(("cpu", "cuda", "meta", "opencl", "mps", "xpu"))
 
 
 class _GraphDeserializer:
-    """Puts the nodes of one graph in."""
+    """Deserializer of one graph's nodes."""
 
     def __init__(self, reader: _ProgramDeserializer, graph: Graph, owner: Any, data: dict, depth: int) -> None:
         self.reader, self.graph, self.owner, self.data, self.depth = reader, graph, owner, data, depth
@@ -444,7 +437,7 @@ class _GraphDeserializer:
         self._rename()
 
     def _rename(self) -> None:
-        """Give other names to nodes that have none in the file, where values of the file have theirs."""
+        """Rename nodes without a name in the file that collide with names in the file."""
         space = self.graph._graph_namespace
         for node in self.graph.nodes:
             while self.known.get(node.name, node) is not node:
@@ -452,7 +445,7 @@ class _GraphDeserializer:
                 space._rename_object(node, node.name)
 
     def _check_levels(self) -> None:
-        """Levels of vmap end in the graph that begins them."""
+        """Check that `vmap` levels end in the graph that enters them."""
         open_levels = 0
         for node in self.graph.nodes:
             open_levels += node.target is _VMAP_BEGIN
@@ -524,7 +517,7 @@ class _GraphDeserializer:
         self._outputs(node, entry)
 
     def _check_functions(self, target: HigherOrderOperator, args: list, kwargs: dict) -> None:
-        """The functions that an op calls are graphs of the file, and graphs are given to nothing else."""
+        """Check that function arguments of higher-order ops are subgraphs, and that only those take subgraphs."""
         try:
             given = inspect.signature(target._run).bind(*args, **kwargs)
         except TypeError as error:
@@ -536,8 +529,8 @@ class _GraphDeserializer:
                 raise format_error(self.where, f"its argument {name!r} is no graph")
 
     def _check_arguments(self, target: Any, values: list) -> None:
-        """What has no schema takes tensors and numbers; lists of these where it sums them, or calls a graph with them.
-        So no value of a graph is a list of lists, whose comparison and text could take any time.
+        """Check arguments of targets without schema: tensors and numbers, or lists of them for sums and subgraph calls.
+        So no value is a list of lists, whose comparison could take unbounded time.
         """
         takes_list = isinstance(target, HigherOrderOperator) or target is FUNCTIONS["torch.sym_sum"]
         for value in values:
@@ -556,7 +549,7 @@ class _GraphDeserializer:
                 )  # fmt: skip
 
     def _stack(self, text: str) -> dict[str, tuple[str, str]]:
-        """The modules that a node lies in."""
+        """Return the module stack of a node."""
         found = {}
         for part in text.split(";"):
             pieces = part.split(",")
@@ -567,7 +560,7 @@ class _GraphDeserializer:
         return found
 
     def _outputs(self, node: Node, entry: dict) -> None:
-        """Name what a node gives."""
+        """Name a node's outputs."""
         outputs = typed_field(entry, "outputs", list, self.where)
         self._check_outputs(node, outputs)
         several = len(outputs) > 1
@@ -600,7 +593,7 @@ class _GraphDeserializer:
         node.meta["val"] = values
 
     def _check_outputs(self, node: Node, outputs: list) -> None:
-        """The outputs of an op are those of its schema: what has a name is a tensor or a number, and never a list."""
+        """Check that an op's outputs match its schema: a named output is a tensor or number, never a list."""
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             return
@@ -609,7 +602,7 @@ class _GraphDeserializer:
         if len(tags) == 1 and not kinds and tags[0] == "as_none":
             return
         fits = len(tags) == len(kinds) or len(kinds) == 1 and kinds[0]
-        several = len(tags) > 1 and len(kinds) == 1  # a list of numbers or tensors, each of which has its name
+        several = len(tags) > 1 and len(kinds) == 1  # a list of numbers or tensors with one name each
         if (
             not fits
             or not several
@@ -618,11 +611,11 @@ class _GraphDeserializer:
             raise format_error(self.where, "its outputs are not those of the op")
 
     def _is_tuple(self, entry: dict, node: Node) -> bool:
-        """Whether a graph's op gives its one tensor within a tuple."""
+        """True if a subgraph op returns its single tensor in a tuple."""
         return entry.get("is_hop_single_tensor_return") is False
 
     def _gives_one(self, node: Node) -> bool:
-        """Whether an op of a graph gives what the graph does, and that is one value and no tuple."""
+        """True if an op that calls a subgraph returns the subgraph's single result without a tuple."""
         graphs = [arg for arg in node.all_input_nodes if arg.op == "get_attr"]
         if node.target.name() not in _WRAPPERS or len(graphs) != 1:  # type: ignore[union-attr]
             return False
@@ -654,7 +647,7 @@ class _GraphDeserializer:
         return value
 
     def argument(self, entry: Any) -> Any:
-        """An argument of a node."""
+        """Return an argument of a node."""
         tag, value = parse_union(entry, self.where)
         if tag == "as_none":
             return None
@@ -727,7 +720,7 @@ _HIGHER_ORDER_TYPES = {type(found) for found in OPERATORS.values()}
 
 
 def _number(entry: Any, tag: str, where: str) -> Any:
-    """What a file knows of a number with a fraction, or of a truth value."""
+    """Return a float or bool constant of a file."""
     kind, value = parse_union(entry, where)
     if kind != "as_expr":
         return _ProgramDeserializer._number(tag, value)

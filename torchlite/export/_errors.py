@@ -1,4 +1,4 @@
-"""What is wrong with a program or with how its export is asked for."""
+"""Exceptions of `torch.export`."""
 
 from __future__ import annotations
 

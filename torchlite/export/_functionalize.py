@@ -1,8 +1,7 @@
-"""Graphs without writes: an op in place becomes the one that makes a new value, and what was a view of its target is
-taken anew.
+"""Functionalization of graphs: replaces in-place ops and re-creates views of mutated tensors.
 
-A value is a *root* with a chain of views. Each write gives the root another node; a value that was taken of an older
-one is taken again where it is used.
+A value is a *root* and a chain of views. Each write gives the root a new node. A view taken before the write is
+re-created where it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NATIVE_BATCH_NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_l
 
 @dataclasses.dataclass
 class StorageRoot:
-    """Memory: the node of what is in it, and how often it was written."""
+    """Storage: the node of its current content, and the number of writes."""
 
     node: Node
     writes: int = 0
@@ -28,19 +27,19 @@ class StorageRoot:
 
 @dataclasses.dataclass
 class ViewStep:
-    """A view of what is before it."""
+    """A view op applied to the value before it."""
 
     target: Any
     args: tuple
     kwargs: dict
     item: int | None
     meta: dict
-    before: dict  # what is known of the value before
+    before: dict  # metadata of the value before the view
 
 
 @dataclasses.dataclass
 class AliasedValue:
-    """A value: where it lies, and the node that it had when its root had been written `writes` times."""
+    """A value: its root and views, and its node when the root had been written `writes` times."""
 
     root: StorageRoot
     steps: tuple[ViewStep, ...]
@@ -49,7 +48,7 @@ class AliasedValue:
 
 
 def functionalize(graph: Graph) -> tuple[Graph, dict[str, Node]]:
-    """A graph of the same values without writes, and of the inputs that it writes what they become, by their names."""
+    """Return an equivalent graph without in-place ops, and the new values of mutated inputs by name."""
     run = _Functionalizer(graph)
     return run.made, run.changed()
 
@@ -69,7 +68,7 @@ class _Functionalizer:
         return AliasedValue(StorageRoot(node), (), node, 0)
 
     def use(self, value: Any) -> Any:
-        """The node of a value as it is now."""
+        """Return the node of a value's current content."""
         if isinstance(value, list):
             return [self.use(v) for v in value]
         if not isinstance(value, AliasedValue):
@@ -94,7 +93,7 @@ class _Functionalizer:
         return node
 
     def argument(self, value: Any) -> Any:
-        """An argument in the graph that is made."""
+        """Return an argument in the new graph."""
         if isinstance(value, Node):
             return self.use(self.values[value])
         if isinstance(value, (list, tuple)):
@@ -138,7 +137,7 @@ class _Functionalizer:
         self.values[node] = self._fresh(made)
 
     def _normalization(self, node: Node) -> None:
-        """Batch norm that writes its running statistics: what they become are two results more."""
+        """Convert a batch norm that updates running statistics: the new statistics become two more results."""
         held: list[Any] = [node.args[3], node.args[4]]
         arguments = tuple(self.argument(list(node.args)))
         meta = {**node.meta, "val": [*node.meta["val"], *(n.meta.get("val") for n in held)]}
@@ -160,7 +159,7 @@ class _Functionalizer:
         self.values[node] = AliasedValue(base.root, (*base.steps, step), made, base.root.writes)
 
     def _write(self, node: Node) -> None:
-        """An op in place: the op, whose result its target becomes."""
+        """Convert an in-place op: its result becomes the target's new content."""
         target: Any = node.target
         name = target._opname
         first: Any = node.args[0]
@@ -183,7 +182,7 @@ class _Functionalizer:
         self.values[node] = value
 
     def _is_whole_copy(self, node: Node) -> bool:
-        """Whether a copy's target becomes its source: a value of the program of the same size and kind."""
+        """True if a copy replaces the target by its source: a value of equal size, dtype and device."""
         target, source = node.args[:2]
         if not isinstance(source, Node) or source.op != "call_function" or source is target:
             return False
@@ -193,7 +192,7 @@ class _Functionalizer:
         )
 
     def _put(self, value: AliasedValue, node: Node) -> None:
-        """Have a value be a node's, with all that lies in its memory."""
+        """Set a value's content to a node, and that of its root."""
         whole = node
         befores: list[Node] = [value.root.node][: len(value.steps)]
         for step in value.steps[:-1]:
@@ -204,7 +203,7 @@ class _Functionalizer:
         value.node, value.writes = node, value.root.writes
 
     def _back(self, step: ViewStep, before: Node, new: Node) -> Node:
-        """What is before a view, where the view becomes `new`."""
+        """Return the value before a view after the view's content becomes `new`."""
         name = step.target._opname
         meta = {"val": step.before.get("val")}
         sizes: Any = step.before.get("val")
@@ -254,7 +253,7 @@ class _Functionalizer:
 
 
 class _MultiViewResult:
-    """Several views that one op gives."""
+    """Views returned by one op."""
 
     def __init__(self, base: AliasedValue, step: ViewStep) -> None:
         self.base, self.step = base, step

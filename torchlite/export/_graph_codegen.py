@@ -1,5 +1,5 @@
-"""How the modules of exported programs run: their graph as one function that calls what computes each op, without the
-way through `torch.ops`, and reads its arguments without building trees where they are plain.
+"""Generates the forward function of exported programs: calls op implementations directly, without `torch.ops`, and
+unpacks plain arguments without pytrees.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _reshape(input: Any, size: Any) -> Any:
     return input.reshape(size)
 
 
-# Names that the generated function has for itself.
+# Names reserved in the generated function.
 _RESERVED = re.compile(r"[cv]\d+|self|args|kwargs|torch|NONE")
 
 
@@ -35,28 +35,28 @@ def _are_parameters(names: list[str]) -> bool:
 
 
 def implementation_of(target: Any) -> Any:
-    """What computes an op. A view is a reshape: exporters leave `contiguous` out where their kernels' strides let them,
-    and ours may give others.
+    """Return a target's implementation. Views become reshapes: exporters omit `contiguous` where their kernels' strides
+    allow, and torchlite's strides can differ.
     """
     if target is torch.ops.aten.view.default or target is torch.ops.aten._unsafe_view.default:
         return _reshape
     if type(target) is AtenOverload:
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
-        # No class of an argument has a say where none is a tensor.
+        # Without tensor arguments, no `__torch_dispatch__` applies.
         return run if takes else target._plain
     return target
 
 
 def install_forward(module: Any) -> None:
-    """Give a module's class its function."""
+    """Install the generated function in a module's class."""
     cls = type(module)
     cls._by_graph = cls.forward
     cls.forward = _ForwardWriter(module).function()
 
 
 class _ForwardWriter:
-    """Writes the function of one module."""
+    """Writer of one module's function."""
 
     def __init__(self, module: Any) -> None:
         self.module, self.graph = module, module.graph
@@ -90,17 +90,17 @@ class _ForwardWriter:
         return predispatch.ending(forward, nodes, predispatch.of_program)
 
     def held(self, value: Any) -> str:
-        """A name for a value from outside."""
+        """Return a name for an external object."""
         name = f"c{len(self.given)}"
         self.given[name] = value
         return name
 
     def _plain_head(self, inputs: list[Node]) -> str:
-        """The head of a graph within a graph, which an op calls with values by position."""
+        """Return the signature of a subgraph, called with positional values."""
         return f"def forward({', '.join(['self', *(self.names[node] for node in inputs)])}):\n"
 
     def _head(self, info: Any, inputs: list[Node]) -> str:
-        """The head: names of arguments where all of them are leaves, else trees that are taken apart."""
+        """Return the signature: named arguments if all are leaves, else code that flattens pytrees."""
         spec = info.in_spec
         flat = self.held(_ArgumentUnpacker(spec, info.orig_args))
         variables = [self.names[node] for node in inputs]
@@ -182,7 +182,7 @@ class _ForwardWriter:
         )
 
     def value(self, arg: Any) -> str:
-        """An argument as text."""
+        """Return an argument as source."""
         if isinstance(arg, Node):
             return self.names[arg]
         if isinstance(arg, (list, tuple)):
@@ -211,7 +211,7 @@ class _ForwardWriter:
 
 
 _aten = torch.ops.aten
-# Ops that Python writes shorter, and calls sooner.
+# Ops with a shorter and faster Python operator.
 _SIGNS: dict[Any, str] = {
     _aten.add.Tensor: "+", _aten.sub.Tensor: "-", _aten.mul.Tensor: "*", _aten.div.Tensor: "/",
 }  # fmt: skip
@@ -220,9 +220,7 @@ _LAST = (1 << 63) - 1
 
 
 def _index_step(node: Node) -> tuple[int, tuple] | None:
-    """Of an op that takes a slice or one of a dimension, which dimension, and what of it. None for dimensions that no
-    tensor has: the op itself says so.
-    """
+    """Return the dimension and index of a slice or select op, None for an invalid dimension, which the op reports."""
     args: Any = node.args
     dim = args[1] if len(args) > 1 else 0
     if node.kwargs or type(dim) is not int or not 0 <= dim < 64 or not args or not isinstance(args[0], Node):
@@ -233,8 +231,8 @@ def _index_step(node: Node) -> tuple[int, tuple] | None:
 
 
 def _fuse_indexing(nodes: list[Node]) -> tuple[dict[Node, tuple[Node, dict[int, tuple]]], set[Node]]:
-    """By nodes that take a part of a value, the value and what is taken of its dimensions; and the nodes whose value
-    only serves to take a part of it, which is then taken at once.
+    """Merge chains of slice and select ops into one index. Return the source value and index by node, and the nodes
+    that are merged away.
     """
     found: dict[Node, tuple[Node, dict[int, tuple]]] = {}
     within: set[Node] = set()
@@ -246,7 +244,7 @@ def _fuse_indexing(nodes: list[Node]) -> tuple[dict[Node, tuple[Node, dict[int, 
         steps: dict[int, tuple] = {}
         before = found.get(base)
         if before is not None and len(base.users) == 1 and step[0] not in before[1]:
-            if all(len(part) > 1 for part in before[1].values()):  # dimensions are counted as they were
+            if all(len(part) > 1 for part in before[1].values()):  # dimensions are numbered as before the index
                 within.add(base)
                 base, steps = before
         found[node] = base, {**steps, step[0]: step[1]}
@@ -254,7 +252,7 @@ def _fuse_indexing(nodes: list[Node]) -> tuple[dict[Node, tuple[Node, dict[int, 
 
 
 def _format_index(steps: dict[int, tuple], written: Any) -> str:
-    """The index by which Python writes what is taken of dimensions."""
+    """Return the source of an index over several dimensions."""
     parts = [":"] * (max(steps) + 1)
     for dim, part in steps.items():
         parts[dim] = ":".join("" if p is None or p == _LAST else written(p) for p in part)
@@ -262,7 +260,7 @@ def _format_index(steps: dict[int, tuple], written: Any) -> str:
 
 
 def _last_uses(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, tuple]]]) -> dict[Node, list[Node]]:
-    """By a node, the values that are used there for the last time, and its own where nothing uses it."""
+    """Return, by node, the values used there for the last time, including its own if unused."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(nodes):
@@ -280,13 +278,13 @@ def _last_uses(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, tuple]
 
 
 class _ArgumentUnpacker:
-    """Takes a call's arguments apart as a program's tree says."""
+    """Flattener of a call's arguments by the program's tree spec."""
 
     def __init__(self, spec: Any, names: list[str]) -> None:
         self.spec, self.names = spec, names
 
     def bound(self, given: tuple, args: tuple, kwargs: dict) -> list:
-        """Leaves of a call that was not as the program's function has it."""
+        """Return the leaves of a call that differs from the program's signature."""
         while given and given[-1] is _NO_DEFAULT:
             given = given[:-1]
         if any(value is _NO_DEFAULT for value in given):
@@ -295,10 +293,10 @@ class _ArgumentUnpacker:
         return self.leaves((*given, *args), kwargs)
 
     def leaves(self, args: tuple, kwargs: dict) -> list:
-        """The leaves. ValueError where the arguments are others than those of the export."""
+        """Return the leaves. Raise ValueError if the structure differs from the export's."""
         wanted = list(self.spec.child(1).context or ())
         count = self.spec.child(0).num_children
-        if len(args) < count:  # positional arguments by their names
+        if len(args) < count:  # positional arguments passed by keyword
             for name in self.names[len(args) : count]:
                 if name in kwargs and name not in wanted:
                     args = (*args, kwargs[name])

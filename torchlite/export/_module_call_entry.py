@@ -1,4 +1,4 @@
-"""How the modules of a program are called."""
+"""ModuleCallSignature and ModuleCallEntry: call signatures of submodules in a program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclasses.dataclass
 class ModuleCallSignature:
-    """How a module is called: the nodes of its inputs and outputs, and the trees that they are in."""
+    """Call signature of a module: its input and output nodes, and their tree specs."""
 
     inputs: list[Any]
     outputs: list[Any]
@@ -17,7 +17,7 @@ class ModuleCallSignature:
     forward_arg_names: list[str] | None = None
 
     def replace_all_uses_with(self, original_node: Any, new_node: Any) -> None:
-        """Name a node anew."""
+        """Rename a node."""
         for arg in (*self.inputs, *self.outputs):
             if getattr(arg, "name", None) == original_node.name:
                 arg.name = new_node.name
@@ -25,7 +25,7 @@ class ModuleCallSignature:
 
 @dataclasses.dataclass
 class ModuleCallEntry:
-    """A module of the program, by its name; with its call's signature where that is known."""
+    """Name of a submodule, with its call signature if preserved."""
 
     fqn: str
     signature: ModuleCallSignature | None = None

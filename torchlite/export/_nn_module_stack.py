@@ -1,4 +1,4 @@
-"""Which modules a program's ops lie in, and how the modules that a user names were called."""
+"""Tracks `nn_module_stack` during export, and signatures of preserved submodules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = "L__self__"
 
 
 def type_name(module: Any) -> str:
-    """A module's class, by the name that it has under PyTorch."""
+    """Return a module's qualified class name under PyTorch."""
     cls = type(module)
     where = cls.__module__
     if where == "torchlite" or where.startswith("torchlite."):
@@ -27,9 +27,7 @@ def type_name(module: Any) -> str:
 
 
 class ModuleStackTracker:
-    """Tells a recorder in which modules it is: nodes get `nn_module_stack`. Of the modules named in `preserved` it
-    notes the trees and nodes of what goes in and comes out.
-    """
+    """Sets `nn_module_stack` on nodes during a trace. Records inputs and outputs of the modules in `preserved`."""
 
     def __init__(self, module: Any, recorder: OpRecorder, preserved: tuple[str, ...]) -> None:
         self.recorder, self.module = recorder, module
@@ -40,7 +38,7 @@ class ModuleStackTracker:
         self.noted: list[tuple[str, list[Any], list[Any], Any, Any]] = []
 
     def follow(self, module: Any, call: Callable, args: tuple, kwargs: dict) -> Any:
-        """The call of a module, whose name the nodes of it get where it is a part of the program."""
+        """Call a module and add its name to the nodes, if it is a submodule of the program."""
         recorder, name = self.recorder, self._paths.get(id(module), "")
         before = recorder.module_stack
         found = recorder_in_force()
@@ -67,11 +65,11 @@ class ModuleStackTracker:
         return self.recorder.node_of(leaf) if isinstance(leaf, torch.Tensor) else self.recorder.argument(leaf)
 
     def kept(self) -> set[Node]:
-        """The nodes that signatures of calls name."""
+        """Return the nodes that call signatures reference."""
         return {v for _, ins, outs, _, _ in self.noted for v in (*ins, *outs) if isinstance(v, Node)}
 
     def entries(self) -> list[ModuleCallEntry]:
-        """Every module that the program may call, and the signatures that were asked for."""
+        """Return an entry for each submodule, with preserved signatures."""
         found = {name: ModuleCallEntry(name) for name in self.names}
         for name, ins, outs, in_spec, out_spec in self.noted:
             signature = ModuleCallSignature(

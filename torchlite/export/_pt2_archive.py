@@ -1,4 +1,4 @@
-"""The archive of a `.pt2` file: its records, and the tensors that its configs describe."""
+"""Reads the archive of a `.pt2` file: records, JSON and tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._serde_schema import DTYPES, format_error
 
 
 def typed_field(entry: Any, name: str, kinds: Any, where: str) -> Any:
-    """A field of a JSON object, of one of these types."""
+    """Return a field of a JSON object after a type check."""
     if type(entry) is not dict or name not in entry:
         raise format_error(where, f"there is no field {name!r}")
     value = entry[name]
@@ -33,15 +33,15 @@ def typed_field(entry: Any, name: str, kinds: Any, where: str) -> Any:
 
 
 def parse_union(entry: Any, where: str) -> tuple[str, Any]:
-    """The tag and value of an object with one key."""
+    """Return tag and value of a one-key object."""
     if type(entry) is not dict or len(entry) != 1:
         raise format_error(where, "an object with one key is wanted")
     return next(iter(entry.items()))
 
 
 def check_name(name: Any, where: str) -> str:
-    """The dotted name of a parameter, buffer, constant or module. FormatError for one whose parts cannot all be
-    attributes of a module, or are attributes that every module has.
+    """Check the dotted name of a parameter, buffer, constant or module. Raise FormatError if a part is no valid or a
+    reserved attribute name.
     """
     if not is_valid_name(name):
         raise format_error(where, f"{str(name)[:100]!r} cannot be the name of an attribute")
@@ -49,7 +49,7 @@ def check_name(name: Any, where: str) -> str:
 
 
 def is_valid_name(name: Any) -> bool:
-    """Whether a file may have this dotted name of a parameter, buffer, constant or module."""
+    """True if the dotted name is valid in a file."""
     if type(name) is not str or len(name) > 4096:
         return False
     parts = name.split(".")
@@ -63,7 +63,7 @@ def _can_be_attribute(part: str) -> bool:
 
 @functools.cache
 def _reserved_names() -> frozenset[str]:
-    """The attributes of every module of a graph. A value of a file by such a name would not be found."""
+    """Return the attributes of every graph module, which a file's names must not shadow."""
     from ._unlift import ProgramModule
 
     graph = torch.fx.Graph()
@@ -73,7 +73,7 @@ def _reserved_names() -> frozenset[str]:
 
 
 def parse_int(entry: Any, where: str) -> int:
-    """A size: `{"as_int": n}`, or the hint of an expression."""
+    """Return a size: `{"as_int": n}`, or the hint of an expression."""
     tag, value = parse_union(entry, where)
     if tag == "as_expr" and type(value) is dict and type(value.get("hint")) is dict:
         value = value["hint"].get("as_int")
@@ -83,7 +83,7 @@ def parse_int(entry: Any, where: str) -> int:
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """A record's JSON."""
+    """Parse a record's JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
@@ -91,7 +91,7 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 class Pt2Reader:
-    """The records of an archive, each checked when it is asked for."""
+    """Records of an archive, checked on access."""
 
     def __init__(self, stream: Any) -> None:
         self.reader = ArchiveReader(stream)
@@ -113,11 +113,11 @@ class Pt2Reader:
         return self.reader.names()
 
     def checkpoint(self, name: str, map_location: Any = None) -> Any:
-        """What a record holds that is a checkpoint of its own: the file's budget pays for it."""
+        """Return a nested checkpoint's content; it counts towards the file's budget."""
         return _load_part(self.bytes(name), self.reader.budget, map_location)
 
     def tensors(self, folder: str, config: str) -> dict[str, Any]:
-        """The tensors that a config describes, by their names; parameters among them as such."""
+        """Return the tensors that a config describes, by name, with parameters as Parameter."""
         if not self.has(f"{folder}{config}"):
             return {}
         entries = typed_field(self.json(f"{folder}{config}"), "config", dict, config)
@@ -156,7 +156,7 @@ class Pt2Reader:
         return self._made[key]
 
     def _placed(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
-        """A tensor in a record's bytes."""
+        """Return a tensor over a record's bytes."""
         last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
         if not math.prod(sizes):
             return torch.empty_strided(sizes, strides, dtype=dtype)
@@ -169,7 +169,7 @@ class Pt2Reader:
         return _rebuild_tensor(typed, offset, tuple(sizes), tuple(strides))
 
     def _pickled(self, path: str, where: str) -> Any:
-        """A tensor that the file has as a checkpoint."""
+        """Return a tensor stored as a nested checkpoint."""
         if (path,) not in self._made:
             found = self.checkpoint(path)
             if not isinstance(found, torch.Tensor):

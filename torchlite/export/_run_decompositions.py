@@ -1,4 +1,4 @@
-"""`ExportedProgram.run_decompositions`: the program traced again, in smaller ops and without writes."""
+"""`ExportedProgram.run_decompositions`: retraces the program with decompositions and without mutation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from torchlite.fx.experimental._unbacked_symbols import ITEM_OPS, UnbackedSymbol
 
 from . import graph_signature as gs
 from ._capture import _eliminate_unused
+from ._checked_functions import checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
-from ._serde_schema import checked_target
 
-# Batch norm says by its op what it writes.
+# Batch norm's ATen op returns its running statistics.
 _ALWAYS_DECOMPOSED = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.aten.native_batch_norm.default)}
 
 
 def decompose_program(program: Any, table: Any) -> Any:
-    """A program in smaller ops, without writes."""
+    """Return a program in decomposed, functional form."""
     rows = _SizeSamples(program, table)
     told: dict = {}
     if rows.names:
@@ -37,14 +37,14 @@ def decompose_program(program: Any, table: Any) -> Any:
     graph = rows.merged(told).graphs[0] if rows.names else _retrace(program, table, rows.hints)[0]
     _eliminate_unused(graph, _kept_values(graph))
     made, changed = functionalize(graph)
-    if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program is one of a file
+    if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program comes from a file
         for node in made.nodes:
             node.target = checked_target(node.target)
     return _make_program(program, made, changed)
 
 
 class _SizeSamples:
-    """The sizes that a program is traced again with."""
+    """Sample sizes for retracing a program."""
 
     def __init__(self, program: Any, table: Any) -> None:
         self.program, self.table = program, table
@@ -54,7 +54,7 @@ class _SizeSamples:
         self.error: Exception | None = None
 
     def find(self) -> None:
-        """Rows in which one size is another one, and rows in which all are."""
+        """Choose rows where one size differs, and rows where all differ."""
         first = _op_targets(_retrace(self.program, self.table, self.hints)[0])
 
         def add(changed: dict[str, int]) -> bool:
@@ -76,7 +76,7 @@ class _SizeSamples:
             if any(add({name: value}) for value in others):
                 moved[name] = others
             elif self.error is not None and not name.startswith("u"):
-                raise self.error  # numbers that depend on elements need not go together with what there is
+                raise self.error  # unbacked numbers may conflict with the samples
         for smaller, wanted in ((False, 2 if len(moved) > 1 else 3), (True, 1)):
             few = {n: [v for v in o if (v < self.hints[n]) == smaller] or o for n, o in moved.items()}
             turns = range(8 if few else 0)
@@ -84,7 +84,7 @@ class _SizeSamples:
             next(itertools.islice((True for one in done if one), wanted - 1, None), None)
 
     def merged(self, told: dict) -> GraphMerger:
-        """The program traced with all rows, as one."""
+        """Return the program traced with all rows, merged."""
         traces = [_retrace(self.program, self.table, row, told) for row in self.rows]
         made = GraphMerger([graph for graph, _ in traces], self.rows, dict(traces[0][1].sources))
         made.run()
@@ -96,7 +96,7 @@ def _op_targets(graph: Graph) -> list:
 
 
 def _size_hints(program: Any) -> dict[str, int]:
-    """The symbols of a program's inputs with the sizes that it was traced with."""
+    """Return the symbols of a program's inputs with their traced sizes."""
     found: dict[str, int] = {}
     for node in program.graph.nodes:
         value = node.meta.get("val")
@@ -114,7 +114,7 @@ def _size_hints(program: Any) -> dict[str, int]:
 
 
 def _symbol(node: Node) -> tuple[str | None, int]:
-    """The symbol of elements that a node's value is, or has in its shape, and its number."""
+    """Return the unbacked symbol of a node's value or shape, and its hint."""
     value = node.meta.get("val")
     for size in value.shape if isinstance(value, torch.Tensor) else [value]:
         if isinstance(size, SymInt):
@@ -132,7 +132,7 @@ def _other_sizes(hint: int, ranged: Any) -> list[int]:
 
 
 def _make_sample_tensor(value: Any, sizes: dict[str, int]) -> Any:
-    """A tensor like a fake one: of numbers that can be divided by, matrices that can be inverted, and indices."""
+    """Return a sample tensor for a fake one: nonzero numbers, invertible matrices, valid indices."""
     shape = [n.node.expr.value(sizes) if isinstance(n, SymInt) else int(n) for n in value.shape]
     kind = value.dtype
     if not (kind.is_floating_point or kind.is_complex):
@@ -145,7 +145,7 @@ def _make_sample_tensor(value: Any, sizes: dict[str, int]) -> Any:
 
 @restores_modes
 def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) -> tuple[Graph, UnbackedSymbols]:
-    """The graph in smaller ops, for these sizes; and the symbols of elements in it."""
+    """Return the decomposed graph for these sizes, and its unbacked symbols."""
     graph = Graph()
 
     def unknown(tensor: Any) -> Node:
@@ -193,7 +193,7 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
 
 
 def _values_in_call_signatures(program: Any) -> set[str]:
-    """The values that signatures of modules' calls name."""
+    """Return the values that call signatures of submodules name."""
     signatures = [e.signature for e in program.module_call_graph[1:] if e.signature is not None]
     return {a.name for s in signatures for a in (*s.inputs, *s.outputs) if not isinstance(a, gs.ConstantArgument)}
 
@@ -203,7 +203,7 @@ def _kept_values(graph: Graph) -> set[Node]:
 
 
 def _rename_in_call_signatures(program: Any, graph: Graph) -> None:
-    """Have signatures of modules' calls name the values of a new graph; those that it lacks are gone."""
+    """Update call signatures of submodules to a new graph; drop signatures with missing values."""
     names: dict[str, str] = {}
     for node in graph.nodes:
         for name in node.meta.pop("was", ()):
@@ -225,7 +225,7 @@ def _read_argument(value: Any, env: dict[Node, Any], recorder: OpRecorder) -> An
 
 
 def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
-    """One node of the program under the recorder."""
+    """Run one node of the program under the recorder."""
     from torchlite._higher_order_ops.higher_order_operator import HigherOrderOperator
 
     if isinstance(node.target, HigherOrderOperator):
@@ -260,7 +260,7 @@ def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
     env[node] = recorder.kept(node.target, args, kwargs) if found is NotImplemented else found
 
 
-# What size a tensor has is asked of the tensor, which knows its expression.
+# Size queries go to the tensor, which has the expression.
 _SIZED: dict[Any, Any] = {
     torch.ops.aten.sym_size.int: lambda tensor, dim: tensor.size(dim),
     torch.ops.aten.sym_numel.default: lambda tensor: tensor.numel(),
@@ -268,7 +268,7 @@ _SIZED: dict[Any, Any] = {
 
 
 def _plain(value: Any, env: dict[Node, Any]) -> Any:
-    """An argument of a node as a program gives it."""
+    """Return a node's argument as a value."""
     if isinstance(value, Node):
         return env[value]
     if isinstance(value, (list, tuple)):
@@ -277,7 +277,7 @@ def _plain(value: Any, env: dict[Node, Any]) -> Any:
 
 
 def _is_assertion(target: Any) -> bool:
-    """Whether an op gives nothing, and writes nothing."""
+    """True if an op returns nothing and writes nothing."""
     schema = getattr(target, "_schema", None)
     return schema is not None and not schema.returns and not schema.is_mutable
 
@@ -287,7 +287,7 @@ def _is_view(target: Any) -> bool:
 
 
 def _keep_higher_order_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
-    """A node with graphs within, as it is."""
+    """Copy a node with subgraphs unchanged."""
 
     def argument(value: Node) -> Any:
         found = env[value]
@@ -314,7 +314,7 @@ def _keep_higher_order_node(node: Node, env: dict[Node, Any], recorder: OpRecord
 
 
 class _RetraceSizes(dict):
-    """Sizes of a trace: those of the values that are known."""
+    """Sizes of a trace, by the values known so far."""
 
     def __init__(self, recorder: OpRecorder) -> None:
         super().__init__()
@@ -329,7 +329,7 @@ class _RetraceSizes(dict):
 
 
 def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
-    """The program of a graph without writes: what inputs become are outputs before the others."""
+    """Return the program of a functional graph: new values of mutated inputs are its first outputs."""
     signature = program.graph_signature
     specs = {s.arg.name: s for s in signature.input_specs}
     kinds = {

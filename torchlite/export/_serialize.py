@@ -1,4 +1,4 @@
-"""Exported programs into `.pt2` files, as PyTorch writes them."""
+"""Serializes exported programs to `.pt2` files in PyTorch's format."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from torchlite.utils import _pytree as pytree
 from torchlite.version import __version__ as version
 
 from . import graph_signature as gs
+from ._checked_functions import FUNCTION_NAMES
 from ._pt2_archive import is_valid_name
-from ._serde_schema import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
+from ._serde_schema import DTYPE_CODES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA_VERSION
+
+OPSET_VERSION = 10  # of the ops of aten
 
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:
-    """Write a program to a path or a binary stream: the whole file or none. RuntimeError for names that files cannot
-    have.
-    """
+    """Write a program to a path or binary stream, atomically. Raise RuntimeError for names that files cannot have."""
     for name in (*program.state_dict, *program.constants, *(e.fqn for e in program.module_call_graph if e.fqn)):
         if not is_valid_name(name):
             raise RuntimeError(f"torch.export.save: {str(name)[:100]!r} cannot be the name of an attribute")
@@ -72,7 +73,7 @@ def _serialize_example_inputs(program: Any) -> bytes:
 
 
 def _write_tensors(writer: ArchiveWriter, tensors: dict[str, Any], folder: str, stem: str, config: str) -> None:
-    """Storages, each once, and the config that says what lies in them."""
+    """Write storages once each, and the config that describes their tensors."""
     entries: dict[str, Any] = {}
     known: dict[int, str] = {}
     for name, tensor in tensors.items():
@@ -96,7 +97,7 @@ def _write_tensors(writer: ArchiveWriter, tensors: dict[str, Any], folder: str, 
 
 
 def serialize_size(value: Any) -> dict[str, Any]:
-    """A size as files have it."""
+    """Return a serialized size."""
     if isinstance(value, SymInt):
         expr = value.node.expr
         hint = None if any(name.startswith("u") for name in expr.free_symbols) else {"as_int": int(value)}
@@ -112,7 +113,7 @@ def _serialize_float(value: float) -> dict[str, Any]:
 
 
 def serialize_tensor_meta(tensor: Any, requires_grad: bool, device: Any) -> dict[str, Any]:
-    """What files say of a tensor."""
+    """Return serialized tensor metadata."""
     return {
         "dtype": DTYPE_CODES[tensor.dtype],
         "sizes": [serialize_size(n) for n in tensor.shape],
@@ -125,7 +126,7 @@ def serialize_tensor_meta(tensor: Any, requires_grad: bool, device: Any) -> dict
 
 
 class _ProgramSerializer:
-    """A program as the JSON of its file."""
+    """Serializer of a program to JSON."""
 
     def __init__(self, program: Any) -> None:
         self.program = program
@@ -141,7 +142,7 @@ class _ProgramSerializer:
                 "metadata": {},
                 "treespec_namedtuple_fields": self._named_tuples(),
             },
-            "opset_version": {"aten": 10},
+            "opset_version": {"aten": OPSET_VERSION},
             "range_constraints": {str(name): self._range(r) for name, r in program.range_constraints.items()},
             "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},
             "verifiers": ["ATEN" if functional else "TRAINING"],
@@ -197,7 +198,7 @@ class _ProgramSerializer:
 
 
 def _serialize_constant(value: Any) -> dict[str, Any]:
-    """A plain value as an argument."""
+    """Return a serialized constant argument."""
     if value is None:
         return {"as_none": True}
     for kind, tag in ((bool, "as_bool"), (int, "as_int"), (float, "as_float"), (str, "as_string")):
@@ -213,7 +214,7 @@ def _serialize_number(value: Any) -> Any:
 
 
 def _serialize_argument_spec(arg: Any) -> dict[str, Any]:
-    """An argument of a signature."""
+    """Return a serialized argument of a signature."""
     if isinstance(arg, gs.ConstantArgument):
         return _serialize_constant(arg.value)
     if isinstance(arg, gs.TensorArgument):
@@ -256,7 +257,7 @@ def _serialize_output(spec: gs.OutputSpec) -> dict[str, Any]:
 
 
 class _GraphSerializer:
-    """A graph as JSON."""
+    """Serializer of a graph to JSON."""
 
     def __init__(self, graph: Graph, owner: Any, specs: dict[str, Any] | None = None) -> None:
         self.graph, self.owner, self.specs = graph, owner, specs
@@ -290,7 +291,7 @@ class _GraphSerializer:
         }
 
     def _is_part(self, node: Node) -> bool:
-        """Whether an item is an item of a node's results, which the node names."""
+        """True if a getitem node is one of the outputs that its source node names."""
         first = node.args[0]
         return isinstance(first, Node) and isinstance(first.meta.get("val"), (list, tuple))
 
@@ -301,7 +302,7 @@ class _GraphSerializer:
         return self._named(node)
 
     def _named(self, node: Node) -> dict[str, Any]:
-        """A value by its name; what is known of it is noted."""
+        """Return a value's name, and record its metadata."""
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             self.tensors[node.name] = serialize_tensor_meta(value, value.requires_grad, value.device)
@@ -399,7 +400,7 @@ class _GraphSerializer:
     # -- arguments -------------------------------------------------------------------------------
 
     def argument(self, value: Any, kind: Any = None) -> dict[str, Any]:
-        """An argument as a union with one key."""
+        """Return an argument as a one-key union."""
         if isinstance(value, Node):
             if value.op == "get_attr":
                 return self._graph(value)
@@ -423,7 +424,7 @@ class _GraphSerializer:
         return _serialize_constant(value)
 
     def _same_item(self, node: Node) -> Node:
-        """Of several nodes for one item of a result, the one that is named."""
+        """Return the representative of several getitem nodes for one output."""
         if node.target is not operator.getitem or not self._is_part(node):
             return node
         first: Any = node.args[0]

@@ -1,174 +1,31 @@
-"""`torch.export.export`: a module is traced once, and with other sizes where some vary."""
+"""`torch.export.export`'s driver: traces a module, and retraces it with other sizes to validate dynamic shapes."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic_shapes import Expr, compare
+from torchlite._symbolic_shapes import Expr
 from torchlite.fx import GraphModule, Node
 from torchlite.fx.experimental._size_expressions import GraphMerger, NoExpressionError
 from torchlite.fx.experimental._unbacked_symbols import Guard
-from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
+from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torchlite.utils import _pytree as pytree
 
 from . import dynamic_shapes as ds
 from ._capture import ExportTrace, _eliminate_unused, argument_names
+from ._dynamic_sizes import DynamicSizes
 from ._errors import UserError
-from ._unlift import format_guard, guards_code
+from ._input_guards import format_guard, guards_code
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument
-
-
-class DynamicSizes:
-    """The sizes that vary: by a symbol's name where it is read, its range, and which dimensions depend on it."""
-
-    def __init__(self, leaves: list[Any], said: list[dict[int, Any]]) -> None:
-        self.leaves = leaves
-        self.preserved: tuple[str, ...] = ()
-        self.ranges: dict[str, ds.ValueRanges] = {}
-        self.hints: dict[str, int] = {}
-        self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset
-        self.named: dict[str, str] = {}  # by a Dim's name the symbol
-        self.elements: dict[str, list[int]] = {}  # by symbols of elements, the numbers that they may have in a trace
-        self.guards: list[Guard] = []  # decisions on sizes that the program takes
-        self.free: set[str] = set()  # symbols that may turn out to be constant
-        numbers = itertools.count()
-        for leaf, dims in enumerate(said):
-            for dim, one in dims.items():
-                self._add(leaf, dim, one, numbers)
-
-    def _add(self, leaf: int, dim: int, one: Any, numbers: Any) -> None:
-        size = self.leaves[leaf].shape[dim]
-        if isinstance(one, ds.Dim):
-            root = one.root or one
-            base, rest = divmod(size - one.offset, one.factor)
-            if rest or base < 0:
-                raise UserError(f"Expected size {size} of dimension {dim} to be {one.__name__}")
-            name = self.named.get(root.__name__)
-            if name is None:
-                name = self.named[root.__name__] = f"s{next(numbers)}"
-                self.hints[name], self.ranges[name] = base, ds.ValueRanges(root.min, root.max)
-                if not root.min <= base <= root.max:
-                    raise ConstraintViolationError(
-                        f"{base} not in range [{root.min}, {'int_oo' if root.max == math.inf else root.max}]"
-                    )
-            if self.hints[name] != base:
-                raise UserError(
-                    f'Constraints violated ({root.__name__})! For more information, run with TORCH_LOGS="+dynamic".\n'
-                    f"  - The values of {root.__name__} must be equal, but were {self.hints[name]} and {base}."
-                )
-            self.places[leaf, dim] = (name, one.factor, one.offset)
-            return
-        name = f"s{next(numbers)}"
-        if one.type == "AUTO" and size < 2:
-            return
-        low, high = 0 if one.min is None else one.min, math.inf if one.max is None else one.max
-        self.hints[name], self.ranges[name] = size, ds.ValueRanges(low, high)
-        if one.type == "AUTO":
-            self.free.add(name)
-        self.places[leaf, dim] = (name, 1, 0)
-
-    def inputs(self, sizes: dict[str, int]) -> list[Any]:
-        """The arguments with other sizes: parts of them, repeated."""
-        found = []
-        for number, leaf in enumerate(self.leaves):
-            for (place, dim), (name, factor, offset) in self.places.items():
-                wanted = sizes[name] * factor + offset
-                if place == number and wanted != leaf.shape[dim]:
-                    rows = torch.arange(wanted, device=leaf.device) % max(1, leaf.shape[dim])
-                    leaf = leaf.detach().index_select(dim, rows).requires_grad_(leaf.requires_grad)
-            found.append(leaf)
-        return found
-
-    def expressions(self) -> dict[tuple[int, int], Expr]:
-        """The sizes that vary, by leaf and dimension."""
-        return {at: Expr.symbol(name) * factor + offset for at, (name, factor, offset) in self.places.items()}
-
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """The ranges, as traces take them."""
-        return {name: (low, high) for name, (low, high) in self.ranges.items()}
-
-    def found(self, trace: ExportTrace) -> None:
-        """Numbers that depend on elements vary too."""
-        for name, hint in trace.unbacked.hints.items():
-            low, high = trace.unbacked.ranges[name]
-            self.hints[name], self.ranges[name] = hint, ds.ValueRanges(low, high)
-            self.elements[name] = []
-
-    def others(self, name: str) -> list[int]:
-        """Other sizes for a symbol, within its range and as decisions of the program are taken."""
-        low, high = self.ranges[name]
-        hint = self.hints[name]
-        if name in self.elements:
-            return list(self.elements[name])
-        steps = [hint + d for d in (3, 8, 5, 12, 4, 1, 2, 6, 7, 16)] + [2 * hint, 3 * hint]
-        steps += [hint // 2, hint - 1, hint - 2, hint - 3]
-        found = [n for n in dict.fromkeys(steps) if max(low, 2) <= n <= high and n != hint]
-        return [n for n in found if self.fits({**self.hints, name: n})]
-
-    def fits(self, sizes: dict[str, int]) -> bool:
-        """Whether the program's decisions on sizes are the same ones for these."""
-        known = [g for g in self.guards if g.difference.free_symbols <= set(sizes)]
-        return all(compare(g.name, g.difference.value(sizes), 0) for g in known)
-
-    def together(self, smaller: bool) -> Iterator[dict[str, int]]:
-        """Rows in which all sizes are others, larger ones or smaller ones."""
-        few = {n: [v for v in self.others(n) if (v < self.hints[n]) == smaller] or self.others(n) for n in self.hints}
-        if not all(few.values()):
-            return
-        for turn in range(8):
-            row = {n: few[n][(turn + place) % len(few[n])] for place, n in enumerate(few)}
-            if self.fits(row):
-                yield row
-
-    def shown(self, name: str) -> str:
-        """What a program calls a symbol."""
-        return next((own for own, symbol in self.named.items() if symbol == name), name)
-
-    def places_of(self) -> set[str]:
-        """The symbols of sizes of inputs."""
-        return {name for name, _, _ in self.places.values()}
-
-    def narrowed(self, guard: Guard) -> tuple[str, ds.ValueRanges] | None:
-        """The range that a decision leaves of a symbol, where it is a matter of one range; None elsewhere."""
-        terms = [(atoms, count) for atoms, count in guard.difference.terms if atoms]
-        if len(terms) != 1 or len(terms[0][0]) != 1 or len(terms[0][0][0]) != 1 or guard.name == "ne":
-            return None
-        name, count = terms[0][0][0][0], terms[0][1]
-        low, high = self.ranges[name]
-        rest = sum(c for atoms, c in guard.difference.terms if not atoms)
-        kind = guard.name if count > 0 else {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}.get(guard.name, "eq")
-        edge = Fraction(-rest, count)
-        if kind in ("gt", "ge"):
-            low = max(low, math.floor(edge) + 1 if kind == "gt" else math.ceil(edge))
-        elif kind in ("lt", "le"):
-            high = min(high, math.ceil(edge) - 1 if kind == "lt" else math.floor(edge))
-        return name, ds.ValueRanges(low, high)
-
-    def drop(self, name: str) -> None:
-        """Have a size be constant."""
-        for table in (self.ranges, self.hints):
-            table.pop(name, None)
-        self.places = {where: what for where, what in self.places.items() if what[0] != name}
-
-    def unite(self, name: str, other: str) -> None:
-        """Have two sizes be one."""
-        self.places = {where: ((other, *what[1:]) if what[0] == name else what) for where, what in self.places.items()}
-        a, b = self.ranges[name], self.ranges[other]
-        self.ranges[other] = ds.ValueRanges(max(a.lower, b.lower), min(a.upper, b.upper))
-        for table in (self.ranges, self.hints):
-            table.pop(name, None)
 
 
 def export_program(
     mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[str, ...] = ()
 ) -> ExportedProgram:
-    """The program of a module for these arguments."""
+    """Return the exported program of a module for these arguments."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = DynamicSizes(leaves, ds.dims_per_leaf(mod, args, kwargs, shapes))
     varying.preserved = preserved
@@ -191,7 +48,7 @@ def _trace_once(mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int
 
 
 def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any) -> None:
-    """Find the sizes that have to be equal, and those that have to be constant."""
+    """Find sizes that must be equal and sizes that must be constant."""
     for name in list(varying.hints):
         if name not in varying.hints:
             continue
@@ -235,7 +92,7 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
 def _equal_sizes(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str, sizes: dict[str, int]
 ) -> list[str]:
-    """The sizes that have to be what a size is; none where it has to be constant."""
+    """Return the sizes that must equal a size, none if it must be constant."""
 
     def works(names: list[str]) -> bool:
         return _why_not_same_program(mod, trace, varying, spec, {**sizes, **dict.fromkeys(names, sizes[name])}) is None
@@ -261,7 +118,7 @@ def _specialize_error(varying: DynamicSizes, name: str) -> str:
 
 
 def _resolve_unbacked_symbol(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str) -> None:
-    """Find numbers that a number of elements can have in a trace; where there is none it stays what the nodes say."""
+    """Find example values of an unbacked symbol; without any, the traced value stays."""
     hint = varying.hints[name]
     low, high = varying.ranges[name]
     others = [hint + d for d in (-1, 1, -2, 2, 3, 5) if max(low, min(hint, 1)) <= hint + d <= high]
@@ -282,7 +139,7 @@ def _resolve_unbacked_symbol(mod: Any, trace: ExportTrace, varying: DynamicSizes
 def _why_not_same_program(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, sizes: dict[str, int]
 ) -> str | None:
-    """What is wrong with the program at other sizes; None where it is the same."""
+    """Return why the program differs at other sizes, None if it is equal."""
     try:
         other = _trace_once(mod, varying, spec, sizes)
     except (RuntimeError, ValueError, IndexError, AssertionError, TypeError) as error:
@@ -330,9 +187,7 @@ def _merge_traces(traces: list[ExportTrace], varying: DynamicSizes, rows: list[d
 
 
 def _apply_guards(merged: GraphMerger, trace: ExportTrace, varying: DynamicSizes) -> None:
-    """What the program's decisions on sizes ask of them: a smaller range, or a guard. UserError where a named Dim has
-    sizes for which it decides otherwise.
-    """
+    """Apply the program's guards: narrow ranges or add guards. Raise UserError if a named Dim's range violates one."""
     found: dict[tuple[str, Expr], Guard] = {}
     for guard in trace.unbacked.guards:
         difference = guard.difference.replaced(merged.own)
@@ -369,7 +224,7 @@ def _constraint_violation(varying: DynamicSizes, guard: Guard, name: str, narrow
 def _try_trace(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, row: dict[str, int]
 ) -> ExportTrace | None:
-    """A trace that need not be the same program."""
+    """Trace with other sizes; the trace may differ."""
     return (
         _trace_once(mod, varying, spec, row) if _why_not_same_program(mod, trace, varying, spec, row) is None else None
     )

@@ -1,4 +1,4 @@
-"""Trees of arguments and results as text: read without looking anything up that the text names."""
+"""Parses tree specs of arguments and results from text, without imports that the text names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FACTORIES = frozenset(("list", "dict", "int", "float", "set", "str", "tuple", "
 
 
 def parse_treespec(written: Any, fields: dict[str, list[str]], budget: Budget) -> Any:
-    """The tree of a text; `fields` has those of named tuples, which are made where no class is registered."""
+    """Return the tree spec of a text. `fields` has the fields of named tuples without a registered class."""
     where = "a tree of arguments"
     try:
         loaded = json.loads(written)
@@ -38,7 +38,7 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
     kind, context = entry["type"], entry["context"]
     if kind is not None and type(kind) is not str:
         raise ValueError("a class is named by text")
-    if kind == "collections.namedtuple":  # whose context is its name, and no JSON
+    if kind == "collections.namedtuple":  # the context is a name, not JSON
         if context not in text.NODES_BY_NAME:
             classes[context] = _class_for(context, fields)
     loaded = json.loads(context) if type(context) is str and kind != "collections.namedtuple" else context
@@ -86,7 +86,7 @@ def _check_deque(context: Any, count: int) -> str | None:
     return None if fits else "no length of a deque that holds its parts"
 
 
-# By the name of a class of trees, what is wrong with its context where it has so many parts; None where nothing is.
+# By tree class: returns why a context is invalid for a number of children, None if valid.
 _CONTEXTS: dict[Any, Any] = {
     None: _check_leaf, "builtins.tuple": _check_leaf, "builtins.list": _check_leaf, "builtins.dict": _check_keys,
     "collections.OrderedDict": _check_keys, "collections.defaultdict": _check_factory, "collections.deque": _check_deque,
@@ -94,14 +94,14 @@ _CONTEXTS: dict[Any, Any] = {
 
 
 def _needs_import(value: Any) -> bool:
-    """Whether a context is one that the reader of trees imports something for."""
+    """True if the parser would import a name for this context."""
     if type(value) is dict:
         return "__enum__" in value or any(map(_needs_import, value.values()))
     return type(value) is list and any(map(_needs_import, value))
 
 
 def _class_for(name: Any, fields: dict[str, list[str]]) -> type:
-    """The class of named tuples that no class is registered for. A file registers nothing in the process."""
+    """Return the class of an unregistered named tuple; files register nothing."""
     names = fields.get(name)
     if type(name) is not str or not names or not all(map(is_identifier, names)):
         raise ValueError(f"the named tuple {str(name)[:100]} is not registered, and the file has no fields of it")

@@ -1,29 +1,27 @@
-"""Exported programs as modules: parameters, buffers and constants are attributes, and what they become is written."""
+"""Unlifts exported programs to modules: parameters, buffers and constants become attributes, and mutations are written
+back.
+"""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic_shapes import Expr, SymInt, compare
 from torchlite.fx import Graph, GraphModule
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
-from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.nn import Module
-from torchlite.utils import _pytree as pytree
 
 from . import _graph_codegen
-from .graph_signature import ConstantArgument, InputKind, OutputKind
+from ._input_guards import GuardsFn, _argument_names, _guards
+from ._lifted_inputs import lifted_names
+from .graph_signature import InputKind, OutputKind
 
-GUARDS_NAME = "_guards_fn"  # the module that checks inputs
+GUARDS_NAME = "_guards_fn"  # submodule that checks inputs
 _MUTATION_KINDS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
 class ProgramModule(GraphModule):
-    """An exported program's module. Its class has the way to run it that `_running` writes; `code` shows the graph."""
+    """Module of an exported program. `_graph_codegen` installs its forward; `code` shows the graph."""
 
     def recompile(self) -> Any:
         code = super().recompile()
@@ -31,16 +29,16 @@ class ProgramModule(GraphModule):
         return code
 
     def train(self, mode: bool = True) -> Any:
-        """NotImplementedError: a program is exported for one mode."""
+        """Raise NotImplementedError: a program is exported for one mode."""
         raise NotImplementedError("Calling train() is not supported yet.")
 
     def eval(self) -> Any:
-        """NotImplementedError: a program is exported for one mode."""
+        """Raise NotImplementedError: a program is exported for one mode."""
         raise NotImplementedError("Calling eval() is not supported yet.")
 
 
 class SubgraphModule(GraphModule):
-    """A graph within an exported program's graph. It runs as the program does: with the same checks of ops."""
+    """Subgraph of an exported program. It uses the program's codegen and op checks."""
 
     def recompile(self) -> Any:
         code = super().recompile()
@@ -48,52 +46,8 @@ class SubgraphModule(GraphModule):
         return code
 
 
-class GuardsFn(Module):
-    """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text. Those of inputs
-    whose sizes are numbers are asked at once, and one by one where they do not hold.
-    """
-
-    _is_impure = True  # a call without a result that matters
-
-    def __init__(self, guards: list[tuple[Any, str]]) -> None:
-        super().__init__()
-        self.guards = guards
-        sizes = [(holds.place, holds.value) for holds, _ in guards if isinstance(holds, _RankCheck)]
-        self.__dict__["_sizes"] = [(place, value) for place, value in sizes if all(type(n) is int for n in value)]
-        whole = {place for place, _ in self.__dict__["_sizes"]}
-        self.__dict__["_others"] = [
-            g for g in guards if not (isinstance(g[0], (_SizeCheck, _RankCheck)) and g[0].place in whole)
-        ]
-
-    def forward(self, *args: Any) -> None:
-        for place, value in self.__dict__["_sizes"]:
-            if getattr(args[place], "shape", None) != value:
-                return self._ask(self.guards, args)
-        return self._ask(self.__dict__["_others"], args)
-
-    @staticmethod
-    def _ask(guards: list[tuple[Any, str]], args: tuple) -> None:
-        for holds, text in guards:
-            try:
-                fine = holds(args)
-            except (AttributeError, IndexError, TypeError, ArithmeticError):
-                fine = False
-            if not fine:
-                raise AssertionError(f"Guard failed: {text}")
-
-
-def lifted_names(program: Any) -> dict[str, tuple[InputKind, str]]:
-    """By the placeholders' names, which parameter, buffer or constant they are."""
-    kinds = InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR
-    return {
-        spec.arg.name: (spec.kind, str(spec.target))
-        for spec in program.graph_signature.input_specs
-        if spec.kind in kinds
-    }
-
-
 def unlift(program: Any, check_guards: bool) -> GraphModule:
-    """A program's module."""
+    """Return a program's module."""
     root = _make_root_module(program)
     lifted = lifted_names(program)
     graph, values = Graph(), {}
@@ -125,7 +79,7 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
 
 
 def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
-    """The writes of what inputs become, and what the user gets."""
+    """Add writes of mutated inputs; return the user outputs."""
     output = program.graph.output_node()
     results = []
     by_name = {node.name: value for node, value in values.items()}
@@ -141,7 +95,7 @@ def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[st
 
 
 def _make_root_module(program: Any) -> Module:
-    """A module with the program's tensors under their names."""
+    """Return a module with the program's tensors under their names."""
     root = Module()
     off = set(program.graph_signature.non_persistent_buffers)
     for kind, name in lifted_names(program).values():
@@ -156,7 +110,7 @@ def _make_root_module(program: Any) -> Module:
 
 
 def resolve_owner(root: Any, name: str) -> tuple[Any, str]:
-    """The module that a dotted name's last part belongs to, and that part; modules on the way are made."""
+    """Return the owner module and attribute of a dotted name; create missing modules."""
     *path, last = name.split(".")
     for part in path:
         inner = root._modules.get(part)
@@ -165,162 +119,3 @@ def resolve_owner(root: Any, name: str) -> tuple[Any, str]:
             root.add_module(part, inner)
         root = inner
     return root, last
-
-
-def _argument_names(in_spec: Any) -> list[str]:
-    count = in_spec.child(0).num_children
-    return [*(f"arg_{i}" for i in range(count)), *map(str, in_spec.child(1).context or ())]
-
-
-# -- what inputs have to be --------------------------------------------------------------------
-
-
-def input_paths(program: Any) -> list[str]:
-    """How a program names its inputs: `x`, `d['y']`."""
-    signature = program._root()
-    names = signature.forward_arg_names or _argument_names(signature.in_spec)
-    leaves = pytree.tree_unflatten(list(range(signature.in_spec.num_leaves)), signature.in_spec)
-    found = []
-    args, kwargs = leaves
-    for name, value in zip(names, [*args, *kwargs.values()], strict=False):
-        found += [name + pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(value)]
-    return found
-
-
-def _size(place: int, dim: int) -> Any:
-    return lambda args: args[place].shape[dim]
-
-
-class _SizeCheck:
-    """The condition that a size of an input is a number."""
-
-    def __init__(self, place: int, dim: int, value: int) -> None:
-        self.place, self.dim, self.value = place, dim, value
-
-    def __call__(self, args: Any) -> bool:
-        return args[self.place].shape[self.dim] == self.value
-
-
-class _RankCheck:
-    """The condition that an input has as many dimensions as these sizes, numbers or not."""
-
-    def __init__(self, place: int, value: tuple) -> None:
-        self.place, self.value = place, value
-
-    def __call__(self, args: Any) -> bool:
-        return len(args[self.place].shape) == len(self.value)
-
-
-def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
-    """The conditions on a program's inputs."""
-    found: list[tuple[Any, str]] = []
-    known: dict[str, tuple[Any, str]] = {}
-    later: list[tuple[Any, str, Expr]] = []
-    specs = {s.arg.name: s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
-    for place, (node, path) in enumerate(zip(users, input_paths(program), strict=False)):
-        spec, value = specs[node.name], node.meta.get("val")
-        if isinstance(spec.arg, ConstantArgument):
-            found.append(_constant(place, path, spec.arg.value))
-            continue
-        if isinstance(value, SymInt):
-            continue
-        if not isinstance(value, torch.Tensor):
-            continue
-        sizes = tuple(n if isinstance(n, SymInt) else int(n) for n in value.shape)
-        found.append((_RankCheck(place, sizes), f"{path}.dim() == {value.ndim}"))
-        for dim, size in enumerate(value.shape):
-            text, read = f"{path}.size()[{dim}]", _size(place, dim)
-            if not isinstance(size, SymInt):
-                found.append((_SizeCheck(place, dim, int(size)), f"{text} == {int(size)}"))
-                continue
-            expr = size.node.expr
-            names = expr.free_symbols
-            if len(names) == 1 and expr == Expr.symbol(next(iter(names))) and next(iter(names)) not in known:
-                name = next(iter(names))
-                known[name] = (read, text)
-                found += _format_range(read, text, program.range_constraints.get(name))
-            else:
-                later.append((read, text, expr))
-    for read, text, expr in later:
-        names = expr.free_symbols
-        if names <= set(known):
-            # All at once: what stands for one symbol may contain the name of another.
-            shown = re.sub(r"\w+", lambda m: known[m[0]][1] if m[0] in names else m[0], repr(expr))
-            found.append((_format_equality(read, expr, known), f"{text} == {shown}"))
-    for name, difference in program._guards:
-        if difference.free_symbols <= set(known):
-            shown = format_guard(Guard(name, difference, ""), {n: known[n][1] for n in difference.free_symbols})
-            found.append((_format_comparison(name, difference, known), shown))
-    return found
-
-
-def format_guard(guard: Any, names: Mapping[str, str]) -> str:
-    """How a program shows a decision on sizes."""
-    shown = {Expr.symbol(name): text for name, text in names.items()}
-    left, right = _split_difference(guard.difference)
-    return f"{_format_expression(left, shown) or 0} {_SIGNS[guard.name]} {_format_expression(right, shown) or 0}"
-
-
-def guards_code(program: Any) -> list[str]:
-    """The program's decisions on sizes as files have them: `L['x'].size()[0] > 2`."""
-    users = [n for n in program.graph.nodes if n.op == "placeholder" and n.name not in lifted_names(program)]
-    names: dict[str, str] = {}
-    for node, path in zip(users, input_paths(program), strict=False):
-        value = node.meta.get("val")
-        for dim, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
-            if isinstance(size, SymInt):
-                head = re.match(r"\w*", path).group()  # type: ignore[union-attr]
-                names.setdefault(repr(size), f"L['{head}']{path[len(head) :]}.size()[{dim}]")
-    guards = [Guard(name, difference, "") for name, difference in program._guards]
-    return [format_guard(guard, names) for guard in guards if guard.difference.free_symbols <= set(names)]
-
-
-_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-
-
-def _split_difference(difference: Expr) -> tuple[Expr, Expr]:
-    """A difference as what is added, and what is taken away."""
-    added = Expr({atoms: count for atoms, count in difference.terms if count > 0})
-    return added, added - difference
-
-
-def _format_expression(expr: Expr, names: Mapping[Expr, str]) -> str:
-    terms = []
-    for atoms, count in expr.terms:
-        factors = [str(count)] * (count != 1 or not atoms)
-        for atom in atoms:
-            if len(atom) == 1:
-                factors.append(names[Expr.symbol(atom[0])])
-                continue
-            parts = [_format_expression(part, names) for part in atom[1:]]
-            signs = {"FloorDiv": "//", "CleanDiv": "//", "PythonMod": "%", "Mod": "%"}
-            sign = signs.get(atom[0])
-            factors.append(f"{atom[0].lower()}({', '.join(parts)})" if sign is None else f"({f' {sign} '.join(parts)})")
-        terms.append("*".join(factors))
-    return " + ".join(terms) if len(terms) < 2 else f"({' + '.join(terms)})"
-
-
-def _constant(place: int, path: str, value: Any) -> tuple[Any, str]:
-    if value is None:
-        return (lambda args: args[place] is None), f"{path} is None"
-    return (lambda args: args[place] == value), f"{path} == {value!r}"
-
-
-def _format_range(read: Any, text: str, ranged: Any) -> list[tuple[Any, str]]:
-    if ranged is None:
-        return []
-    low, high = ranged.lower, ranged.upper
-    found: list[tuple[Any, str]] = []
-    if low > 0:
-        found.append((lambda args: read(args) >= low, f"{text} >= {low}"))
-    if high != math.inf:
-        found.append((lambda args: read(args) <= high, f"{text} <= {high}"))
-    return found
-
-
-def _format_comparison(name: str, difference: Expr, known: dict) -> Any:
-    return lambda args: compare(name, difference.value({n: known[n][0](args) for n in difference.free_symbols}), 0)
-
-
-def _format_equality(read: Any, expr: Expr, known: dict) -> Any:
-    return lambda args: read(args) == expr.value({n: known[n][0](args) for n in expr.free_symbols})

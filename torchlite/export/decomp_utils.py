@@ -1,4 +1,4 @@
-"""The table of decompositions that `run_decompositions` takes."""
+"""CustomDecompTable: the decomposition table for `run_decompositions`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["CustomDecompTable"]
 
 
 class CustomDecompTable(dict):
-    """Decompositions by overload: those to the library's core, which a program changes. An op that is taken out stays
-    whole; a function under an op is what it is written as.
+    """Decompositions by overload, initially those to core ATen. Remove an op to keep it; assign a function to decompose
+    it.
 
     >>> import torchlite as torch
     >>> table = torch.export.default_decompositions()
@@ -26,12 +26,12 @@ class CustomDecompTable(dict):
         super().__init__(core_aten_decompositions())
 
     def copy(self) -> CustomDecompTable:
-        """A table with the same entries."""
+        """Return a copy."""
         made = type(self)()
         made.clear()
         made.update(self)
         return made
 
     def materialize(self) -> dict[Any, Callable]:
-        """As a plain dictionary."""
+        """Return a plain dictionary."""
         return dict(self)

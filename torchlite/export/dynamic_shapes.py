@@ -1,4 +1,4 @@
-"""Sizes that vary from call to call."""
+"""Dynamic shapes of exports: Dim, ShapesCollection, AdditionalInputs and their validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRa
 
 
 class ValueRanges(NamedTuple):
-    """The least and the largest value of a size."""
+    """Minimum and maximum of a size."""
 
     lower: Any
     upper: Any
@@ -26,7 +26,7 @@ class ValueRanges(NamedTuple):
 
 
 class _DimHint:
-    """What is said of a dimension without a name: AUTO and DYNAMIC vary, STATIC does not; called, with a range."""
+    """Hint for an unnamed dimension: AUTO and DYNAMIC vary, STATIC does not. Call it to add a range."""
 
     def __init__(self, kind: str, min: int | None = None, max: int | None = None) -> None:
         self.type, self.min, self.max = kind, min, max
@@ -44,8 +44,8 @@ class _DimHint:
 
 
 class Dim:
-    """A size that varies from call to call, for an export: `Dim("batch", min=1, max=64)`. Sizes with one Dim are equal;
-    `2 * batch` and `batch + 1` are sizes that depend on it. AssertionError for a range that is none.
+    """Dynamic size for an export: `Dim("batch", min=1, max=64)`. Dimensions with one Dim are equal; `2 * batch` and
+    `batch + 1` are derived sizes. Raise AssertionError for an invalid range.
 
     >>> import torchlite as torch
     >>> batch = torch.export.Dim("batch", max=8)
@@ -102,12 +102,12 @@ def _number(value: Any, sign: str) -> int:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several `Dim` of one range."""
+    """Return several `Dim`s with one range."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class Constraint(NamedTuple):
-    """A size of a tensor with its range."""
+    """A tensor dimension with its range."""
 
     tensor: Any
     dim: int
@@ -115,7 +115,7 @@ class Constraint(NamedTuple):
 
 
 class ShapesCollection:
-    """What varies, by tensor: `shapes[x] = {0: batch}`, where the tree of arguments is large."""
+    """Dynamic shapes by tensor: `shapes[x] = {0: batch}`, for large argument trees."""
 
     def __init__(self) -> None:
         self._shapes: dict[int, Any] = {}
@@ -136,7 +136,7 @@ class ShapesCollection:
         return len(self._shapes)
 
     def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
-        """The tree that `dynamic_shapes=` takes. ValueError where a tensor is none of the arguments."""
+        """Return the tree for `dynamic_shapes=`. Raise ValueError if a tensor is no argument."""
         seen = set()
 
         def found(leaf: Any) -> Any:
@@ -151,19 +151,19 @@ class ShapesCollection:
 
 
 class AdditionalInputs:
-    """Other arguments that a program shall take: what differs from the first varies."""
+    """Additional example inputs: sizes that differ from the first ones are dynamic."""
 
     def __init__(self) -> None:
         self._examples: list[tuple[Any, Any]] = []
 
     def add(self, args: Any, kwargs: Any = None) -> None:
-        """Other arguments."""
+        """Add arguments."""
         if type(args) is not tuple:
             raise AssertionError(f"Representative args {args} must be a tuple")
         self._examples.append((args, kwargs))
 
     def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
-        """The tree that `dynamic_shapes=` takes."""
+        """Return the tree for `dynamic_shapes=`."""
         others = [bind_arguments(m, a, k) for a, k in self._examples]
 
         def found(first: Any, *rest: Any) -> Any:
@@ -175,21 +175,21 @@ class AdditionalInputs:
         return pytree.tree_map(found, bind_arguments(m, args, kwargs), *others)
 
     def verify(self, ep: Any) -> None:
-        """Run the program with each of the arguments: AssertionError where it does not take them."""
+        """Run the program with each of the inputs; raise AssertionError if one fails."""
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **(kwargs or {}))
 
 
 def bind_arguments(m: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Arguments by the names that the module's `forward` gives them."""
+    """Return arguments by `forward`'s parameter names."""
     signature = inspect.signature(m.forward)
     return dict(signature.bind(*args, **(kwargs or {})).arguments)
 
 
 def dims_per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, Any]]:
-    """Of each leaf of `(args, kwargs)`, in order, what is said of its dimensions; UserError in words of PyTorch for a
-    tree that does not fit.
+    """Return the dimension specs of each leaf of `(args, kwargs)`, in order. Raise UserError with PyTorch's message for
+    a mismatched tree.
     """
     leaves = pytree.tree_leaves((args, kwargs))
     if isinstance(shapes, (ShapesCollection, AdditionalInputs)):
@@ -204,7 +204,7 @@ def dims_per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[i
 
 
 def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Arguments by name with what is said of them."""
+    """Return arguments by name with their shape specs."""
     from ._errors import UserError
 
     if isinstance(shapes, Mapping):
@@ -225,7 +225,7 @@ def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any
 
 
 def _is_shape_spec(said: Any) -> bool:
-    """Whether something says the sizes of one tensor."""
+    """True if an object is the shape spec of one tensor."""
     if said is None or isinstance(said, (_DimHint, Dim)):
         return True
     items = said.values() if isinstance(said, Mapping) else said
@@ -273,7 +273,7 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
-    """What varies of a leaf, by dimension."""
+    """Return the dynamic dimensions of a leaf."""
     from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
     from ._errors import UserError
@@ -291,7 +291,7 @@ def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
     found = {}
     for dim, one in said.items():
         if not -leaf.ndim <= dim < leaf.ndim:
-            continue  # nothing is said of any of its sizes
+            continue  # no size is specified
         if isinstance(one, int) and one != leaf.shape[dim]:
             raise ConstraintViolationError(
                 f"Static shape constraint of {one} does not match input size of {leaf.shape[dim]}, for "

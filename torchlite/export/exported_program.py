@@ -1,4 +1,4 @@
-"""What `torch.export.export` and `torch.export.load` return."""
+"""ExportedProgram: the result of `torch.export.export` and `torch.export.load`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default
 
 
 def default_decompositions() -> dict[Any, Callable]:
-    """The decompositions that `run_decompositions` applies where it is given none."""
+    """Return the default decomposition table of `run_decompositions`."""
     from .decomp_utils import CustomDecompTable
 
     return CustomDecompTable()
 
 
 class ExportedProgram:
-    """A program as a graph of ops, with what the graph's inputs and outputs are, and the tensors that it works on.
+    """A program as a graph of ops, with its input and output specs, parameters, buffers and constants.
+
+    `verifiers` has no effect: programs are checked when they are read and written.
 
     >>> import torchlite as torch
     >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
@@ -53,52 +55,52 @@ class ExportedProgram:
         self._module_call_graph, self._example_inputs = module_call_graph, example_inputs
         self._constants = constants or {}
         self._guards_code: list[str] = []
-        self._guards: list[tuple[str, Any]] = []  # decisions on sizes: how a difference compares with 0
+        self._guards: list[tuple[str, Any]] = []  # size guards: comparisons of a difference with 0
         self._dialect = "TRAINING"
 
     @property
     def graph_module(self) -> GraphModule:
-        """The graph as a module whose inputs are parameters, buffers and constants too."""
+        """Return the graph as a module that takes parameters, buffers and constants as inputs."""
         return self._graph_module
 
     @property
     def graph(self) -> Graph:
-        """The graph."""
+        """Return the graph."""
         return self._graph_module.graph
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """What inputs and outputs are."""
+        """Return the input and output specs."""
         return self._graph_signature
 
     @property
     def state_dict(self) -> dict[str, Any]:
-        """Parameters and persistent buffers by their names."""
+        """Return parameters and persistent buffers by name."""
         return self._state_dict
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Constants and buffers that no state dict has, by their names."""
+        """Return constants and non-persistent buffers by name."""
         return self._constants
 
     @property
     def tensor_constants(self) -> dict[str, Any]:
-        """As `constants`."""
+        """Return `constants`."""
         return self._constants
 
     @property
     def range_constraints(self) -> dict[Any, Any]:
-        """The ranges of sizes, by their symbols."""
+        """Return the ranges of symbolic sizes."""
         return self._range_constraints
 
     @property
     def module_call_graph(self) -> list[ModuleCallEntry]:
-        """The modules of the program: first the whole."""
+        """Return the call entries of submodules, the root first."""
         return self._module_call_graph
 
     @property
     def example_inputs(self) -> Any:
-        """The arguments that the program was exported with: `(args, kwargs)`, or None."""
+        """Return the example arguments `(args, kwargs)`, or None."""
         return self._example_inputs
 
     @example_inputs.setter
@@ -111,23 +113,23 @@ class ExportedProgram:
 
     @property
     def call_spec(self) -> Any:
-        """The trees of arguments and results."""
+        """Return the tree specs of arguments and results."""
         signature = self._root()
         return CallSpec(signature.in_spec, signature.out_spec)
 
     @property
     def dialect(self) -> str:
-        """Which ops the graph may have: "TRAINING" as exported, "ATEN" once it is functional."""
+        """Return the dialect: "TRAINING" as exported, "ATEN" once functional."""
         return self._dialect
 
     @property
     def verifier(self) -> Any:
-        """None: there is one kind of graphs."""
+        """Return None: there is a single kind of graph."""
         return None
 
     @property
     def verifiers(self) -> list[Any]:
-        """None of them."""
+        """Return an empty list."""
         return []
 
     def _root(self) -> ModuleCallSignature:
@@ -137,19 +139,19 @@ class ExportedProgram:
         return found
 
     def parameters(self) -> Iterator[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return (parameter for _, parameter in self.named_parameters())
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        """The parameters with their names."""
+        """Return the named parameters."""
         return ((name, self._state_dict[name]) for name in self._graph_signature.parameters)
 
     def buffers(self) -> Iterator[Any]:
-        """The buffers."""
+        """Return the buffers."""
         return (buffer for _, buffer in self.named_buffers())
 
     def named_buffers(self) -> Iterator[tuple[str, Any]]:
-        """The buffers with their names."""
+        """Return the named buffers."""
         off = set(self._graph_signature.non_persistent_buffers)
         return (
             (name, (self._constants if name in off else self._state_dict)[name])
@@ -162,30 +164,32 @@ class ExportedProgram:
         )
 
     def module(self, check_guards: bool = True) -> GraphModule:
-        """A module that runs the program: its parameters and buffers have the names that they had, and it may be moved
-        and trained. With `check_guards` sizes that the program was not exported for are an AssertionError.
+        """Return a module that runs the program, with parameters and buffers under their names. It can be moved and
+        trained. With `check_guards`, it raises AssertionError for inputs that violate the guards.
         """
         from ._unlift import unlift
 
         return unlift(self, check_guards)
 
     def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> Any:
-        """The program in the ops of core ATen, without writes: what buffers become is an output. `decomp_table` has
-        functions by overload, and replaces the default ones.
+        """Return the program in core ATen ops and functional form: new buffer values are outputs. `decomp_table` maps
+        overloads to functions and replaces the default.
+
+        `decompose_custom_triton_ops` has no effect: there are no Triton kernels.
         """
         from ._run_decompositions import decompose_program
 
         return decompose_program(self, default_decompositions() if decomp_table is None else decomp_table)
 
     def validate(self) -> None:
-        """AssertionError where the graph and its signature do not fit."""
+        """Raise AssertionError if the graph does not match its signature."""
         self.graph.lint()
         names = [node.name for node in self.graph.nodes if node.op == "placeholder"]
         if names != [spec.arg.name for spec in self._graph_signature.input_specs]:
             raise AssertionError("the signature's inputs are not those of the graph")
 
     def _update(self, graph_module: Any, graph_signature: Any, **changed: Any) -> ExportedProgram:
-        """A program with another graph and signature."""
+        """Return a program with another graph and signature."""
         made = ExportedProgram(
             root=graph_module,
             graph=graph_module.graph,
@@ -211,7 +215,7 @@ class ExportedProgram:
 
 @dataclasses.dataclass
 class CallSpec:
-    """The trees of a call's arguments and results."""
+    """Tree specs of a call's arguments and results."""
 
     in_spec: Any
     out_spec: Any

@@ -1,4 +1,4 @@
-"""What an exported program's inputs and outputs are: parameters, buffers, constants, what the user gives and gets."""
+"""ExportGraphSignature: specs of an exported program's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ __all__ = [
 
 @dataclasses.dataclass
 class TensorArgument:
-    """A tensor, by the name of its node."""
+    """A tensor, by node name."""
 
     name: str
 
 
 @dataclasses.dataclass
 class TokenArgument:
-    """What orders calls that have effects."""
+    """A token that orders calls with side effects."""
 
     name: str
 
 
 @dataclasses.dataclass
 class SymIntArgument:
-    """A size that varies, by the name of its node."""
+    """A dynamic integer, by node name."""
 
     name: str
 
 
 @dataclasses.dataclass
 class SymFloatArgument:
-    """A number that varies."""
+    """A dynamic float."""
 
     name: str
 
 
 @dataclasses.dataclass
 class SymBoolArgument:
-    """A truth value that varies."""
+    """A dynamic bool."""
 
     name: str
 
 
 @dataclasses.dataclass
 class CustomObjArgument:
-    """An object of a class of TorchScript."""
+    """An object of a TorchScript class."""
 
     name: str
     class_fqn: str
@@ -60,7 +60,7 @@ class CustomObjArgument:
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A value that the program was exported with."""
+    """A constant argument of the program."""
 
     name: str
     value: int | float | bool | str | None
@@ -73,7 +73,7 @@ ArgumentSpec: TypeAlias = Union[
 
 
 class InputKind(Enum):
-    """What an input of the graph stands for."""
+    """Kind of a graph input."""
 
     USER_INPUT = auto()
     PARAMETER = auto()
@@ -85,8 +85,8 @@ class InputKind(Enum):
 
 @dataclasses.dataclass
 class InputSpec:
-    """One input of the graph; `target` names the parameter, buffer or constant. ValueError for a buffer that does not
-    say whether it is persistent.
+    """Spec of a graph input; `target` names the parameter, buffer or constant. Raise ValueError for a buffer without
+    `persistent`.
     """
 
     kind: InputKind
@@ -105,7 +105,7 @@ class InputSpec:
 
 
 class OutputKind(Enum):
-    """What an output of the graph stands for."""
+    """Kind of a graph output."""
 
     USER_OUTPUT = auto()
     LOSS_OUTPUT = auto()
@@ -119,7 +119,7 @@ class OutputKind(Enum):
 
 @dataclasses.dataclass
 class OutputSpec:
-    """One output of the graph; `target` names what it is the new value, or the gradient, of."""
+    """Spec of a graph output; `target` names what it updates or is the gradient of."""
 
     kind: OutputKind
     arg: ArgumentSpec
@@ -132,7 +132,7 @@ class OutputSpec:
 
 @dataclasses.dataclass
 class ExportBackwardSignature:
-    """The outputs of a graph that has its backward pass."""
+    """Outputs of a joint graph with backward pass."""
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]
@@ -141,7 +141,7 @@ class ExportBackwardSignature:
 
 @dataclasses.dataclass
 class ExportGraphSignature:
-    """The inputs and outputs of an exported program's graph, in order.
+    """Specs of an exported graph's inputs and outputs, in order.
 
     >>> from torchlite.export.graph_signature import *
     >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
@@ -160,80 +160,80 @@ class ExportGraphSignature:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of parameters."""
+        """Return the names of parameters."""
         return tuple(str(s.target) for s in self._inputs(InputKind.PARAMETER))
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """The names of buffers."""
+        """Return the names of buffers."""
         return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER))
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
-        """The names of buffers that no state dict has."""
+        """Return the names of non-persistent buffers."""
         return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER) if s.persistent is False)
 
     @property
     def lifted_tensor_constants(self) -> tuple[str, ...]:
-        """The names of tensors that the program has of its own."""
+        """Return the names of constant tensors."""
         return tuple(str(s.target) for s in self._inputs(InputKind.CONSTANT_TENSOR))
 
     @property
     def lifted_custom_objs(self) -> tuple[str, ...]:
-        """The names of objects."""
+        """Return the names of custom objects."""
         return tuple(str(s.target) for s in self._inputs(InputKind.CUSTOM_OBJ))
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
-        """What the user gives: names of nodes, and the values of what is constant."""
+        """Return the user inputs: node names, and values of constants."""
         specs = self._inputs(InputKind.USER_INPUT)
         return tuple(s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs)
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
-        """What the user gets: names of nodes, and the values of what is constant."""
+        """Return the user outputs: node names, and values of constants."""
         kinds = OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT
         specs = [s for s in self.output_specs if s.kind in kinds]
         return tuple(s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs)
 
     @property
     def inputs_to_parameters(self) -> dict[str, str]:
-        """Names of nodes to names of parameters."""
+        """Return parameter names by input name."""
         return self._targets(self.input_specs, InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> dict[str, str]:
-        """Names of nodes to names of buffers."""
+        """Return buffer names by input name."""
         return self._targets(self.input_specs, InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
-        """Names of nodes to names of constants."""
+        """Return constant names by input name."""
         return self._targets(self.input_specs, InputKind.CONSTANT_TENSOR)
 
     @property
     def inputs_to_lifted_custom_objs(self) -> dict[str, str]:
-        """Names of nodes to names of objects."""
+        """Return custom object names by input name."""
         return self._targets(self.input_specs, InputKind.CUSTOM_OBJ)
 
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
-        """Names of outputs to the buffers whose new values they are."""
+        """Return the names of mutated buffers by output name."""
         return self._targets(self.output_specs, OutputKind.BUFFER_MUTATION)
 
     @property
     def parameters_to_mutate(self) -> dict[str, str]:
-        """Names of outputs to the parameters whose new values they are."""
+        """Return the names of mutated parameters by output name."""
         return self._targets(self.output_specs, OutputKind.PARAMETER_MUTATION)
 
     @property
     def user_inputs_to_mutate(self) -> dict[str, str]:
-        """Names of outputs to the inputs whose new values they are."""
+        """Return the names of mutated inputs by output name."""
         return self._targets(self.output_specs, OutputKind.USER_INPUT_MUTATION)
 
     @property
     def backward_signature(self) -> ExportBackwardSignature | None:
-        """The outputs of a graph that has its backward pass; None for another."""
+        """Return the joint graph's backward outputs, None for other graphs."""
         losses = [s.arg.name for s in self.output_specs if s.kind is OutputKind.LOSS_OUTPUT]
         if not losses:
             return None
@@ -245,28 +245,28 @@ class ExportGraphSignature:
 
     @property
     def assertion_dep_token(self) -> dict[int, str] | None:
-        """None: assertions are nodes of the graph."""
+        """Return None: assertions are graph nodes."""
         return None
 
     @property
     def input_tokens(self) -> tuple[str, ...]:
-        """The names of tokens among the inputs."""
+        """Return the names of input tokens."""
         return tuple(s.arg.name for s in self._inputs(InputKind.TOKEN))
 
     @property
     def output_tokens(self) -> tuple[str, ...]:
-        """The names of tokens among the outputs."""
+        """Return the names of output tokens."""
         return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
 
     def replace_all_uses(self, old: str, new: str) -> None:
-        """Name a node anew wherever it is named."""
+        """Rename a node in all specs."""
         specs: list[Any] = [*self.input_specs, *self.output_specs]
         for spec in specs:
             if not isinstance(spec.arg, ConstantArgument) and spec.arg.name == old:
                 spec.arg.name = new
 
     def get_replace_hook(self, replace_inputs: bool = False) -> Callable:
-        """A function for a graph module that keeps the signature right where nodes are replaced."""
+        """Return a graph module hook that updates the signature when nodes are replaced."""
 
         def replaced(old: Any, new: str, user: Any) -> None:
             if user.op == "output" or (replace_inputs and old.op == "placeholder"):

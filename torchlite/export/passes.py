@@ -1,4 +1,4 @@
-"""Changes of whole programs."""
+"""`move_to_device_pass`: moves an exported program to another device."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["move_to_device_pass"]
 
 
 def move_to_device_pass(ep: Any, location: Any) -> Any:
-    """The program on another device: its tensors, and the devices that its graph names. `location` is a device, or a
-    dictionary from devices to devices.
+    """Return the program on another device: tensors and device arguments in the graph. `location` is a device, or a
+    dictionary of devices.
     """
     goes = location if isinstance(location, dict) else None
 
     def place(device: Any) -> Any:
         found = goes.get(str(device), goes.get(device, device)) if goes is not None else location
-        return torch.empty(0, device=found).device  # with its number, as tensors say it
+        return torch.empty(0, device=found).device  # with the device index
 
     def value(item: Any) -> Any:
         if isinstance(item, torch.device):
@@ -74,7 +74,7 @@ def _replace_device(module: Any, value: Any) -> None:
 
 
 def _fake_on_device(tensor: Any, device: Any) -> Any:
-    """A fake tensor on another device."""
+    """Return a fake tensor on another device."""
     made = fake_tensor_like(tensor)
     made.fake_device = device
     return made

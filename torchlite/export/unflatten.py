@@ -1,4 +1,4 @@
-"""Exported programs as trees of modules, as those they were exported from."""
+"""`unflatten`: rebuilds the module hierarchy of an exported program."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = [
 
 
 class _RunnableGraph(Module):
-    """What runs a graph whose modules and tensors are its own attributes, so that they may be exchanged."""
+    """Module that runs a graph; submodules and tensors are its attributes, so they can be swapped."""
 
     graph: Graph
     _ty: str | None
 
     def type_name(self) -> str | None:
-        """The class that the module had in the program that was exported."""
+        """Return the class name of the original module."""
         return self._ty
 
     def finalize(self) -> None:
-        """Write the code of the graph anew: after a change of it."""
+        """Regenerate the code after a change of the graph."""
         self.graph.lint()
         self.__dict__["graph_module"] = GraphModule(self, self.graph)
         self.__dict__["arg_names"] = [str(n.target) for n in self.graph.nodes if n.op == "placeholder"]
@@ -47,7 +47,7 @@ class _RunnableGraph(Module):
         include_device: bool = False,
         colored: bool = False,
     ) -> str:
-        """The graph's code with what is known of its values."""
+        """Return or print the graph's code with value metadata."""
         made = self.__dict__["graph_module"].print_readable(
             print_output=False, include_stride=include_stride, include_device=include_device, colored=colored
         )
@@ -58,7 +58,7 @@ class _RunnableGraph(Module):
 
 
 class InterpreterModule(_RunnableGraph):
-    """A part of an unflattened program: its `graph`, with the parameters that lie in it."""
+    """Submodule of an unflattened program, with its `graph` and parameters."""
 
     def __init__(self, graph: Graph, ty: str | None = None) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class InterpreterModule(_RunnableGraph):
 
 
 class InterpreterModuleDispatcher(Module):
-    """A module that was called several times, doing another thing each time: calls of it take turns."""
+    """Module called several times with different graphs; its calls use them in turn."""
 
     def __init__(self, attrs: set[str], call_modules: list[InterpreterModule]) -> None:
         super().__init__()
@@ -84,15 +84,15 @@ class InterpreterModuleDispatcher(Module):
         self._num_calls = 0
 
     def type_name(self) -> str | None:
-        """The class that the module had in the program that was exported."""
+        """Return the class name of the original module."""
         return self._ty
 
     def call_modules(self) -> list[InterpreterModule]:
-        """The parts of the program, one a call."""
+        """Return the modules, one for each call."""
         return self.__dict__["_call_modules"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the part whose turn it is."""
+        """Run the module of the current call."""
         calls = self.call_modules()
         chosen = calls[self._num_calls]
         self._num_calls = (self._num_calls + 1) % len(calls)
@@ -103,32 +103,32 @@ class InterpreterModuleDispatcher(Module):
             raise
 
     def print_readable(self, *args: Any, **kwargs: Any) -> str:
-        """The code of every call."""
+        """Return or print the code of every call."""
         return "\n".join(module.print_readable(*args, **kwargs) for module in self.call_modules())
 
 
 class FlatArgsAdapter(abc.ABC):
-    """Makes of arguments in another tree those that a program takes: its method `adapt` is yours."""
+    """Adapts arguments of another tree structure to those of a program; subclasses implement `adapt`."""
 
     @abc.abstractmethod
     def adapt(
         self, target_spec: Any, input_spec: Any, input_args: list[Any], metadata: Any = None, obj: Any = None
     ) -> list[Any]:
-        """The leaves of `target_spec`, given `input_args`, those of `input_spec`."""
+        """Return the leaves of `target_spec`, given `input_args`, the leaves of `input_spec`."""
 
     def get_flat_arg_paths(self) -> list[str]:
-        """What to call the leaves in errors."""
+        """Return names of the leaves for error messages."""
         return []
 
 
 class UnflattenedModule(_RunnableGraph):
-    """An exported program as a tree of modules, by their names in the module that it was exported from."""
+    """Exported program as a tree of modules with their original names."""
 
     def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
         super().__init__()
         import copy
 
-        from ._unlift import GuardsFn, _guards
+        from ._input_guards import GuardsFn, _guards
 
         self.graph_signature = copy.deepcopy(export_module.graph_signature)
         self.module_call_graph = copy.deepcopy(export_module.module_call_graph)
@@ -145,7 +145,7 @@ class UnflattenedModule(_RunnableGraph):
         self.input_placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
 
     def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """The leaves of a call's arguments, adapted and checked."""
+        """Return the adapted and checked leaves of a call's arguments."""
         wanted = self._signature().in_spec
         names = list(wanted.child(1).context or ())
         if kwargs and set(names) == set(kwargs):
@@ -188,11 +188,11 @@ class UnflattenedModule(_RunnableGraph):
 
 
 def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
-    """A program as a tree of modules with the names that they had when it was exported: parts can be looked at, and
-    exchanged for others. Those that `export` was told to preserve (`preserve_module_call_signature`) take and return
-    what they did; others the tensors that cross their bounds.
+    """Return a program as a tree of modules with their original names, which can be inspected and swapped. Modules in
+    `preserve_module_call_signature` keep their call signature; others take and return the tensors that cross their
+    boundary.
 
-    flat_args_adapter: makes of arguments in another tree those of the program.
+    flat_args_adapter: converts arguments of another tree structure to the program's.
 
     >>> import torchlite as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
@@ -212,12 +212,12 @@ _STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR
 
 
 def _is_submodule_name(name: str, owner: str) -> bool:
-    """Whether a dotted name lies in a module."""
+    """True if a dotted name is inside a module."""
     return not owner or name == owner or name.startswith(owner + ".")
 
 
 class _ModuleCallFrame:
-    """A call of a module: the nodes and calls in it, in order."""
+    """A module call: its nodes and inner calls in order."""
 
     def __init__(self, call: str, name: str, kind: str | None, parent: _ModuleCallFrame | None) -> None:
         self.call, self.name, self.kind, self.parent = call, name, kind, parent
@@ -230,10 +230,10 @@ class _ModuleCallFrame:
         self.attributes: dict[str, Any] = {}
         self.module: Any = None
         self.signature: ModuleCallSignature | None = None
-        self.last: Node | None = None  # of the inputs and attributes, which come first
+        self.last: Node | None = None  # last input or attribute node, which come first
 
     def first(self, kind: str, target: str, meta: dict) -> Node:
-        """A node before those of ops."""
+        """Insert a node before those of ops."""
         if kind == "placeholder" and target in _GLOBALS:
             target += "_"
         before = self.last.next if self.last is not None else next(iter(self.graph.nodes), None)
@@ -244,12 +244,12 @@ class _ModuleCallFrame:
         return made
 
 
-# Names that the code of a graph reads as globals or builtins: no parameter may hide them.
+# Names that generated code reads as globals or builtins; parameters must not shadow them.
 _GLOBALS = frozenset((*_custom_builtins, "getattr", "slice", "self"))
 
 
 class _ModuleTreeBuilder:
-    """Makes the modules of a program."""
+    """Builder of a program's module tree."""
 
     def __init__(self, program: ExportedProgram, root: UnflattenedModule) -> None:
         self.program, self.root = program, root
@@ -257,10 +257,10 @@ class _ModuleTreeBuilder:
         self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature}
         self.home: dict[Node, _ModuleCallFrame] = {}
         self.by_name = {node.name: node for node in program.graph.nodes}
-        self.made: dict[str, list[tuple[Any, Any]]] = {}  # by a module's name, what its calls do and their modules
+        self.made: dict[str, list[tuple[Any, Any]]] = {}  # graph fingerprints and modules of the calls of a module
         self.frames: list[_ModuleCallFrame] = []
         self.tensors: dict[int, Any] = {}
-        self.calls: dict[str, list[Any]] = {}  # of modules with signatures, in order
+        self.calls: dict[str, list[Any]] = {}  # by modules with preserved signatures, in order
 
     def build(self) -> None:
         top = self._framed()
@@ -275,10 +275,10 @@ class _ModuleTreeBuilder:
         self._dispatched()
         self.root.finalize()
 
-    # -- which node lies in which call -----------------------------------------------------------
+    # -- assignment of nodes to calls -------------------------------------------------------------
 
     def _stack(self, node: Node) -> list[tuple[str, str, str]] | None:
-        """The calls that a node lies in, as (call, module, class); None where nothing is known."""
+        """Return the module stack of a node as (call, module, class), None if unknown."""
         source = node
         while source.target is operator.getitem and "nn_module_stack" not in source.meta:
             if not isinstance(source.args[0], Node):
@@ -297,7 +297,7 @@ class _ModuleTreeBuilder:
             inside = calls[-1][1] if calls else ""
             if (
                 _is_submodule_name(name, inside) and name != inside
-            ):  # what a module calls that is not its own is part of it
+            ):  # calls a module outside its own tree: part of the caller
                 calls.append((f"{name}@{number}" if number.isdecimal() and int(number) else name, name, str(kind)))
         return calls
 
@@ -334,7 +334,7 @@ class _ModuleTreeBuilder:
         return top
 
     def _outputs(self, top: _ModuleCallFrame) -> None:
-        """What of a call's values is used beyond it."""
+        """Return the values of a call that are used outside."""
         for node, home in self.home.items():
             for user in node.users:
                 place = self.home[user]
@@ -347,7 +347,7 @@ class _ModuleTreeBuilder:
                 self._as_called(frame, frame.signature)
 
     def _as_called(self, frame: _ModuleCallFrame, signature: ModuleCallSignature) -> None:
-        """A call whose signature is known: what it returns leaves the calls within, and nothing else leaves it."""
+        """Route a preserved call's results through its signature, so no other value leaves it."""
         names = {a.name for a in signature.outputs if not isinstance(a, ConstantArgument)}
         given = {a.name for a in signature.inputs if not isinstance(a, ConstantArgument)}
         missing = [n.name for n in frame.results if n.name not in names]
@@ -365,7 +365,7 @@ class _ModuleTreeBuilder:
     # -- graphs --------------------------------------------------------------------------------------
 
     def _resolved(self, frame: _ModuleCallFrame, node: Node) -> Any:
-        """A value in a call: an attribute, an input, or what was computed in it."""
+        """Return a value inside a call: attribute, input or computed node."""
         if node in frame.values:
             return frame.values[node]
         spec = self.specs.get(node.name)
@@ -389,7 +389,7 @@ class _ModuleTreeBuilder:
     def _copied(self, frame: _ModuleCallFrame, node: Node) -> None:
         made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolved(frame, n))
         if made.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
-            made.target = torch.ops.aten.reshape.default  # strides may be others than where it was exported
+            made.target = torch.ops.aten.reshape.default  # strides may differ from those of the export
 
     def _filled(self, frame: _ModuleCallFrame) -> None:
         for item in frame.items:
@@ -399,13 +399,13 @@ class _ModuleTreeBuilder:
                 self._call(frame, item)
 
     def _held(self, frame: _ModuleCallFrame, value: Any) -> Node:
-        """A tree as an attribute."""
+        """Store a tree spec as an attribute; return its node."""
         number = sum(name.startswith("_spec_") for name in frame.attributes)
         frame.attributes[f"_spec_{number}"] = value
         return frame.first("get_attr", f"_spec_{number}", {})
 
     def _call(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> None:
-        """A call of a module: its graph is made, and a node that calls it."""
+        """Build a call's graph and add the node that calls it."""
         if inner.signature is None:
             self._filled(inner)
             outs = list(inner.results)
@@ -429,7 +429,7 @@ class _ModuleTreeBuilder:
         return made
 
     def _call_as_it_was(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame, signature: ModuleCallSignature) -> None:
-        """A call with the arguments and results that the user's module had."""
+        """Add a call with the original arguments and results."""
         count = signature.in_spec.child(0).num_children
         words = list(signature.in_spec.child(1).context or ())
         names = [f"_positional_arg_{i}" for i in range(count)]
@@ -468,7 +468,7 @@ class _ModuleTreeBuilder:
         return arg.value if isinstance(arg, ConstantArgument) else self._resolved(frame, self.by_name[arg.name])
 
     def _module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
-        """The module of a call: one that does the same is taken again. Returns its name in the caller."""
+        """Create or reuse the module of a call; return its name in the caller."""
         does = _graph_fingerprint(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
         calls = self.made.setdefault(inner.name, [])
         number, found = next(((i, m) for i, (d, m) in enumerate(calls) if d == does), (len(calls), None))
@@ -509,7 +509,7 @@ class _ModuleTreeBuilder:
     # -- modules -------------------------------------------------------------------------------------
 
     def _attributes(self, frame: _ModuleCallFrame) -> None:
-        """Put a call's module into its caller's, and the tensors and graphs that it reads into it."""
+        """Add a call's module to its caller, and the tensors and subgraphs that it reads."""
         if frame.parent is not None:
             target = next(i for i, (_, m) in enumerate(self.made[frame.name]) if m is frame.module)
             own = frame.name[len(frame.parent.name) + 1 if frame.parent.name else 0 :]
@@ -524,14 +524,14 @@ class _ModuleTreeBuilder:
         target = str(spec.target)
         held = target in self.program.state_dict and spec.persistent is not False
         value = (self.program.state_dict if held else self.program.constants)[target]
-        if id(value) not in self.tensors:  # its own, and one where the program's is one
+        if id(value) not in self.tensors:  # separate tensors stay separate
             copy = value.detach().clone() if isinstance(value, torch.Tensor) else value
             is_parameter = isinstance(value, torch.nn.Parameter)
             self.tensors[id(value)] = torch.nn.Parameter(copy, value.requires_grad) if is_parameter else copy
         _set_submodule(owner, name, self.tensors[id(value)], spec)
 
     def _rest(self) -> None:
-        """Tensors that no op reads, under their names too."""
+        """Add tensors that no op reads."""
         for spec in self.specs.values():
             self._tensor(self.root, str(spec.target), spec)
         order = {e.fqn: i for i, e in enumerate(self.program.module_call_graph)}
@@ -542,7 +542,7 @@ class _ModuleTreeBuilder:
             module._modules.update(inner)
 
     def _dispatched(self) -> None:
-        """A module that is called as it was, and does several things, is one whose calls take turns."""
+        """Replace modules with several graphs by dispatchers."""
         for name, modules in self.calls.items():
             if len(set(map(id, modules))) > 1:
                 own = {n for t in ("_parameters", "_buffers") for n in getattr(modules[0], t)}
@@ -568,11 +568,11 @@ class _ModuleTreeBuilder:
 
 
 def _set_submodule(owner: Any, name: str, value: Any, spec: Any = None) -> None:
-    """A module or a tensor under a dotted name; modules on the way are made."""
+    """Set a module or tensor under a dotted name; create missing modules."""
     owner, last = resolve_owner(owner, name)
     if isinstance(value, Module):
         before = owner._modules.get(last)
-        if before is not None and before is not value:  # tensors were there first
+        if before is not None and before is not value:  # tensors are set first
             value._parameters.update(before._parameters)
             value._buffers.update(before._buffers)
             value._modules.update({k: m for k, m in before._modules.items() if k not in value._modules})
@@ -586,7 +586,7 @@ def _set_submodule(owner: Any, name: str, value: Any, spec: Any = None) -> None:
 
 
 def _graph_fingerprint(graph: Graph) -> list[Any]:
-    """What a graph does, whatever its nodes are called."""
+    """Return a graph's structure independent of node names."""
     from torchlite.fx.node import map_arg
 
     numbers = {node: i for i, node in enumerate(graph.nodes)}
@@ -601,7 +601,7 @@ def _graph_fingerprint(graph: Graph) -> list[Any]:
 
 
 def _swap_modules(ep: ExportedProgram, modules_to_swap: dict[str, Any]) -> UnflattenedModule:
-    """A program as a tree of modules in which those named are others. Each has to be one whose call was preserved."""
+    """Return a program as a tree of modules with the named modules swapped. Each must have a preserved signature."""
     kept = {entry.fqn for entry in ep.module_call_graph if entry.signature is not None}
     found = unflatten(ep)
     for name, module in modules_to_swap.items():

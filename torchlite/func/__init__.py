@@ -1,5 +1,4 @@
-"""Functions of functions: vectorisation (`vmap`) and derivatives (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` …), which
-compose.
+"""`torch.func`: composable function transforms, `vmap` and derivatives (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` …).
 
 >>> import torchlite as torch
 >>> from torchlite.func import grad, vmap

@@ -1,4 +1,4 @@
-"""The tensors that a function sees inside `vmap`: each stands for one example, and holds all of them."""
+"""BatchedTensor: the tensor inside `vmap`, shaped like one example, backed by the batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONTROL_FLOW_ERROR = (
 
 
 class BatchedArray:
-    """Stands where a tensor has its raw array: the shape and strides of one example, and no memory."""
+    """Placeholder of a BatchedTensor's raw array: shape and strides of one example, without memory."""
 
     __slots__ = ("shape", "strides", "dtype")
     base = None
@@ -66,7 +66,7 @@ def _raise_error(words: str):
 
 
 class BatchedTensor(Tensor):
-    """One example of a batch: `_value` is the batch, `_dim` its dimension there, `_tl_level` the `vmap` that made it.
+    """One example of a batch. `_value` is the batch, `_dim` its batch dimension, `_tl_level` the `vmap` level.
 
     Shape, strides, dtype and device are those of one example; history and version are the batch's.
     """
@@ -95,17 +95,17 @@ class BatchedTensor(Tensor):
         self._value._tl_meta = value
 
     def _beside(self, batch):
-        """A batch that lies as this tensor's as one example."""
+        """Return a batch with the same batch dimension and level as a BatchedTensor."""
         return hide_batch_dim(batch, self._tl_level, self._dim)
 
     def _within(self, tensor):
-        """A tensor as a batch that lies as this tensor's."""
+        """Return a tensor as a batch with this tensor's batch dimension."""
         with vmap_levels(tensor, apart=self._tl_level):
             out = expose_batch_dim(tensor, self._tl_level)
             return move_dim(out, 0, self._dim)
 
     def _alike(self, tensor):
-        """A tensor as one that stands for examples where this one does."""
+        """Return a tensor as a BatchedTensor of the same levels."""
         inner = self._value if self._value._tl_level is None else None
         level = self._tl_level
         found = tensor if inner is not None else self._value._alike(tensor)
@@ -182,11 +182,11 @@ class BatchedTensor(Tensor):
 
 
 BatchedTensor.__module__ = "torchlite"
-BatchedTensor.__name__ = BatchedTensor.__qualname__ = "Tensor"  # what error messages say that it is
+BatchedTensor.__name__ = BatchedTensor.__qualname__ = "Tensor"  # name in error messages
 
 
 def make_batched(value: Tensor, dim: int, level) -> Tensor:
-    """One example of a batch."""
+    """Wrap a batch as a BatchedTensor."""
     out: Any = _new(BatchedTensor)
     out._value, out._dim, out._tl_level = value, dim, level
     out._tl_kernels, out.dtype = value._tl_kernels, value.dtype
@@ -194,12 +194,12 @@ def make_batched(value: Tensor, dim: int, level) -> Tensor:
 
 
 def is_batched_at(value: Any, level) -> bool:
-    """Whether a value is a tensor of this `vmap`."""
+    """True if a value is a BatchedTensor of this level."""
     return value.__class__ is BatchedTensor and value._tl_level is level
 
 
 def move_dim(value: Tensor, source: int, target: int) -> Tensor:
-    """A tensor with one dimension at another place."""
+    """Return the tensor with one dimension moved."""
     if source == target:
         return value
     order = list(range(value.ndim))
@@ -208,13 +208,13 @@ def move_dim(value: Tensor, source: int, target: int) -> Tensor:
 
 
 def batch_dim_first(tensor: Any) -> Tensor:
-    """The batch, with its dimension first."""
+    """Return the batch with the batch dimension first."""
     return move_dim(tensor._value, tensor._dim, 0)
 
 
 def expose_batch_dim(tensor: Any, level) -> Tensor:
-    """A tensor in which the examples of a `vmap` are the first dimension and no longer hidden, whatever other levels
-    hide theirs; one that has none shows the same example many times.
+    """Return a tensor with the batch dimension of one level visible and first; other levels stay hidden. A tensor
+    without this level is expanded.
     """
     if tensor.__class__ is BatchedTensor:
         if tensor._tl_level is level:
@@ -228,9 +228,7 @@ def expose_batch_dim(tensor: Any, level) -> Tensor:
 
 
 def expand_at_level(tensor: Tensor, level) -> Tensor:
-    """A tensor that is the same for all examples of a `vmap` as its batch, examples first, with its tangents, which may
-    differ.
-    """
+    """Return a tensor without this level expanded to a batch, batch dimension first, including batched tangents."""
     forward = [item for item in stack.items if item.is_forward]
     with showing([item for item in stack.items if not item.is_forward and item is not level]):
         out = F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
@@ -243,7 +241,7 @@ def expand_at_level(tensor: Tensor, level) -> Tensor:
 
 
 def has_batched_tangent(tensor: Any, level) -> bool:
-    """Whether a tensor is the same for all examples of a `vmap`, and has a tangent that is not."""
+    """True if a tensor is not batched at a level but its tangent is."""
     if not isinstance(tensor, Tensor) or is_batched_at(tensor, level):
         return False
     for item in stack.items:
@@ -256,7 +254,7 @@ def has_batched_tangent(tensor: Any, level) -> bool:
 
 
 def hide_batch_dim(tensor: Any, level, dim: int = 0) -> Tensor:
-    """What undoes `stripped`: a dimension becomes the batch of a `vmap`, below the levels that stand above it."""
+    """Hide a dimension as the batch dimension of a level, below the levels above it; the inverse of `expose_batch_dim`."""
     if tensor.__class__ is BatchedTensor and tensor._tl_level.number > level.number:
         own = tensor._dim
         inner = hide_batch_dim(tensor._value, level, dim if dim < own else dim + 1)

@@ -1,4 +1,4 @@
-"""Derivatives in forward mode as functions of functions: `jvp`, `jacfwd`, `linearize`."""
+"""Forward-mode transforms: `jvp`, `jacfwd`, `linearize`, and `hessian`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _JVP_SIGNATURE = "jvp(f, primals, tangents)"
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """(func(*primals), the product of its Jacobian with the tangents): both have the output's structure.
+    """Return (func(*primals), Jacobian-vector product with the tangents), both with the output's structure.
 
-    primals, tangents: tuples of the same structure, whose tensors have the same shapes and dtypes. strict: an output
-    that does not depend on the primals is an error, and no zero. With `has_aux` func returns (output, further results),
-    and these come third. RuntimeError where inputs or outputs are no tensors.
+    primals, tangents: tuples of equal structure, with tensors of equal shapes and dtypes. strict: raise for an output
+    independent of the primals instead of returning zeros. With `has_aux`, func returns (output, aux), and aux is
+    returned third. Raise RuntimeError for non-tensor inputs or outputs.
 
     >>> import torchlite as torch
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
@@ -81,7 +81,7 @@ class _Level(ForwardLevel):
 
 
 class _ForwardGradEnabled:
-    """Tangents are sent along, whatever was said outside."""
+    """Enable tangent propagation regardless of the outer setting."""
 
     def __enter__(self):
         self.before, MODE.forward = MODE.forward, True
@@ -140,10 +140,10 @@ def _tangent_of(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """A function that gives the Jacobian of `func` in respect of the argument `argnums` (or several), column by column
-    in forward mode: for each output and each input a tensor of the shape (*output's, *input's).
+    """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), column by
+    column in forward mode. The result has a tensor of shape (*output, *input) for each output and input.
 
-    randomness: whether random ops inside raise ("error"), or draw "same" or "different" numbers for each column.
+    randomness: random ops raise ("error"), or draw "same" or "different" numbers per column.
 
     >>> import torchlite as torch
     >>> torch.func.jacfwd(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
@@ -185,13 +185,13 @@ def _check_real(what: str, tensors: list) -> None:
 
 
 def _jacobian_from_columns(rows: Tensor, tensors: list) -> list:
-    """The Jacobian of one output, for each input, from its derivatives in all directions."""
+    """Return one output's Jacobian for each input from its directional derivatives."""
     pieces = rows.movedim(0, -1).split([t.numel() for t in tensors], -1)
     return [piece.reshape(*piece.shape[:-1], *t.shape) for piece, t in zip(pieces, tensors, strict=True)]
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """(func(*primals), the function that takes tangents to their product with the Jacobian there): func is run once.
+    """Return (func(*primals), function of tangents that returns their Jacobian-vector product). Runs func once.
 
     >>> import torchlite as torch
     >>> value, push = torch.func.linearize(torch.sin, torch.zeros(2))
@@ -232,7 +232,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
 
 
 def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """A function that gives the matrix of second derivatives of `func`: in forward mode over reverse mode.
+    """Return a function that computes the Hessian of `func`, in forward-over-reverse mode.
 
     >>> import torchlite as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters."""
+"""`functional_call` and `stack_module_state`: modules as functions of their parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Take the running statistics from every batch norm of `root`, in place: then `vmap` may run it over models.
+    """Remove running statistics from every batch norm of `root` in place, so `vmap` can run it over models.
 
     >>> net = torchlite.nn.Sequential(torchlite.nn.BatchNorm1d(2))
     >>> torchlite.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
@@ -38,11 +38,11 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call `module` with these tensors in the place of its parameters and buffers, which stay as they are.
+    """Call `module` with these tensors instead of its parameters and buffers, which stay unchanged.
 
-    parameter_and_buffer_dicts: tensors by dotted name, in one dict or in several without a name in common. args: the
-    argument, or a tuple of them. tie_weights: a tensor that the module holds under several names is replaced under all.
-    strict: the names must be all that the module has and no others (RuntimeError).
+    parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or several with disjoint names. args: the
+    argument, or a tuple of them. tie_weights: replace a shared tensor under all its names. strict: raise RuntimeError
+    for missing and unexpected names.
 
     >>> net = torchlite.nn.Linear(2, 1, bias=False)
     >>> torchlite.func.functional_call(net, {"weight": torchlite.ones(1, 2)}, torchlite.ones(1, 2))
@@ -68,8 +68,8 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Module] | Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(parameters, buffers) of several modules of one class, stacked along a new first dimension, by name; the stacked
-    parameters are leaves. RuntimeError without modules, or with modules of several classes or modes.
+    """Return (parameters, buffers) of several modules of one class, stacked along a new first dimension, by name. The
+    stacked parameters are leaves. Raise RuntimeError for no modules, or for different classes or modes.
 
     >>> parameters, buffers = torchlite.func.stack_module_state([torchlite.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape

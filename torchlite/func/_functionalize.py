@@ -1,4 +1,4 @@
-"""What is left of the module: `functionalize` and `debug_unwrap`."""
+"""`functionalize` and `debug_unwrap` of `torch.func`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ._batched_tensor import BatchedTensor
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """`func` as a function that computes the same. Whether an op writes in place is not seen from outside: what `func`
-    does to its arguments is done to them.
+    """Return `func`, which behaves as its functionalized form would. Mutations of arguments stay visible.
 
     remove: "mutations" or "mutations_and_views" (RuntimeError for others).
 
@@ -41,8 +40,8 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The batch behind a tensor inside `vmap`, for looking at while a program is being written; `recurse` goes through
-    all levels. Other tensors as they are.
+    """Return the batch of a tensor inside `vmap`, for debugging; `recurse` unwraps all levels. Other tensors are
+    returned unchanged.
 
     >>> import torchlite as torch
     >>> def show(x):

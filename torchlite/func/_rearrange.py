@@ -1,4 +1,4 @@
-"""Rearranging the dimensions of a tensor as a pattern says: `rearrange`."""
+"""`rearrange`: permutes, splits and merges dimensions by an einops pattern."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ ELLIPSIS = "…"
 
 
 class DimensionBindError(Exception):
-    """Sizes that do not fit a pattern."""
+    """Sizes that do not match a pattern."""
 
 
 def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:
-    """The tensor with its dimensions in another order, split and joined, as the pattern `"before -> after"` says.
+    """Permute, split and merge dimensions by a pattern `"before -> after"`.
 
-    Names stand for dimensions, names in brackets for one dimension that is their product, `...` for any number of
-    dimensions, `1` and `()` for one of size 1. axes_lengths: sizes of names in brackets, of which one may be left open.
-    tensor: a tensor, or a list of tensors of one shape, stacked along a new first dimension.
+    A name is a dimension, names in parentheses a merged dimension, `...` any number of dimensions, `1` and `()` a
+    dimension of size one. axes_lengths: sizes of names in parentheses; one per group may be omitted. tensor: a tensor,
+    or a list of equal-shaped tensors, which are stacked first.
 
-    ValueError for a pattern that is none or does not fit the tensor, DimensionBindError where sizes do not fit.
+    Raise ValueError for an invalid pattern or mismatched rank, DimensionBindError for mismatched sizes.
 
     >>> import torchlite as torch
     >>> images = torch.zeros(32, 30, 40, 3)
@@ -59,7 +59,7 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
 
 @functools.lru_cache(256)
 def _parse_pattern(pattern: str, given: tuple[str, ...]) -> tuple[list[_AxisGroup], list[_AxisGroup]]:
-    """Both sides of a pattern, each as the names in each of its dimensions."""
+    """Return both sides of a pattern, each a list of axis groups."""
     sides = pattern.split("->")
     if len(sides) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
@@ -79,13 +79,13 @@ def _parse_pattern(pattern: str, given: tuple[str, ...]) -> tuple[list[_AxisGrou
 
 
 class _AxisGroup(list):
-    """The names in one dimension."""
+    """Axis names that share one dimension."""
 
     in_brackets = False
 
 
 def _parse_side(text: str) -> list[_AxisGroup]:
-    """One side of a pattern."""
+    """Parse one side of a pattern."""
     if "." in text.replace("...", "", 1):
         only = "; only one ellipsis for tensor " if "..." in text.replace("...", "", 1) else ""
         raise ValueError(f"Expression may contain dots only inside ellipsis (...){only}")
@@ -120,7 +120,7 @@ def _parse_side(text: str) -> list[_AxisGroup]:
 
 
 def _parse_axis_name(token: str) -> str:
-    """The name that a token is; none for a 1."""
+    """Return the axis name of a token, an empty group for 1."""
     if token.isdecimal():
         if int(token) == 1:
             return ""
@@ -135,7 +135,7 @@ def _parse_axis_name(token: str) -> str:
 
 
 def _expand_ellipsis(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
-    """The left side with a name for each dimension that an ellipsis stands for."""
+    """Replace an ellipsis on the left side by one name per dimension."""
     found: list[list[str]] = []
     several = any(ELLIPSIS in group for group in groups)
     count = len(groups) - several
@@ -150,14 +150,14 @@ def _expand_ellipsis(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
 
 
 def _expand_group(group: list[str], more: list[str]) -> list[str]:
-    """The names of a group, with those that its ellipsis stands for."""
+    """Return a group's names with its ellipsis expanded."""
     return [one for name in group for one in (more if name == ELLIPSIS else [name])]
 
 
 def _bind_sizes(
     group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]
 ) -> None:
-    """Give the names of one dimension their sizes."""
+    """Bind the axis names of one dimension to sizes."""
     unknown = [name for name in group if name not in given]
     known = math.prod(given[name] for name in group if name in given)
     if len(unknown) > 1:

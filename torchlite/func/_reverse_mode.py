@@ -1,8 +1,8 @@
-"""Derivatives in reverse mode as functions of functions: `vjp`, `grad`, `jacrev`.
+"""Reverse-mode transforms: `vjp`, `grad`, `grad_and_value`, `jacrev`.
 
-They stand on the ordinary recorded graph. What a function is differentiated by are aliases of its arguments, each with
-a node of its own, so transforms within transforms do not meet. Inside `vmap` an alias differs from example to example
-even where the argument does not; its gradient is then the one of each example.
+They use the regular autograd graph. A transform differentiates with respect to aliases of the arguments, each with its
+own node, so nested transforms do not interfere. Inside `vmap`, an alias is batched even if its argument is not, so
+gradients are per example.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ Argnums = int | tuple[int, ...]
 
 
 class _GradLevel:
-    """One differentiation of one function: its inputs' aliases, and what of the graph was there before."""
+    """One transform level: aliases of the inputs, and the graph position at its start."""
 
     def __init__(self) -> None:
         self.levels = active_levels()
         self.outer = MODE.grad
         self.start = next(SEQUENCE)
         self.scope = inside_transform()
-        self.inputs: list[Tensor] = []  # batches, all levels visible
+        self.inputs: list[Tensor] = []  # batches, with all levels exposed
 
     def to_physical(self, tensor: Tensor) -> Tensor:
-        """A tensor with the examples of all levels visible, the outermost first."""
+        """Return a tensor with the batch dimensions of all levels exposed, outermost first."""
         for level in reversed(self.levels):
             tensor = self._below(level, expose_batch_dim, tensor)
         return tensor
 
     def example(self, tensor: Tensor) -> Tensor:
-        """What undoes `to_physical`."""
+        """Undo `to_physical`."""
         for level in self.levels:
             tensor = hide_batch_dim(tensor, level)
         return tensor
@@ -58,7 +58,7 @@ class _GradLevel:
             return function(tensor, level)
 
     def input(self, tensor: Tensor) -> Tensor:
-        """An alias of an argument, to differentiate by."""
+        """Return an alias of an argument to differentiate with respect to."""
         value = self.to_physical(tensor)
         made = copy_tangents(value, value.detach())
         if value.requires_grad:
@@ -74,9 +74,7 @@ class _GradLevel:
         return self.example(made)
 
     def has_outer_history(self, tensors) -> bool:
-        """Whether these have a history beside that by the inputs: of what was there before, or is an input of a
-        transform that still runs around this one.
-        """
+        """True if the tensors depend on earlier history or on inputs of an enclosing transform."""
         ends = {id(i._tl_node) for i in self.inputs if isinstance(i._tl_node, Node)}
         seen: set[int] = set()
         pending = [gradient_edge(t) for t in tensors if t._tl_node is not None]
@@ -91,14 +89,14 @@ class _GradLevel:
                 if scope is None or scope.open and scope is not self.scope:
                     return True
                 continue
-            if node._seq < self.start or id(node) in ends:  # an input has a node only where it has a history
+            if node._seq < self.start or id(node) in ends:  # inputs have a node only if they have history
                 return True
             for e in node._edges:
                 pending += e if e.__class__ is tuple else (e,)
         return False
 
     def released(self, value: Any) -> Any:
-        """A result as those outside see it: without a history that is the inputs' alone."""
+        """Return a result for outer code, detached if its history ends at the inputs."""
         if not isinstance(value, Tensor):
             return value
         inner = value
@@ -110,7 +108,7 @@ class _GradLevel:
 
     @restores_modes
     def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
-        """The gradient of each input, zeros where it was not used."""
+        """Return the gradient of each input, zeros for unused ones."""
         outs = [self.to_physical(t) for t in outputs]
         given = [self.to_physical(g) for g in cotangents]
         create = MODE.grad and (
@@ -145,7 +143,7 @@ _SAVED_HOOKS_ERROR = (
 
 
 class inside_transform:
-    """While a transform's function runs: it records, and what transforms do not know is refused."""
+    """Context of a transform's function: enables grad mode and refuses unsupported features."""
 
     open = False
 
@@ -166,7 +164,7 @@ class inside_transform:
 
 
 class without_levels(showing):
-    """These levels are not in force: what they hide is visible."""
+    """Deactivate these levels, so their batch dimensions are visible."""
 
     def __init__(self, *gone: VmapLevel):
         super().__init__([item for item in stack.items if item not in gone])
@@ -181,7 +179,7 @@ def _tensors_of(tree: Any) -> tuple[list, Any]:
 
 
 class _LeafRepr:
-    """A leaf, where the structure of a tree is shown."""
+    """Placeholder of a leaf in the repr of a pytree."""
 
     def __repr__(self) -> str:
         return "*"
@@ -198,7 +196,7 @@ def _split_aux(result: Any, where: str) -> tuple[Any, Any]:
 
 
 def _release_aux(tape, aux):
-    """Further results, which are tensors in any nesting."""
+    """Return auxiliary outputs, any pytree of tensors, released to outer code."""
     flat, spec = tree_flatten(aux)
     for item in flat:
         if not isinstance(item, Tensor):
@@ -207,10 +205,10 @@ def _release_aux(tape, aux):
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """(func(*primals), a function that takes cotangents of the output's structure and gives those of the primals).
+    """Return (func(*primals), function from cotangents of the output's structure to cotangents of the primals).
 
-    With `has_aux` func returns (output, further results), and these come third. RuntimeError where inputs or outputs
-    are no tensors.
+    With `has_aux`, func returns (output, aux), and aux is returned third. Raise RuntimeError for non-tensor inputs or
+    outputs.
 
     >>> import torchlite as torch
     >>> y, backward = torch.func.vjp(torch.sin, torch.zeros(2))
@@ -277,7 +275,7 @@ def _checked_argnums(argnums: Any, count: int) -> Any:
 
 
 def _select_args(args: tuple, argnums: Argnums) -> Any:
-    """The arguments that are differentiated by."""
+    """Return the arguments to differentiate with respect to."""
     numbers = _checked_argnums(argnums, len(args))
     return tuple(args[n] for n in numbers) if isinstance(numbers, tuple) else args[numbers]
 
@@ -293,8 +291,8 @@ def _replace_args(args: tuple, argnums: Argnums, values: Any) -> tuple:
 
 
 def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """A function that gives (the gradient of func, what func returned): see `grad`. With `has_aux` the second is
-    (value, further results).
+    """Return a function that computes (gradient of func, value of func), see `grad`. With `has_aux`, the second is
+    (value, aux).
 
     >>> import torchlite as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
@@ -338,10 +336,10 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
 
 
 def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """A function that gives the gradient of `func`, which returns a 0-d tensor, in respect of the argument `argnums`
-    (or several). With `has_aux` func returns (value, further results), and these come second.
+    """Return a function that computes the gradient of `func`, which returns a 0-d tensor, with respect to argument
+    `argnums` (or several). With `has_aux`, func returns (value, aux), and aux is returned second.
 
-    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. RuntimeError where the result is no 0-d tensor.
+    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. Raise RuntimeError if the result is no 0-d tensor.
 
     >>> import torchlite as torch
     >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
@@ -364,10 +362,10 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable:
-    """A function that gives the Jacobian of `func` in respect of the argument `argnums` (or several), row by row in
-    reverse mode: for each output and each input a tensor of the shape (*output's, *input's).
+    """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), row by
+    row in reverse mode. The result has a tensor of shape (*output, *input) for each output and input.
 
-    chunk_size: how many rows are computed at a time (default: all).
+    chunk_size: number of rows computed at once (default: all).
 
     >>> import torchlite as torch
     >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
@@ -399,15 +397,15 @@ def _check_real(what: str, tensors) -> None:
 
 
 def unit_vectors(tensors: list) -> list:
-    """The unit vectors of all elements of these tensors together: for each tensor its parts, a row a vector."""
+    """Return the unit vectors over all elements of the tensors, split by tensor, one vector per row."""
     found = _construct_standard_basis_for(tensors, [t.numel() for t in tensors])
     return [unit.view(len(unit), *t.shape) for unit, t in zip(found, tensors, strict=True)]
 
 
 def _jacobian_rows(backward, outs, out_spec, chunk_size):
-    """The Jacobian from the vector-Jacobian products with the unit vectors of all outputs."""
+    """Return the Jacobian from vector-Jacobian products with all unit vectors."""
     numels, basis = [t.numel() for t in outs], unit_vectors(outs)
-    if chunk_size == 1:  # for what `vmap` does not take
+    if chunk_size == 1:  # for functions that `vmap` does not support
         rows = [tree_flatten(backward(tree_unflatten([u[i] for u in basis], out_spec))) for i in range(sum(numels))]
         flat, spec = [torch.stack(column) for column in zip(*(leaves for leaves, _ in rows), strict=True)], rows[0][1]
     else:

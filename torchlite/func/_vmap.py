@@ -1,5 +1,5 @@
-"""`vmap`: a function of examples as a function of batches. Its steps have PyTorch's names, because packages
-(tensordict) put their own in the place of some.
+"""`vmap`: vectorizes a function over a batch dimension. Helpers have PyTorch's names, because packages (tensordict)
+patch them.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ _RANDOMNESS = ("error", "different", "same")
 
 
 def _get_name(func: Any) -> str:
-    """What error messages call a function."""
+    """Return a function's name for error messages."""
     return getattr(func, "__name__", None) or repr(func)
 
 
 def vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
-    """A function that calls `func` for all examples of its arguments at once.
+    """Return a function that calls `func` for all examples of its arguments at once.
 
-    in_dims: for each argument the dimension along which its examples lie, or None where all calls get the same; nested
-    like the arguments, or one for all. out_dims: where the examples lie in each result. randomness: whether random ops
-    inside raise ("error"), draw for each example ("different") or once for all ("same"). chunk_size: how many examples
-    are computed at a time (default: all).
+    in_dims: batch dimension of each argument, None for an unbatched one; a pytree like the arguments, or one for all.
+    out_dims: batch dimension of each result. randomness: random ops raise ("error"), draw for each example
+    ("different") or once for all ("same"). chunk_size: number of examples computed at once (default: all).
 
-    ValueError where `in_dims` or `out_dims` do not fit. RuntimeError for what cannot be known of all examples at once:
-    numbers (`item`), conditions, shapes that depend on data.
+    Raise ValueError for mismatched `in_dims` or `out_dims`. Raise RuntimeError for data-dependent behaviour: numbers
+    (`item`), conditions, and shapes.
 
     >>> import torchlite as torch
     >>> dot = torch.vmap(torch.dot)
@@ -55,7 +54,7 @@ def vmap(
 
 
 def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
-    """What the function that `vmap` makes does."""
+    """Run a vmapped function."""
     size, dims, flat, spec = _process_batched_inputs(in_dims, args, func)
     if chunk_size is None:
         return _call_vmapped(func, size, dims, flat, spec, out_dims, randomness, kwargs)
@@ -73,12 +72,12 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
 
 
 def _same_random_state(tensors) -> Iterator[contextlib.AbstractContextManager]:
-    """For each chunk a block in which it draws what all others draw: the first moves the default generators, while no
-    other thread does, and the others draw from copies.
+    """Yield, for each chunk, a context that draws equal random numbers. The first advances the default generators, the
+    others draw from copies.
     """
     from .._device.generators import default_generators, exclusive_default_generators, use_copied_generators
 
-    default_generators([t for t in tensors if isinstance(t, Tensor)])  # are there from now on
+    default_generators([t for t in tensors if isinstance(t, Tensor)])  # initializes them
     copies: dict = {}
     yield exclusive_default_generators(copies)
     while True:
@@ -86,7 +85,7 @@ def _same_random_state(tensors) -> Iterator[contextlib.AbstractContextManager]:
 
 
 def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
-    """`vmap` over `chunks` parts of the batch, one after the other."""
+    """Apply `vmap` to `chunks` parts of the batch in turn."""
 
     @functools.wraps(func)
     def batched(*args, **kwargs):
@@ -97,7 +96,7 @@ def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
 
 
 def _concat_chunks(parts, out_dims, func):
-    """The results of all chunks as one."""
+    """Return the concatenated results of all chunks."""
     import torchlite as torch
 
     spec = parts[0][1]
@@ -111,7 +110,7 @@ def _concat_chunks(parts, out_dims, func):
 
 
 def _process_batched_inputs(in_dims, args, func) -> tuple[int, list, list, TreeSpec]:
-    """(number of examples, dimension of each tensor, the tensors, how they were nested), checked."""
+    """Validate arguments; return (batch size, batch dimension of each leaf, leaves, spec)."""
     name = _get_name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -164,12 +163,12 @@ def _batch_size(dims, flat) -> int:
 
 
 def _add_batch_dim(tensor, in_dim, vmap_level):
-    """One example of a batch, for the function that is being mapped."""
+    """Wrap a batch as a BatchedTensor for the mapped function."""
     return hide_batch_dim(tensor, vmap_level, in_dim)
 
 
 def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
-    """The arguments of one example, nested as the function's are."""
+    """Return the mapped function's arguments as BatchedTensors."""
     examples = [
         a if d is None else _add_batch_dim(a, d, vmap_level) for a, d in zip(flat_args, flat_in_dims, strict=True)
     ]
@@ -184,11 +183,11 @@ def _call_vmapped(func, size, dims, flat, spec, out_dims, randomness, kwargs):
 
 
 def _unwrap_batched(results, out_dims, vmap_level, batch_size, func):
-    """What the function returned for one example, as batches."""
+    """Unwrap the mapped function's result into batches."""
     name = _get_name(func)
     flat, spec = tree_flatten(results)
     if isinstance(results, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
-        out_dims = out_dims[0]  # one result may have a tuple of one
+        out_dims = out_dims[0]  # a single result may have a tuple of one
     dims = _broadcast_to_and_flatten(out_dims, spec)
     head = f"vmap({name}, ..., out_dims={out_dims})"
     if dims is None:
@@ -201,7 +200,7 @@ def _unwrap_batched(results, out_dims, vmap_level, batch_size, func):
 
 
 def _maybe_remove_batch_dim(name, value, vmap_level, batch_size, dim):
-    """A result of one example as the batch of all, whose examples lie along `dim`; what is no tensor, as it is."""
+    """Return a result as batch with its batch dimension at `dim`; non-tensors unchanged."""
     if not isinstance(value, Tensor):
         if dim is None:
             return value

@@ -1,15 +1,14 @@
-"""Custom autograd Functions inside `vmap`: by their own `vmap` method, or with `generate_vmap_rule` by running their
-methods on examples.
-"""
+"""Custom autograd Functions under `vmap`: by their `vmap` method, or by `generate_vmap_rule`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._tensor import Tensor
 from ..autograd.function import Function
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._batched_tensor import BatchedTensor, batch_dim_first, is_batched_at, make_batched
+from ._vmap_info import VmapInfo
 
 _NO_VMAP_SUPPORT_ERROR = (
     "You tried to vmap over {0}, but it does not have vmap support. Please override and implement the vmap "
@@ -27,15 +26,8 @@ _TWO_RETURNS_ERROR = (
 )
 
 
-class VmapInfo(NamedTuple):
-    """What a Function's `vmap` method is told."""
-
-    batch_size: int
-    randomness: str
-
-
 def apply_at_level(level, cls: Any, args: tuple):
-    """`cls.apply(*args)` at a level, of which some argument is; below it."""
+    """Run `cls.apply(*args)` with arguments batched at a level, below the level."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule:
         if own:
@@ -75,7 +67,7 @@ def _wrap_outputs(level, cls, out, out_dims):
 
 
 class _BatchedContext:
-    """The `ctx` of a Function's methods where these run on examples."""
+    """`ctx` of a Function's methods when they run on examples."""
 
     materialize_grads = True
 
@@ -105,7 +97,7 @@ class _BatchedContext:
 
 
 def _generate_batched_function(level, cls, args: tuple):
-    """The Function on batches, whose methods are the given one's on examples."""
+    """Return a Function on batches that runs the given Function's methods on examples."""
     dims = [0 if is_batched_at(a, level) else None for a in args]
     inputs = [batch_dim_first(a) if is_batched_at(a, level) else a for a in args]
     context: Any = _BatchedContext(())
@@ -115,11 +107,11 @@ def _generate_batched_function(level, cls, args: tuple):
         return [v if d is None or v is None else make_batched(v, d, level) for v, d in zip(values, dims, strict=True)]
 
     def batch(tensor):
-        """(a tensor as a batch, whether it was one)."""
+        """Return (tensor as a batch, True if it was batched)."""
         return (batch_dim_first(tensor), True) if is_batched_at(tensor, level) else (tensor, False)
 
     class Generated(Function):
-        generate_vmap_rule = True  # by the levels below
+        generate_vmap_rule = True  # handled by the levels below
 
         @staticmethod
         def forward(*values):
@@ -206,7 +198,7 @@ def _generate_batched_function(level, cls, args: tuple):
         make_batched(t, 0, level) if b else t
         for t, b in zip(result if several else (result,), shape["batched"], strict=True)
     ]
-    for position, original in enumerate(args):  # what was written in place is the same tensor
+    for position, original in enumerate(args):  # results written in place are the arguments themselves
         if is_batched_at(original, level):
             for k, t in enumerate(outs):
                 if t.__class__ is BatchedTensor and t._value is inputs[position] and t._value is original._value:
@@ -215,7 +207,7 @@ def _generate_batched_function(level, cls, args: tuple):
 
 
 def _reduce_grad_to_input(level, gradient, dim):
-    """The gradient of a batch's input: all examples', or of one for all of them their sum."""
+    """Return the gradient of an input: per example for a batched one, summed over examples for an unbatched one."""
     if gradient is None:
         return None
     if dim is None:

@@ -1,13 +1,12 @@
-"""`vmap`'s interceptor: what becomes of an op whose arguments stand for examples of a batch.
+"""VmapLevel: the interceptor that applies batching rules to ops on BatchedTensors.
 
-An op that is written in other ops runs as it is, and its parts come back here. Any other has a *batching rule*, a
-function `(level, op, values)` that computes on whole batches; `_rules` has them by the op's name, or by what its record
-says. Results are recorded for gradients on the batches.
+A composite op runs its parts, which are intercepted again. Other ops have a batching rule, a function `(level, op,
+values)` on batches, found by op name or record class (`_batching_rules`). Autograd records the batches.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
 from .._dispatch.interceptors import InPlaceCall, ReenabledInterceptor, enter, entered, leave, showing, stack
@@ -25,10 +24,11 @@ from ._batched_tensor import (
     is_batched_at,
     make_batched,
 )
+from ._vmap_info import VmapInfo
 
 
 class VmapLevel(Interceptor):
-    """One `vmap` while its function runs."""
+    """A running `vmap` level."""
 
     batches = True
     is_scoped = True
@@ -48,11 +48,11 @@ class VmapLevel(Interceptor):
             MODE.transforms -= 1
 
     def again(self):
-        """The level in force once more, for what belongs to it and runs later."""
+        """Re-enter the level for work that runs later."""
         return _ReenterLevel(self)
 
     def custom(self, function, args, kwargs):
-        """What a custom Function gives of examples."""
+        """Run a custom autograd Function on batched arguments."""
         from ._vmap_custom_function import apply_at_level
 
         if kwargs:
@@ -62,7 +62,7 @@ class VmapLevel(Interceptor):
         return apply_at_level(self, function, args)
 
     def has(self, value: Any) -> bool:
-        """Whether a value is, or holds, a tensor of this level."""
+        """True if a value is or contains a tensor of this level."""
         if value.__class__ is BatchedTensor:
             return value._tl_level is self
         if value.__class__ in (tuple, list):
@@ -70,23 +70,23 @@ class VmapLevel(Interceptor):
         return False
 
     def wrap(self, result: Any):
-        """The results of an op on batches, their examples first, each as one example."""
+        """Wrap an op's results on batches, batch dimension first, as BatchedTensors."""
         if isinstance(result, Tensor):
             return make_batched(result, 0, self)
         if result.__class__ in (tuple, list):
             return result.__class__([self.wrap(item) for item in result])
-        if isinstance(result, tuple):  # several outputs with names
+        if isinstance(result, tuple):  # named tuple of results
             return type(result)([self.wrap(item) for item in result])
         return result
 
     def batch(self, value: Any) -> Any:
-        """A tensor of this level as the batch that it stands for, examples first; a tensor that is none, expanded."""
+        """Return a tensor of this level as its batch, batch dimension first; an unbatched tensor is expanded."""
         if is_batched_at(value, self):
             return batch_dim_first(value)
         return F.expand(F.unsqueeze(value, 0), self.size, *value.shape)
 
     def _lifted(self, value: Any) -> Any:
-        """A value with batches in the place of tensors that have tangents of this level."""
+        """Return a value with tensors that have tangents of this level expanded to batches."""
         if value.__class__ in (tuple, list):
             return value.__class__([self._lifted(item) for item in value])
         return hide_batch_dim(expand_at_level(value, self), self) if has_batched_tangent(value, self) else value
@@ -107,7 +107,7 @@ class VmapLevel(Interceptor):
                 if op.has_out:
                     return self._out(op, function, args, kwargs, out)
                 kwargs["out"] = out
-        if function is not op.function:  # a tensor is made of nothing
+        if function is not op.function:  # factory function
             if op.tags & RANDOM:
                 return self._draw(op, function, args, kwargs)
             return function(*args, **kwargs)
@@ -128,7 +128,7 @@ class VmapLevel(Interceptor):
         return rule(self, op, values)
 
     def _added(self, op, function, args, kwargs):
-        """An op that a program added: by its rule of `register_vmap`, else an example at a time."""
+        """Run a custom op by its `register_vmap` rule, else example by example."""
         values = op.schema.bind(args, kwargs)
         if not any(self.has(value) for value in values):
             return function(*args, **kwargs)
@@ -165,7 +165,7 @@ class VmapLevel(Interceptor):
     def _run_composite(self, op, function, args, kwargs):
         items = [*stack.items, self]
         with showing(items):
-            for item in items[:-1]:  # autocast knows some ops by their names, which nobody will see below
+            for item in items[:-1]:  # autocast matches op names, which are not visible below
                 found = item.cast(op, args, kwargs)
                 if found is not None:
                     args, kwargs = found
@@ -179,7 +179,7 @@ class VmapLevel(Interceptor):
         check_allowed(self)
         if self.randomness == "same":
             return function(*args, **kwargs)
-        if op.name == "_random_permutation":  # its size says how many numbers there are
+        if op.name == "_random_permutation":  # its size is the number of elements
             return make_batched(F.stack([function(*args, **kwargs) for _ in range(self.size)], 0), 0, self)
         size, *rest = args
         return make_batched(function((self.size, *size), *rest, **kwargs), 0, self)
@@ -207,7 +207,7 @@ class VmapLevel(Interceptor):
             writes(self, *call.bind(op, args, kwargs))
             return target
         if MODE.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            # A formula may need what the write is about to replace.
+            # The derivative formula may need the overwritten value.
             args = (make_batched(F.clone(batch_dim_first(target)), 0, self), *args[1:])
         with ReenabledInterceptor(self):
             result = function_for(op)(*args, **kwargs)
@@ -216,13 +216,6 @@ class VmapLevel(Interceptor):
                 check_output_shape(target, broadcast_shapes(tuple(result.shape), tuple(target.shape)))
         WRITES["_copy"](self, target, result)
         return target
-
-
-class VmapInfo(NamedTuple):
-    """What a rule of `torch.library.register_vmap` is told."""
-
-    batch_size: int
-    randomness: str
 
 
 def _any_dim(dims) -> bool:
@@ -242,7 +235,7 @@ _IN_PLACE_ERROR = (
 
 
 class _ReenterLevel:
-    """A level in force for a block."""
+    """Context that re-enters a level."""
 
     def __init__(self, level: VmapLevel):
         self.level = level
@@ -260,5 +253,5 @@ class _ReenterLevel:
 
 
 def active_levels() -> list[VmapLevel]:
-    """The levels in force in this thread, the outermost first."""
+    """Return the active levels of this thread, outermost first."""
     return [item for item in stack.items if isinstance(item, VmapLevel)]

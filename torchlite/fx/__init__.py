@@ -1,7 +1,7 @@
-"""torch.fx: programs as graphs that are traced, changed, run, and written as Python.
+"""`torch.fx`: traces programs to graphs of nodes, transforms and runs them, and generates Python code.
 
-`symbolic_trace` runs a module with Proxies and returns a `GraphModule`; its `graph` is a list of nodes that can be
-changed; `Interpreter` and `Transformer` go over them.
+`symbolic_trace` runs a module with Proxies and returns a `GraphModule` with a mutable `graph`; `Interpreter` and
+`Transformer` run and rewrite it.
 
 >>> import torchlite as torch
 >>> module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()))

@@ -1,4 +1,4 @@
-"""How a graph is written as Python."""
+"""Generates Python code from a graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["CodeGen", "PythonCode"]
 
 
 class _CustomBuiltin(NamedTuple):
-    """What generated code finds among its globals, with the line that imports it."""
+    """Global name of generated code, with the line that imports it."""
 
     import_str: str
     obj: Any
@@ -39,7 +39,7 @@ _custom_builtins: dict[str, _CustomBuiltin] = {}
 
 
 def _register_custom_builtin(name: str, import_str: str, obj: Any) -> None:
-    """Have generated code find a thing under a name: needed where a thing's `repr` is no Python without an import."""
+    """Register a name in generated code for an object whose `repr` needs an import."""
     _custom_builtins[name] = _CustomBuiltin(import_str, obj)
     reserve_name(name, obj)
 
@@ -52,7 +52,7 @@ _register_custom_builtin("device", "from torch import device", device)
 _register_custom_builtin("fx_pytree", "import torch.fx._pytree as fx_pytree", fx_pytree)
 _register_custom_builtin("pytree", "import torch.utils._pytree as pytree", pytree)
 
-# Operators as they are written.
+# Python operators by function name.
 magic_methods = {
     "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
     "pos": "+{}", "neg": "-{}", "invert": "~{}", "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}",
@@ -72,17 +72,17 @@ _COLORS = {"dim": 2, "red": 31, "blue": 34, "dim_blue": "2;34", "dim_green": "2;
 @compatibility(is_backward_compatible=True)
 @dataclass
 class PythonCode:
-    """A graph as Python: the source of `forward`, and the globals that it reads."""
+    """Python code of a graph: the source of `forward`, and its globals."""
 
     src: str
     globals: dict[str, Any]
-    # By the line of the source, counted from the head of the function: which node it is of.
+    # Node index by line of the source, counted from the function's head.
     _lineno_map: dict[int, int | None] | None = None
     _prologue_start: int = 0
 
 
 class _PyTreeInfo(NamedTuple):
-    """The arguments of a function whose graph takes them apart."""
+    """Tree specs of a function whose graph takes flat arguments."""
 
     orig_args: list[str]
     in_spec: Any
@@ -90,7 +90,7 @@ class _PyTreeInfo(NamedTuple):
 
 
 class _SourceLine(str):
-    """A piece of a function's body that knows which node it is of."""
+    """Line of a function's body, with the node it belongs to."""
 
     node: int | None = None
 
@@ -102,7 +102,7 @@ class _SourceLine(str):
 
 
 class _PrintStyle(NamedTuple):
-    """What is shown beside the code."""
+    """Format options: annotations besides the code."""
 
     verbose: bool = False
     include_stride: bool = False
@@ -110,11 +110,11 @@ class _PrintStyle(NamedTuple):
     colored: bool = False
     expanded_def: bool = False
     additional_meta: Sequence[str] = ()
-    runs: bool = False  # whether callables that check their arguments are called as such
+    runs: bool = False  # True if functions that check their arguments are called in their checking form
 
 
 def _source_comment(trace: str | None) -> str:
-    """A comment on where in a program a node comes from: the last place of its stack trace."""
+    """Return a comment with a node's source location: the innermost of its stack trace."""
     lines = (trace or "").strip().split("\n")
     for at in range(len(lines) - 2, -1, -1):
         found = re.match(r'File "(.+)", line (\d+), in (.+)$', lines[at].strip())
@@ -124,7 +124,7 @@ def _source_comment(trace: str | None) -> str:
 
 
 class _Writer:
-    """Writes the body of one graph, and gathers the globals that it needs."""
+    """Writer of a graph's function body; collects the globals."""
 
     def __init__(self, namespace: Namespace, root_module: str, style: _PrintStyle) -> None:
         self.namespace, self.root, self.style = namespace, root_module, style
@@ -137,14 +137,14 @@ class _Writer:
             self.add_global(name, thing)
 
     def add_global(self, hint: str, thing: Any) -> str:
-        """The expression by which the code finds a thing from outside of the graph."""
+        """Return the expression under which the code finds an external object."""
         found = None if thing is device else public_name(thing)
         if found is not None:
             return format_target(*found.split(".", 1))
         return self.held(hint, thing)
 
     def held(self, hint: str, thing: Any) -> str:
-        """The name of a thing among the globals that the code gets."""
+        """Return the global name of an object."""
         name = self.namespace.create_name(hint, thing)
         if name not in self.globals:
             self.globals[name] = thing
@@ -153,7 +153,7 @@ class _Writer:
         return name
 
     def annotation(self, kind: Any) -> str:
-        """A type, by names that the code finds."""
+        """Return a type annotation."""
         if kind == ():
             return "()"
         name = type_repr(kind)
@@ -172,12 +172,12 @@ class _Writer:
         return f"\033[{_COLORS[color]}m{text}\033[0m" if self.style.colored else text
 
     def value(self, arg: Any) -> str:
-        """An argument as the code has it."""
+        """Return an argument as source."""
         if isinstance(arg, Node):
             return repr(arg)
         if isinstance(arg, tuple) and hasattr(arg, "_fields"):
             items = f"{', '.join(map(self.value, arg))}{',' if len(arg) == 1 else ''}"
-            items = items if hasattr(arg, "_make") else f"({items})"  # torch.return_types take one sequence
+            items = items if hasattr(arg, "_make") else f"({items})"  # torch.return_types take a sequence
             return f"{self.add_global(qualified_name(type(arg)), type(arg))}({items})"
         if isinstance(arg, tuple):
             return f"({', '.join(map(self.value, arg))}{',' if len(arg) == 1 else ''})"
@@ -204,7 +204,7 @@ class _Writer:
         return ", ".join([*map(self.value, args), *named])
 
     def beside(self, node: Node) -> str:
-        """What verbose code says of a value, in the place of its annotation."""
+        """Return what verbose code shows as a value's annotation."""
         found = node._meta_value()
         sizes = "[" + ", ".join(map(str, getattr(found, "shape", ()))) + "]"
         if isinstance(found, Tensor):
@@ -222,11 +222,11 @@ class _Writer:
         return "" if node.type is None else f" : {self.annotation(node.type)}"
 
     def note(self, text: str) -> str:
-        """A text in the place of an annotation. (Colored code is printed and never compiled.)"""
+        """Return a text as annotation. (Colored code is printed and never compiled.)"""
         return f': "{text}"' if self.style.colored else f": {quote(text)}"
 
     def step(self, node: Node, gen: CodeGen) -> str | None:
-        """The statement of a node, without the end of its line; None for a parameter."""
+        """Return a node's statement without line end, None for a placeholder."""
         kind = "" if node.type is None else f" : {self.annotation(node.type)}"
         if self.style.verbose:
             kind = self.beside(node)
@@ -254,7 +254,7 @@ class _Writer:
         raise NotImplementedError(f"node: {node.op} {node.target}")
 
     def function(self, node: Node, kind: str, head: str) -> str:
-        """The statement of a function's call: operators and attributes as such."""
+        """Return the statement of a call_function node: operators and attributes in Python syntax."""
         target: Any = node.target
         if isinstance(target, CheckedCallable):
             if self.style.runs:
@@ -275,7 +275,7 @@ class _Writer:
         return f"{head}{name}({self.call(args, node.kwargs)})"
 
     def summary(self, node: Node) -> str:
-        """The comment before nodes that come from one line of a program."""
+        """Return the comment before nodes from one source line."""
         shown = ", ".join(f"{key}: {node.meta[key]}" for key in self.style.additional_meta if key in node.meta)
         marks = {
             key: value if len(str(value)) <= 40 else f"{str(value)[:40]}..."
@@ -286,14 +286,14 @@ class _Writer:
 
 
 def _is_function(arg: Any) -> bool:
-    """Whether an argument is a function that code can name."""
+    """True if an argument is a function with a name."""
     if isinstance(arg, types.BuiltinFunctionType) and getattr(arg, "__self__", None) is not None:
         return isinstance(arg.__self__, types.ModuleType)
     return isinstance(arg, (types.FunctionType, types.BuiltinFunctionType))
 
 
 def _last_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
-    """By a node, the values that are used there for the last time."""
+    """Return, by node, the values used there for the last time."""
     seen: set[Node] = set()
     found: dict[Node, list[Node]] = {}
     for user in reversed(nodes):
@@ -305,15 +305,15 @@ def _last_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def _accepted_keywords(method: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Those keywords that a method, which a program may have written, takes."""
+    """Return the keywords that a method, possibly overridden by a user, accepts."""
     taken = inspect.signature(method).parameters
     return {name: value for name, value in given.items() if name in taken}
 
 
 @compatibility(is_backward_compatible=False)
 class CodeGen:
-    """Writes a graph as Python. Classes derive from it to write another head or another end of the function, and say
-    how inputs and outputs of the function become those of the graph.
+    """Generates Python code from a graph. Subclasses define the function's signature and return, and the mapping
+    between the function's and the graph's inputs and outputs.
     """
 
     def __init__(self) -> None:
@@ -321,7 +321,7 @@ class CodeGen:
         self._func_name = "forward"
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
-        """The head of the function: `def forward(self, a, b):` for the parameters a and b."""
+        """Return the function header: `def forward(self, a, b):` for parameters a and b."""
         if not free_vars or free_vars[0] != "self":
             free_vars.insert(0, "self")
         if not expanded_def:
@@ -335,7 +335,7 @@ class CodeGen:
     def generate_output(
         self, output_args: Any, *, descs: Sequence[str] | None = None, repr_fn: Callable[[Any], str] | None = None
     ) -> str:
-        """The statement that returns, not indented."""
+        """Return the return statement, not indented."""
         text = repr_fn or repr
         if descs is None or not isinstance(output_args, (list, tuple)):
             return f"return {text(output_args)}"
@@ -349,15 +349,15 @@ class CodeGen:
         return self.generate_output(node.args[0], **_accepted_keywords(self.generate_output, given))
 
     def process_inputs(self, *args: Any) -> Any:
-        """The graph's inputs, made of the function's."""
+        """Return the graph's inputs, given the function's."""
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """The function's results, made of the graph's."""
+        """Return the function's outputs, given the graph's."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """Pairs of a name and a value that the code finds among its globals."""
+        """Return (name, value) pairs of additional globals."""
         return []
 
     def _gen_python_code(
@@ -392,7 +392,7 @@ class CodeGen:
         return PythonCode(src, writer.globals, _lineno_map=lines, _prologue_start=before.count("\n") + 4)
 
     def _body(self, nodes: list[Node], writer: _Writer) -> list[str]:
-        """The body's pieces: each value is let go of where it is used for the last time."""
+        """Return the body's lines; each value is released after its last use."""
         ends = _last_uses(nodes)
         said = None
         body: list[str] = [*_placeholder_assignment(nodes)]
@@ -418,9 +418,7 @@ class CodeGen:
 
 
 def _placeholder_assignment(nodes: list[Node]) -> Iterator[str]:
-    """The statement that gives all parameters the names of their nodes, where another node has a parameter's name: one
-    after the other they would be assigned before they are read.
-    """
+    """Return a simultaneous assignment of parameters to node names, for nodes named like another parameter."""
     given = {str(node.target).lstrip("*"): node for node in nodes if node.op == "placeholder"}
     if any(given.get(node.name, node) is not node for node in nodes):
         names = ", ".join(map(repr, given.values()))
@@ -428,7 +426,7 @@ def _placeholder_assignment(nodes: list[Node]) -> Iterator[str]:
 
 
 def _join_lines(body: list[str], start: int) -> tuple[str, dict[int, int | None]]:
-    """A body's pieces as indented text, and by the line which node it is of; the first line has the number `start`."""
+    """Return the body as indented text and the node index by line number, starting at `start`."""
     text = "".join(body)
     owners: list[int | None] = []
     for piece in body:
@@ -441,7 +439,7 @@ def _join_lines(body: list[str], start: int) -> tuple[str, dict[int, int | None]
 
 
 class _BoxedCodeGen(CodeGen):
-    """A function of one list, which it empties, so that inputs can be let go of early."""
+    """Function of one list, which it empties to release inputs early."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
         lines = [f"def {self._func_name}(self, args_list){maybe_return_annotation}:"]
@@ -453,7 +451,7 @@ class _BoxedCodeGen(CodeGen):
 
 
 class _PyTreeCodeGen(CodeGen):
-    """A function whose arguments and results are trees; the graph has their leaves."""
+    """Function of pytree arguments and results; the graph has flat ones."""
 
     def __init__(self, pytree_info: _PyTreeInfo) -> None:
         super().__init__()
@@ -468,10 +466,10 @@ class _PyTreeCodeGen(CodeGen):
         return pytree.tree_unflatten(out if isinstance(out, (list, tuple)) else [out], self.pytree_info.out_spec)
 
     def gen_var_bindings(self, fn_args: list[str], free_vars: list[str], expanded_def: bool) -> str:
-        """The lines that take the function's arguments apart."""
+        """Return the lines that flatten the function's arguments."""
         in_spec = self.pytree_info.in_spec
         positional, given = fn_args, ""
-        # A structure of a tuple of positional arguments and a dictionary of keywords.
+        # True for a tuple of positional arguments and a dictionary of keywords.
         if (
             in_spec.type is tuple
             and in_spec.num_children == 2

@@ -1,4 +1,4 @@
-"""Which names of torch.fx PyTorch promises to keep: marked where they are defined."""
+"""`compatibility`: marks torch.fx names as backward compatible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Marked = TypeVar("_Marked")
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[_Marked], _Marked]:
-    """A decorator that notes whether PyTorch keeps a function or class as it is.
+    """Return a decorator that marks a function or class as backward compatible or not.
 
     >>> from torchlite.fx._compatibility import compatibility
     >>> @compatibility(is_backward_compatible=True)

@@ -1,4 +1,4 @@
-"""Generated code: compiled so that tracebacks show its lines, imported again out of pickles and folders."""
+"""Compiles generated code with source for tracebacks, and resolves its imports from pickles and folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _numbers = itertools.count()
 
 
 def _file_name_for(fields: dict[str, Any] | None) -> str:
-    """The file name that a source is compiled under: one of its own, unless the fields of a graph's code give one."""
+    """Return a unique file name for a source, or the one defined by a graph's code fields."""
     key = f"{_EVAL_PREFIX}.{next(_numbers)}"
     if not fields or "co_filename" not in fields:
         return key
@@ -34,14 +34,14 @@ def _file_name_for(fields: dict[str, Any] | None) -> str:
 
 
 def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> None:
-    """Run source in globals, under a file name that tracebacks find it by."""
+    """Execute source in globals, under a file name that tracebacks can resolve."""
     compile_source(src, _file_name_for(co_fields), globals)
 
 
 def _method_from_src(
     method_name: str, src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None
 ) -> Callable[..., Any]:
-    """The function of a name that source defines; `globals` stay as they are."""
+    """Return a function that source defines; `globals` are unchanged."""
     names = dict(globals)
     method = compile_function(method_name, src, _file_name_for(co_fields), names, names)
     del names[method_name]
@@ -53,7 +53,7 @@ def _forward_from_src(src: str, globals: dict[str, Any], co_fields: dict[str, An
 
 
 def import_block(names: dict[str, Any]) -> str:
-    """The lines that import what generated code finds among its globals; PicklingError for what cannot be imported."""
+    """Return import lines for the globals of generated code. Raise PicklingError for an object that cannot be imported."""
     lines = set()
     for name, thing in names.items():
         if name in _custom_builtins:
@@ -79,10 +79,10 @@ def _import_attribute(module: str, attribute: str, name: str) -> str:
 
 
 def redirect_imports(lines: str) -> str:
-    """Lines of imports that name PyTorch, with torchlite in its place.
+    """Return import lines with PyTorch replaced by torchlite.
 
-    >>> from torchlite.fx._generated_source import imported_here
-    >>> imported_here("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
+    >>> from torchlite.fx._generated_source import redirect_imports
+    >>> redirect_imports("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
     'import torchlite as torch\\nfrom torchlite.nn import Linear as L\\nimport torchvision'
     """
     ours = package_name()
@@ -93,8 +93,8 @@ def redirect_imports(lines: str) -> str:
 
 
 def format_generated_error(error: BaseException) -> str | None:
-    """What to print of an error that generated code raised itself: the traceback, and the line in its surroundings.
-    None where what it called did.
+    """Return the text of an error raised by generated code: traceback and surrounding lines. Return None if a callee
+    raised it.
     """
     walked = traceback.walk_tb(error.__traceback__)
     places = [(frame.f_code.co_filename, number) for frame, number in walked]
@@ -116,7 +116,7 @@ def format_generated_error(error: BaseException) -> str | None:
 
 
 def _is_internal_file(filename: str) -> bool:
-    """Whether a file is of torchlite below its layers, so that an error there is the caller's."""
+    """True if a file is internal to torchlite, so the error belongs to the caller."""
     if _EVAL_PREFIX in filename:
         return False
     ours = filename.startswith((_HOME + os.sep, "<torch")) or f"{os.sep}torchlite_" in filename

@@ -1,4 +1,4 @@
-"""Modules whose code is written when it is first wanted."""
+"""GraphModule that compiles its code lazily at first use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATE = _State()
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def _force_skip_lazy_graph_module() -> Iterator[None]:
-    """Within it, all modules write their code at once, whatever `_use_lazy_graph_module` says."""
+    """Compile all modules immediately within the context, regardless of `_use_lazy_graph_module`."""
     before, _STATE.skip = _STATE.skip, True
     try:
         yield
@@ -37,7 +37,7 @@ def _force_skip_lazy_graph_module() -> Iterator[None]:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def _use_lazy_graph_module(should_use: bool) -> Iterator[None]:
-    """Within it, modules that are made write their code when it is first wanted, or at once."""
+    """Make new modules compile lazily or immediately within the context."""
     before = _STATE.use
     _STATE.use = should_use and not _STATE.skip
     try:
@@ -52,27 +52,27 @@ def _get_graph_module_cls() -> type[GraphModule]:
 
 
 def _make_graph_module(*args: Any, graph_module_cls: Any = None, **kwargs: Any) -> GraphModule:
-    """A module of a graph, of the class that is in use."""
+    """Return a GraphModule of the class in use."""
     return (graph_module_cls or _get_graph_module_cls())(*args, **kwargs)
 
 
 @compatibility(is_backward_compatible=False)
 class _LazyGraphModule(GraphModule):
-    """A GraphModule that notes that its code is out of date, and writes it when it runs or is looked at."""
+    """GraphModule that marks its code as stale and regenerates it at first use."""
 
     @classmethod
     def from_graphmodule(cls, gm: GraphModule) -> GraphModule:
-        """The module, as one of this class."""
+        """Return the module as an instance of this class."""
         return gm if isinstance(gm, _LazyGraphModule) else _LazyGraphModule(gm, gm.graph)
 
     @staticmethod
     def force_recompile(gm: Any) -> None:
-        """Have a module that waits write its code."""
+        """Regenerate the code of a lazy module."""
         if isinstance(gm, _LazyGraphModule):
             gm.real_recompile()
 
     def real_recompile(self) -> None:
-        """Write the code if it is out of date."""
+        """Regenerate the code if it is stale."""
         if self._needs_recompile():
             self._real_recompile()
 
@@ -91,7 +91,7 @@ class _LazyGraphModule(GraphModule):
 
     @classmethod
     def recompile(cls) -> Any:
-        """Note that the code is out of date."""
+        """Mark the code as stale."""
         cls.forward = cls._lazy_forward  # type: ignore[method-assign]
 
     def __reduce__(self) -> Any:
@@ -101,7 +101,7 @@ class _LazyGraphModule(GraphModule):
 
     @property
     def code(self) -> str:
-        """The Python code of `forward`."""
+        """Return the Python code of `forward`."""
         self.real_recompile()
         return super().code
 

@@ -1,4 +1,4 @@
-"""Names: of functions as PyTorch prints them, of types, and of the values of a graph."""
+"""Names in generated code: qualified names of functions, type names, and Namespace for unique value names."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ __all__ = [
     "type_repr",
 ]
 
-# Where functions of torchlite are looked for, in this order, when their own module is none that programs name.
+# Namespaces searched, in this order, for torchlite functions whose own module is private.
 _PUBLIC_NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.nn.init")
 
 
 def torchlite_package() -> Any:
-    """torchlite itself."""
+    """Return the torchlite package."""
     return importlib.import_module(package_name())
 
 
 def resolve_public_name(name: str) -> Any:
-    """What a dotted name that begins with `torch` means here: `torch.nn.functional.relu`. AttributeError if nothing.
+    """Return the object of a dotted name under `torch`, for example `torch.nn.functional.relu`. Raise AttributeError if
+    there is none.
 
-    >>> from torchlite.fx._naming import resolved
-    >>> resolved("torch.ops.aten.add.Tensor")
+    >>> from torchlite.fx._naming import resolve_public_name
+    >>> resolve_public_name("torch.ops.aten.add.Tensor")
     <OpOverload(op='aten.add', overload='Tensor')>
     """
     found = torchlite_package()
@@ -50,7 +51,7 @@ def resolve_public_name(name: str) -> Any:
 
 
 def _is_named(name: str, thing: Any) -> bool:
-    """Whether a dotted name that begins with `torch` means this very thing."""
+    """True if a dotted name under `torch` is this object."""
     try:
         found = resolve_public_name(name)
         return found is thing or getattr(found, "__wrapped__", None) is thing  # patched while a tracer runs
@@ -58,7 +59,7 @@ def _is_named(name: str, thing: Any) -> bool:
         return False
 
 
-# Functions that are of `torch` as of `torch.nn.functional`, and that PyTorch has twice: the latter is meant.
+# Functions in `torch` and in `torch.nn.functional`, where PyTorch has two: use the latter.
 _FUNCTIONAL_NAMES = frozenset(
     (
         "adaptive_max_pool1d alpha_dropout batch_norm binary_cross_entropy_with_logits celu cosine_embedding_loss "
@@ -67,7 +68,7 @@ _FUNCTIONAL_NAMES = frozenset(
         "poisson_nll_loss rms_norm rrelu selu softmax threshold triplet_margin_loss"
     ).split()
 )
-# Functions of `torch.nn.functional` that PyTorch has in C++: they see their arguments as they come.
+# Functions of `torch.nn.functional` implemented in C++ in PyTorch; they record arguments as passed.
 BUILTIN_FUNCTIONAL_NAMES = frozenset(
     (
         "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d "
@@ -79,12 +80,12 @@ BUILTIN_FUNCTIONAL_NAMES = frozenset(
 
 
 def _find(func: Any) -> str | None:
-    """The dotted name of a function or class of torchlite; None where programs have none for it."""
+    """Return the public dotted name of a torchlite function or class, None if it has none."""
     name = getattr(func, "__name__", None)
     if not isinstance(name, str):
         return None
     module = getattr(func, "__module__", None) or ""
-    if module.startswith("torch.ops"):  # an op by its overload
+    if module.startswith("torch.ops"):  # an op overload
         return f"{module}.{name}"
     qualified = getattr(func, "__qualname__", None) or name
     if getattr(Tensor, name, None) is func and qualified == f"Tensor.{name}":
@@ -112,7 +113,7 @@ def _found(func: Any) -> str | None:
 
 
 def public_name(thing: Any) -> str | None:
-    """The dotted name under `torch` of what belongs to torchlite; None for other things.
+    """Return the dotted name under `torch` of a torchlite object, None for others.
 
     >>> import torchlite as torch
     >>> from torchlite.fx._naming import public_name
@@ -125,14 +126,14 @@ def public_name(thing: Any) -> str | None:
         return None
     try:
         return _found(thing)
-    except TypeError:  # what cannot be a key
+    except TypeError:  # unhashable
         return _find(thing)
 
 
 def qualified_name(func: Callable[..., Any]) -> str:
-    """The name under which generated code calls a function: `len`, `torch.relu`, `package.module.function`.
+    """Return a function's name in generated code: `len`, `torch.relu`, `package.module.function`.
 
-    RuntimeError for a lambda whose source cannot be had.
+    Raise RuntimeError for a lambda without source.
     """
     name = func.__name__
     if getattr(builtins, name, None) is func:
@@ -143,7 +144,7 @@ def qualified_name(func: Callable[..., Any]) -> str:
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()
-        except Exception as error:
+        except (OSError, TypeError, SyntaxError, IndexError) as error:
             raise RuntimeError("Unable to represent lambda") from error
     if getattr(func, "__module__", None) is None:
         raise RuntimeError(f"cannot find module for {func}")
@@ -154,7 +155,7 @@ def qualified_name(func: Callable[..., Any]) -> str:
 
 
 def type_repr(thing: Any) -> str:
-    """A type as annotations have it: `int`, `torch.Tensor`, `typing.List[int]`.
+    """Return a type as an annotation: `int`, `torch.Tensor`, `typing.List[int]`.
 
     >>> from torchlite.fx._naming import type_repr
     >>> type_repr(int), type_repr(...), type_repr(list[int])
@@ -175,7 +176,7 @@ def _public_module_name(module: str) -> str:
 
 
 def is_magic(name: str) -> bool:
-    """Whether a name is one of Python's own: `__add__`."""
+    """True for a double-underscore name such as `__add__`."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -183,7 +184,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 def snake_case(name: str) -> str:
-    """A name in small letters, with an underscore before each capital that follows a small letter.
+    """Return a name in snake case.
 
     >>> from torchlite.fx._naming import snake_case
     >>> snake_case("BatchNorm2d")
@@ -193,7 +194,7 @@ def snake_case(name: str) -> str:
 
 
 def format_target(base: str, target: str) -> str:
-    """The expression for an attribute by its dotted name: parts that Python cannot write go through `getattr`.
+    """Return the expression of a dotted attribute; parts that are no identifier use `getattr`.
 
     >>> from torchlite.fx._naming import format_target
     >>> format_target("self", "layers.0.weight")
@@ -206,17 +207,17 @@ def format_target(base: str, target: str) -> str:
 
 _INVALID_CHARACTERS = re.compile("[^0-9a-zA-Z_]+")
 _NUMBERED_NAME = re.compile(r"(.*?)_(\d+)$")
-# Names that a value of a graph may not take, and what bears them.
+# Reserved names, with the object they denote.
 _TAKEN: dict[str, Any] = {**dict.fromkeys(keyword.kwlist), **vars(builtins)}
 
 
 def reserve_name(name: str, thing: Any) -> None:
-    """Reserve a name in all generated code for one thing."""
+    """Reserve a name in all generated code for an object."""
     _TAKEN[name] = thing
 
 
 class Namespace:
-    """The names of one graph: each belongs to one thing, and hides nothing of Python's."""
+    """Names of a graph, unique and without shadowing builtins."""
 
     def __init__(self) -> None:
         self._obj_to_name: dict[Any, str] = {}
@@ -224,7 +225,7 @@ class Namespace:
         self._base_count: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """A name that is not taken, like the candidate; the same one for the same thing.
+        """Return an unused name similar to the candidate; the same object gets the same name.
 
         >>> from torchlite.fx._naming import Namespace
         >>> names = Namespace()
@@ -253,7 +254,7 @@ class Namespace:
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
-        """Give a thing without a name this one."""
+        """Assign a name to an object without one."""
         if self._obj_to_name.setdefault(obj, name) != name:
             raise AssertionError("obj is already associated")
 

@@ -1,4 +1,4 @@
-"""Functions that are one call of a graph, and what else a tracer sees of a program besides ops."""
+"""`torch.fx.wrap`, and ProgramTrace, which patches functions and modules during symbolic tracing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .proxy import Proxy
 
 __all__ = ["ProgramTrace", "find_proxy", "wrap"]
 
-# By a module's globals and a name, what `wrap` was told of.
+# Arguments of `wrap`, by id of the module's globals and name.
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 
 
 def find_proxy(*values: Any) -> Proxy | None:
-    """The first Proxy among values, or in containers of them."""
+    """Return the first Proxy among values and in containers."""
     for leaf in tree_leaves(values):
         if isinstance(leaf, Proxy):
             return leaf
@@ -40,9 +40,9 @@ def find_proxy(*values: Any) -> Proxy | None:
 def pass_defaults_by_keyword(
     defaults: dict[str, Any], required: Any, args: Any, kwargs: Any
 ) -> tuple[tuple, dict[str, Any]]:
-    """Arguments as PyTorch's functions in Python hand them on: what has a default by keyword, and all of these.
+    """Return arguments as PyTorch's Python functions pass them on: all defaulted parameters by keyword.
 
-    defaults: by the parameters' names in order, with `required` where there is none.
+    defaults: by parameter name in order, with `required` for none.
     """
     given = {**dict(zip(defaults, args, strict=False)), **kwargs}
     if len(args) > len(defaults) or not given.keys() <= defaults.keys():
@@ -55,7 +55,7 @@ def pass_defaults_by_keyword(
 
 
 def wrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes a node where an argument is a Proxy; the graph's code is to wrap it again."""
+    """Return a function that creates a node if an argument is a Proxy; generated code wraps it too."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -70,7 +70,7 @@ def wrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_method(cls: type, name: str) -> Callable[..., Any]:
-    """As `wrapped_function`, of a method. It stays with its class, and is the method itself for other values."""
+    """Return a method wrapped like `wrap_function`. It stays bound to its class, and other values call the original."""
     function = getattr(cls, name)
 
     @functools.wraps(function)
@@ -84,10 +84,10 @@ def _wrap_method(cls: type, name: str) -> Callable[..., Any]:
 
 
 class ProgramTrace(Trace):
-    """The trace of a Tracer: what happens to a Proxy outside of torch's ops.
+    """Trace of a Tracer: handles Proxies outside torch's ops.
 
-    tracer: it is asked about modules. wrapped: the ids of functions that are one call of the graph. searched: modules
-    that have some of these.
+    tracer: handles module calls. wrapped: ids of functions to record as one call. searched: modules that contain some
+    of them.
     """
 
     calls_modules = True
@@ -95,7 +95,7 @@ class ProgramTrace(Trace):
     def __init__(self, tracer: Any, wrapped: set[int], searched: list[ModuleType]) -> None:
         super().__init__()
         self.tracer, self.wrapped = tracer, wrapped
-        self._proxies: dict[str, Proxy] = {}  # by the names of the attributes that they stand for
+        self._proxies: dict[str, Proxy] = {}  # by attribute name
         self._seen: set[int] = set()
         for module in searched:
             for value in list(vars(module).values()):
@@ -127,7 +127,7 @@ class ProgramTrace(Trace):
         self.rebind(names, name, function)
 
     def search(self, names: dict[str, Any]) -> None:
-        """Wrap the functions that are one call among a module's globals."""
+        """Wrap the marked functions among a module's globals."""
         if id(names) in self._seen:
             return
         self._seen.add(id(names))
@@ -139,17 +139,17 @@ class ProgramTrace(Trace):
                 self._wrap(names, name, value)
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
-        """What the tracer makes of a module's call."""
+        """Return the tracer's result of a module call."""
         self.search(getattr(getattr(module, "forward", module), "__globals__", {}))
         return self.tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
     def read(self, name: str, value: Any) -> Any:
-        """What the tracer makes of a module's attribute."""
+        """Return the tracer's value of a module attribute."""
         return self.tracer.getattr(name, value, self._proxies)
 
     def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
-        """A node, where an argument is a Proxy. function: an op of `torch.ops`, or the name of a function of
-        torch.nn.functional, all arguments of which come by keyword.
+        """Return a node's Proxy, if an argument is a Proxy. function: an op of `torch.ops`, or a name in
+        torch.nn.functional, with all arguments by keyword.
         """
         proxy = find_proxy(args, kwargs)
         if proxy is None:
@@ -161,7 +161,7 @@ class ProgramTrace(Trace):
         return type(proxy).__torch_function__(function, (), args, kwargs)
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """A node, where an argument of one of Tensor's methods is a Proxy."""
+        """Return a node's Proxy, if an argument of a Tensor method is a Proxy."""
         proxy = find_proxy(args, kwargs)
         if proxy is None:
             return super().method(name, args, kwargs)
@@ -170,7 +170,7 @@ class ProgramTrace(Trace):
 
 @contextmanager
 def _maybe_revert_all_patches() -> Iterator[None]:
-    """Within it, this thread does not trace."""
+    """Suspend tracing in this thread within the context."""
     before, THREAD.trace = THREAD.trace, None
     try:
         yield
@@ -180,10 +180,10 @@ def _maybe_revert_all_patches() -> Iterator[None]:
 
 @compatibility(is_backward_compatible=True)
 def wrap(fn_or_name: Any) -> Any:
-    """Have a function of a module be one call of the graph that a tracer makes: it is not traced into.
+    """Mark a module-level function as one call in traced graphs; it is not traced into.
 
-    fn_or_name: the function, or its name; so it is a decorator as well, and is returned. It is called where a module
-    stands: NotImplementedError inside of functions, RuntimeError for what is neither a function nor a name.
+    fn_or_name: the function, or its name. Returns it, so it works as a decorator. Raise NotImplementedError inside a
+    function, RuntimeError for an object that is neither function nor name.
 
         torch.fx.wrap("len")
 

@@ -1,4 +1,4 @@
-"""How graphs take their arguments apart: by a structure that is known beforehand."""
+"""Flattens pytrees by a given tree spec, for generated code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUPPORTED_NODES_EXACT_MATCH: dict[Any, FlattenFnExactMatchSpec | None] = {}
 def register_pytree_flatten_spec(
     cls: Any, flatten_fn_spec: FlattenFnSpec, flatten_fn_exact_match_spec: FlattenFnExactMatchSpec | None = None
 ) -> None:
-    """Say how an object of a class is taken apart: `flatten_fn_spec(value, spec)` returns its parts."""
+    """Register how objects of a class are flattened: `flatten_fn_spec(value, spec)` returns the children."""
     SUPPORTED_NODES[cls] = flatten_fn_spec
     SUPPORTED_NODES_EXACT_MATCH[cls] = flatten_fn_exact_match_spec
 
@@ -31,7 +31,7 @@ def _deregister_pytree_flatten_spec(cls: Any) -> None:
 
 
 def tree_flatten_spec(pytree: PyTree, spec: TreeSpec, exact_structural_match: bool = False) -> list[Any]:
-    """The leaves of a value that is built as `spec` says. RuntimeError where it is built otherwise.
+    """Return the leaves of a value with the structure `spec`. Raise RuntimeError for another structure.
 
     >>> from torchlite.fx._pytree import tree_flatten_spec
     >>> from torchlite.utils._pytree import tree_structure

@@ -1,4 +1,4 @@
-"""Tracing: a program is run with Proxies for its inputs, and what happens to them becomes a graph."""
+"""Symbolic tracing: runs a program with Proxies as inputs and records a graph."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 _proxyable_classes: dict[type, None] = {}
-# Where functions are made that have no text of their own: in-place methods.
+# Files that create functions without source: in-place methods.
 _WRAPPER_FILES = frozenset((in_place_method.__code__.co_filename,))
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
 
 
 def is_fx_tracing() -> bool:
-    """Whether this thread traces a program."""
+    """True while this thread traces a program."""
     return _STATE.is_tracing
 
 
@@ -73,7 +73,7 @@ is_fx_symbolic_tracing = is_fx_tracing
 
 @compatibility(is_backward_compatible=True)
 class ProxyableClassMeta(type):
-    """A metaclass: an object that is made of Proxies while a program is traced becomes a node, and is a Proxy itself.
+    """Metaclass: constructing an object from Proxies during tracing creates a node and returns a Proxy.
 
     >>> import torchlite as torch
     >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
@@ -105,7 +105,7 @@ class ProxyableClassMeta(type):
 
 @compatibility(is_backward_compatible=False)
 class PHBase:
-    """What stands in `concrete_args` for an input that stays one."""
+    """Placeholder in `concrete_args` for an input that stays symbolic."""
 
     def __repr__(self) -> str:
         return "PH"
@@ -116,7 +116,7 @@ PH = PHBase()
 
 @compatibility(is_backward_compatible=False)
 class PHWithMeta(PHBase):
-    """As PH; its attributes go to the node of the input."""
+    """PH whose attributes are copied to the input's node."""
 
     def __init__(self, ph_key: str | None = None) -> None:
         super().__init__()
@@ -124,14 +124,14 @@ class PHWithMeta(PHBase):
 
 
 def _transfer_attrs(fr: Any, to: Any) -> None:
-    """Give a node the attributes of what stands for its input."""
+    """Copy the attributes of a placeholder to a node."""
     for name, value in vars(fr).items():
         if not name.startswith("__") and not callable(value) and not hasattr(to, name):
             setattr(to, name, value)
 
 
 class _ProxyInterceptor(Interceptor):
-    """While a tracer runs, an op of which any argument is a Proxy makes a node, whatever that argument is for."""
+    """Interceptor that creates a node for each op with a Proxy argument."""
 
     intercepts_functions = True
     is_scoped = True
@@ -153,9 +153,9 @@ class _ProxyInterceptor(Interceptor):
         if (public_name(function) or "").startswith(
             "torch.nn.functional."
         ) and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
-            # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
-            # goes on with the Proxies itself, by whose values it decides.
-            asks: Any = torch.nn.functional  # (there, for a program may put another function in the place)
+            # PyTorch implements these in Python: they first check for overrides, and otherwise continue with the
+            # Proxies.
+            asks: Any = torch.nn.functional  # looked up there, as a program may have replaced it
             if not asks.has_torch_function((*args, *kwargs.values())):
                 self._refuse(function)
             defaults = {p.name: p.default for p in op.params}
@@ -166,7 +166,7 @@ class _ProxyInterceptor(Interceptor):
         return self._node(proxy, function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """A function that is no op, such as those that make tensors."""
+        """Handle a function that is no op, for example a factory."""
         proxy = find_proxy(args, kwargs)
         return NotImplemented if proxy is None else self._node(proxy, function, args, kwargs)
 
@@ -183,8 +183,8 @@ class _ProxyInterceptor(Interceptor):
 
 
 def _with_plain_parameters(function: Any) -> FunctionType:
-    """A function that was made from a record, as one of the parameters that programs see. AssertionError for one that
-    PyTorch has in C++: it has no Python to be traced.
+    """Return an op's function with its public parameters. Raise AssertionError if PyTorch implements it in C++, without
+    Python to trace.
     """
     name = function.__name__
     found: Any = getattr(torch.nn.functional, name, None)
@@ -205,7 +205,7 @@ def _with_plain_parameters(function: Any) -> FunctionType:
 
 
 def _without_variadics(function: FunctionType, count: int) -> FunctionType:
-    """The function with its `*args` and `**kwargs` as plain parameters, in their places."""
+    """Return the function with `*args` and `**kwargs` as plain parameters."""
     code = function.__code__
     flat = code.replace(
         co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~_VARIADIC
@@ -214,9 +214,7 @@ def _without_variadics(function: FunctionType, count: int) -> FunctionType:
 
 
 def _annotation(function: Any, name: str) -> Any:
-    """The type that a function has for a parameter, or for what it returns; None where there is none, or where its name
-    means nothing here.
-    """
+    """Return the annotation of a parameter or the return value, None if missing or unresolvable."""
     found = getattr(function, "__annotations__", {}).get(name)
     if not isinstance(found, str):
         return found
@@ -233,13 +231,13 @@ def _assert_is_none(value: Any, msg: str) -> None:
 
 @compatibility(is_backward_compatible=True)
 class Tracer(TracerBase):
-    """Runs a module or function with Proxies, and makes a graph of what happens to them.
+    """Run a module or function with Proxies and record a graph.
 
-    Classes derive from it to say which modules are one call (`is_leaf_module`), what becomes of other values
-    (`create_arg`), of calls of modules (`call_module`) and of attributes (`getattr`).
+    Subclasses customize leaf modules (`is_leaf_module`), conversion of arguments (`create_arg`), module calls
+    (`call_module`) and attribute access (`getattr`).
 
-    autowrap_modules: modules whose functions are one call of the graph where they meet a Proxy. autowrap_functions:
-    functions that are. param_shapes_constant: parameters' sizes are numbers, so that a program may decide by them.
+    autowrap_modules: modules whose functions are recorded as single calls. autowrap_functions: further such functions.
+    param_shapes_constant: parameter shapes are concrete, so programs can branch on them.
 
     >>> import torchlite as torch
     >>> class Deep(torch.fx.Tracer):
@@ -278,8 +276,8 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it. Parameters, buffers and modules of the root become `get_attr` nodes, and other
-        tensors become attributes of it, `_tensor_constant0` and so on.
+        """Convert an argument to a node argument. Parameters, buffers and submodules become `get_attr` nodes; other
+        tensors become attributes of the root (`_tensor_constant0`, ...).
         """
         if isinstance(a, Parameter):
             for name, value in self.root.named_parameters():
@@ -303,7 +301,7 @@ class Tracer(TracerBase):
         return super().create_arg(a)
 
     def _constant(self, value: Any, prefix: str) -> str:
-        """The name of a value among the root's attributes; it becomes one where it is none."""
+        """Return the name of a value among the root's attributes; add it if missing."""
         if id(value) not in self.tensor_attrs:
             number = 0
             while hasattr(self.root, name := f"{prefix}{number}"):
@@ -314,14 +312,17 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
-        """Whether a module is one call of the graph: those of torch.nn are, but for containers in a row."""
+        """True if a module is recorded as one call: modules of torch.nn except Sequential.
+
+        `module_qualified_name` has no effect; subclasses may decide by it.
+        """
         parts = type(m).__module__.split(".")
         ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
         return ours and not isinstance(m, Sequential)
 
     @compatibility(is_backward_compatible=True)
     def path_of_module(self, mod: Any) -> str:
-        """The dotted name of a module in the root. NameError where it has none."""
+        """Return a module's dotted name in the root. Raise NameError if it has none."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
         else:
@@ -332,7 +333,7 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call of a module gives: a node for a leaf, else what its `forward` gives."""
+        """Return a module call's result: a node for a leaf, else the result of its `forward`."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))) as scope:
             calls = self.num_calls.get(path, 0)
@@ -348,8 +349,9 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
-        """What a module's attribute reads as: parameters become nodes, each once; buffers, too, where
-        `proxy_buffer_attributes` says so.
+        """Return a module attribute: parameters become nodes, each once; buffers too with `proxy_buffer_attributes`.
+
+        `attr` has no effect; subclasses may decide by it.
         """
         if isinstance(attr_val, Parameter):
             among: Iterable[tuple[str, Any]] = self.root.named_parameters()
@@ -366,7 +368,7 @@ class Tracer(TracerBase):
 
     def _attribute_proxy(self, name: str, value: Any) -> Proxy:
         given: dict[str, Any] = {}
-        if "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters:  # classes may say it otherwise
+        if "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters:  # overriders may lack the parameter
             shapes = self.param_shapes_constant and isinstance(value, Parameter)
             given["proxy_factory_fn"] = (lambda node: ParameterProxy(self, node, name, value)) if shapes else None
         return self.create_proxy("get_attr", name, (), {}, **given)
@@ -377,7 +379,7 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        """The function to trace, and what it is called with: a placeholder for each parameter."""
+        """Return the function to trace and its arguments: a placeholder for each parameter."""
         function: Any = inspect.unwrap(root_fn)
         code = function.__code__
         count = code.co_argcount + code.co_kwonlyargcount
@@ -414,7 +416,7 @@ class Tracer(TracerBase):
         return made
 
     def _flattened(self, function: Callable[..., Any], in_spec: Any) -> Callable[..., Any]:
-        """A function of leaves that returns leaves; the graph's code puts both together."""
+        """Return the function with flat arguments and results; the codegen adds the pytrees."""
 
         def flatten_fn(*args):  # type: ignore[no-untyped-def]  # (what is annotated would be the graph's)
             out, out_spec = pytree.tree_flatten(function(*pytree.tree_unflatten(list(args), in_spec)))
@@ -425,7 +427,7 @@ class Tracer(TracerBase):
         return flatten_fn
 
     def _proxy_placeholder(self, name: str, concrete_args: Any, sig: Any, fn_for_analysis: Any) -> Any:
-        """What a parameter is called with: a placeholder, or the tree of them and of values that was given."""
+        """Return the argument for a parameter: a placeholder, or a pytree of placeholders and given values."""
         parameter = sig.parameters.get(name)
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if concrete_args is None or name not in concrete_args:
@@ -446,7 +448,7 @@ class Tracer(TracerBase):
         return pytree.tree_map(stood_for, concrete_args[name])
 
     def _assert_same(self, name: str, made: Proxy, value: Any) -> None:
-        """A node that raises where an input is not the value that the graph is made for."""
+        """Add a node that raises if an input differs from the value of the specialization."""
         said = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_proxy("call_function", _assert_is_none, (made, said), {})
@@ -466,9 +468,9 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def trace(self, root: Module | Callable[..., Any], concrete_args: Any = None) -> Graph:
-        """The graph of a module or function.
+        """Return the graph of a module or function.
 
-        concrete_args: values for some parameters, by name; the graph then holds for these values alone.
+        concrete_args: values of some parameters by name; the graph is specialized to them.
         """
         before, _STATE.is_tracing = _STATE.is_tracing, True
         try:
@@ -517,7 +519,7 @@ class Tracer(TracerBase):
     def __deepcopy__(self, memo: Any) -> Tracer:
         made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            # (Modules of Python cannot be copied.)
+            # (Python modules cannot be copied.)
             made.__dict__[name] = copy.copy(value) if name == "_autowrap_search" else copy.deepcopy(value, memo)
         return made
 
@@ -527,10 +529,10 @@ graph_module._DEFAULT_TRACER.append(Tracer)
 
 @compatibility(is_backward_compatible=True)
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None) -> GraphModule:
-    """A module that does what a module or function does, with the graph of it.
+    """Return a GraphModule that computes what a module or function does.
 
-    The program is run once with Proxies in the place of its inputs: decisions and loops that depend on their values
-    raise TraceError. `concrete_args` gives values for some parameters, by name.
+    The program runs once with Proxies as inputs; control flow that depends on their values raises TraceError.
+    `concrete_args` gives values for some parameters by name.
 
     >>> import torchlite as torch
     >>> def scaled(x, negative):

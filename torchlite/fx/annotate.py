@@ -1,4 +1,4 @@
-"""Types of values, said while a program is traced."""
+"""`annotate`: sets the type of a traced value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["annotate"]
 
 @compatibility(is_backward_compatible=False)
 def annotate(val: Any, type: Any) -> Any:
-    """The value itself; where it is a Proxy, its node gets the type. TypeError where it has another one already.
+    """Return the value; set the type of a Proxy's node. Raise TypeError if it has another type already.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.annotate import annotate

@@ -1,5 +1,5 @@
 """Settings of torch.fx."""
 
-# Whether passes over graphs show how far they are.
+# If False, passes show progress.
 disable_progress = True
 verbose_progress = False

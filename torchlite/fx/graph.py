@@ -1,4 +1,4 @@
-"""Graphs of calls."""
+"""Graph: a list of nodes, with methods to create, move, erase, check and print them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TransformCodeFunc = Callable[[list[str]], list[str]]
 
 
 class _InsertPoint:
-    """Where nodes are inserted; as a context manager, until it is left."""
+    """Insert point for new nodes, restored on exit as a context manager."""
 
     def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
         self.graph, self.before = graph, graph._insert
@@ -59,7 +59,7 @@ class _InsertPoint:
 
 
 class _node_list:
-    """A graph's nodes, in order; nodes may be inserted and erased while it is walked."""
+    """Ordered nodes of a graph; robust to insertion and erasure during iteration."""
 
     def __init__(self, graph: Graph, direction: str = "_next") -> None:
         self.graph, self.direction = graph, direction
@@ -81,10 +81,10 @@ class _node_list:
 
 @compatibility(is_backward_compatible=True)
 class Graph:
-    """A program as a list of nodes: inputs, calls, and what is returned.
+    """A program as a list of nodes: inputs, calls and output.
 
-    Nodes are made by `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module` and `output`, at the end
-    or where `inserting_before` and `inserting_after` say. A `GraphModule` runs the graph.
+    `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module` and `output` create nodes at the end, or at
+    the point set by `inserting_before` and `inserting_after`. A `GraphModule` runs the graph.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()
@@ -114,7 +114,7 @@ class Graph:
 
     @property
     def owning_module(self) -> Any:
-        """The module that runs the graph, if there is one."""
+        """Return the owning GraphModule, or None."""
         return self._owning_module
 
     @owning_module.setter
@@ -123,12 +123,12 @@ class Graph:
 
     @property
     def nodes(self) -> _node_list:
-        """The nodes in the order in which they run. `reversed` of it walks backwards."""
+        """Return the nodes in execution order. Supports `reversed`."""
         return _node_list(self)
 
     @compatibility(is_backward_compatible=False)
     def output_node(self) -> Node:
-        """The node of what is returned."""
+        """Return the output node."""
         last = next(iter(reversed(self.nodes)))
         if last.op != "output":
             raise AssertionError(f"Expected output node, got {last.op}")
@@ -136,10 +136,13 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, in their order; with a target, those of that target."""
+        """Return the nodes of an op kind, and a target if given, in order.
+
+        `sort` has no effect: nodes are always in order.
+        """
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
-    # -- making nodes -------------------------------------------------------------------------------------------
+    # -- creating nodes ----------------------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def create_node(
@@ -151,7 +154,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A new node where nodes are inserted at present. ``name`` is what its own is made from."""
+        """Create a node at the insert point. ``name`` is the candidate for its name."""
         if args is not None and not isinstance(args, tuple):
             raise AssertionError(f"args must be a tuple, got {type(args)}")
         if kwargs is not None and not isinstance(kwargs, dict):
@@ -167,7 +170,7 @@ class Graph:
         return node
 
     def _target_to_str(self, target: Any) -> str:
-        """What a node of this target is called."""
+        """Return the name candidate for a target."""
         if not isinstance(target, str):
             target = target.__name__
         elif is_magic(target):
@@ -176,13 +179,13 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """An input; `*args` and `**kwargs` stand for the rest."""
+        """Create an input; `*args` and `**kwargs` take the rest."""
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """An attribute of the module by its dotted name. Warns where the owning module has no such one."""
+        """Create a node that reads a module attribute by dotted name. Warn if the owning module lacks it."""
         if self.owning_module is not None and not _is_reference(self.owning_module, qualified_name):
             warnings.warn(
                 "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call "
@@ -200,7 +203,7 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A call of a submodule by its dotted name."""
+        """Create a call of a submodule by dotted name."""
         if self.owning_module is not None:
             try:
                 self.owning_module.get_submodule(module_name)
@@ -220,7 +223,7 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A call of a method of the first argument."""
+        """Create a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
@@ -232,19 +235,19 @@ class Graph:
         type_expr: Any = None,
         name: str | None = None,
     ) -> Node:
-        """A call of a function."""
+        """Create a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
     def output(self, result: Argument, type_expr: Any = None) -> Node:
-        """What the graph returns: the last node."""
+        """Create the output node, the last one."""
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
     # -- copying, moving and erasing ----------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x) -> Node:
-        """A copy of another graph's node; `arg_transform` says which node here stands for one there."""
+        """Copy a node of another graph; `arg_transform` maps its input nodes to this graph."""
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         copied = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         copied.meta = copy.copy(node.meta)
@@ -252,10 +255,10 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def graph_copy(self, g: Graph, val_map: dict[Node, Any], return_output_node: bool = False) -> Any:
-        """Copy all nodes of another graph but its output, and return what stands here for what it returns.
+        """Copy all nodes of another graph except its output; return the value corresponding to its output.
 
-        Nodes that are in `val_map` already are not copied; the others are put in. With ``return_output_node`` the
-        result is a pair of the value and the other graph's output node.
+        Nodes in `val_map` are not copied; the others are added to it. With ``return_output_node``, return a pair of the
+        value and the other graph's output node.
         """
         for node in g.nodes:
             if node in val_map:
@@ -280,7 +283,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out. RuntimeError if another one uses it."""
+        """Remove a node. Raise RuntimeError if it has users."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
@@ -294,7 +297,7 @@ class Graph:
         for hook in getattr(self.owning_module, "_erase_node_hooks", None) or ():
             hook(to_erase)
         to_erase._remove_from_list()
-        to_erase._erased = True  # whoever walks the nodes may stand on it
+        to_erase._erased = True  # an iterator may be at this node
         self._len -= 1
         to_erase._update_args_kwargs(map_arg(to_erase.args, _no_op), map_arg(to_erase.kwargs, _no_op))
 
@@ -316,7 +319,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """Insert new nodes behind this one (without one, at the graph's end)."""
+        """Insert new nodes after this one (without one, at the graph's end)."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -325,15 +328,15 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def process_inputs(self, *args: Any) -> Any:
-        """The graph's inputs, made of the function's."""
+        """Return the graph's inputs, given the function's."""
         return self._codegen.process_inputs(*args)
 
     @compatibility(is_backward_compatible=True)
     def process_outputs(self, out: Any) -> Any:
-        """The function's results, made of the graph's."""
+        """Return the function's outputs, given the graph's."""
         return self._codegen.process_outputs(out)
 
-    # -- writing ------------------------------------------------------------------------------------------------
+    # -- code generation -----------------------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def python_code(
@@ -348,10 +351,12 @@ class Graph:
         record_func: bool = False,
         additional_meta: Sequence[str] | None = None,
     ) -> PythonCode:
-        """The graph as Python: attributes are looked up in `root_module`, which is usually `self`.
+        """Return the graph as Python code; attributes are looked up in `root_module`, usually `self`.
 
-        ``verbose`` adds what passes found out about values, and where nodes come from.
+        ``verbose`` adds value metadata and source locations.
         """
+        if record_func:
+            raise NotImplementedError("Graph.python_code(): record_func=True")
         return self._written(
             root_module,
             verbose=verbose,
@@ -363,13 +368,13 @@ class Graph:
         )
 
     def _running_code(self, code: PythonCode) -> PythonCode:
-        """The code that runs for what `code` shows: callables that check their arguments are called as such."""
+        """Return the executable form of `code`, where functions that check their arguments are called in that form."""
         if not any(isinstance(node.target, CheckedCallable) for node in self.nodes):
             return code
         return self._written("self", runs=True)
 
     def _written(self, root_module: str, **style: Any) -> PythonCode:
-        namespace = Namespace()  # in it the nodes' names and those of what is outside do not meet
+        namespace = Namespace()  # separates node names from global names
         before = [(node, node._repr_fn) for node in self.nodes]
 
         def named(node: Node) -> str:
@@ -392,7 +397,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def print_tabular(self) -> None:
-        """Print the nodes as a table of what they are, their names, targets and arguments."""
+        """Print the nodes as a table."""
         rows = [["opcode", "name", "target", "args", "kwargs"]]
         rows += [[node.op, node.name, str(node.target), str(node.args), str(node.kwargs)] for node in self.nodes]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -400,13 +405,11 @@ class Graph:
         for row in rows:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
-    # -- checks and changes of the whole ------------------------------------------------------------------------
+    # -- checks and whole-graph changes ---------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def lint(self) -> None:
-        """RuntimeError where nodes use what is not theirs or comes later, where names repeat, or where the owning
-        module lacks what is named.
-        """
+        """Raise RuntimeError for foreign or later inputs, duplicate names, or targets that the owning module lacks."""
         names: set[str] = set()
         seen: set[Node] = set()
         for node in self.nodes:
@@ -434,7 +437,7 @@ class Graph:
                 self._check_target(node)
 
     def _check_target(self, node: Node) -> None:
-        """Whether the owning module has what a node names."""
+        """Check that the owning module has a node's target."""
         wanted = "a Callable" if node.op == "call_function" else "a str"
         if not (callable(node.target) if node.op == "call_function" else isinstance(node.target, str)):
             raise ValueError(
@@ -456,9 +459,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out what nothing uses; True if there was such a thing. Nodes that do more than make a value stay:
-        `is_impure_node` says which, in the place of `Node.is_impure`.
-        """
+        """Remove unused pure nodes; return True if any. `is_impure_node` replaces `Node.is_impure`."""
         self.lint()
         changed = False
         for node in reversed(self.nodes):
@@ -475,15 +476,15 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Write the graph by another CodeGen."""
+        """Set the CodeGen."""
         self._codegen = codegen
 
     @compatibility(is_backward_compatible=False)
     def on_generate_code(self, make_transformer: Callable[[Any], TransformCodeFunc]) -> Any:
-        """Have a function change the body, a list of its pieces, whenever code is written.
+        """Register a transform of the body's lines, applied when code is generated.
 
-        `make_transformer` gets the function that is there already, or None, and returns the new one. The result is a
-        context manager that puts the old one back.
+        `make_transformer` takes the current transform, or None, and returns the new one. Returns a context manager that
+        restores the old one.
         """
         codegen, before = self._codegen, self._codegen._body_transformer
         codegen._body_transformer = make_transformer(before)
@@ -503,7 +504,7 @@ def _no_op(node: Node) -> None:
 
 
 def _is_reference(module: Any, name: str) -> bool:
-    """Whether a module has a submodule, parameter or buffer of this dotted name."""
+    """True if a module has a submodule, parameter or buffer of this dotted name."""
     path, _, last = name.rpartition(".")
     try:
         owner = module.get_submodule(path)

@@ -1,4 +1,4 @@
-"""Modules that are made from a graph."""
+"""GraphModule: an `nn.Module` whose forward is generated from a graph."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .graph import Graph
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
-# What traces code that comes out of a pickle, where the pickle names no tracer: handed over by `_symbolic_trace`.
+# Tracer for unpickled code if the pickle names none; set by `_symbolic_trace`.
 _DEFAULT_TRACER: list[type] = []
 _HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 _STATE_HOOKS = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 
 class _CodeOnlyModule(Module):
-    """A module of the attributes that a graph names."""
+    """Module with the attributes that a graph names."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class _CodeOnlyModule(Module):
 
 @compatibility(is_backward_compatible=True)
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
-    """The module that a pickle holds: its code is run to have the function, and traced to have the graph.
+    """Return the GraphModule of a pickle: execute its code and trace it again.
 
-    body: the module's attributes. import_block: lines of imports that the code needs.
+    body: the module's attributes. import_block: imports that the code needs.
     """
     code = body.get("_code") or body["code"]
     given = dict(body.pop("_graphmodule_checked", None) or {})
@@ -67,7 +67,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
 def _deserialize_graph_module(
     forward: Callable[..., Any], body: dict[str, Any], graph_module_cls: type | None = None
 ) -> Module:
-    """A module of these attributes and this function, which is traced."""
+    """Return a GraphModule by tracing this function with these attributes."""
     kept = dict(body)
     traces = kept.pop("_graphmodule_graph_node_meta_stack_trace", None) or {}
     tracer: Any = kept.get("_tracer_cls") or _DEFAULT_TRACER[0]
@@ -90,7 +90,7 @@ def _deserialize_graph_module(
 
 
 def _owner_of(module: Any, path: list[str]) -> Any:
-    """The module under a path, through modules that are made where there is nothing."""
+    """Return the submodule at a path; create missing ones."""
     for part in path:
         inner = getattr(module, part, None)
         if inner is None:
@@ -108,7 +108,7 @@ def _set_attr(module: Any, name: str, value: Any) -> None:
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Give a module the attribute of another one under the same dotted name, through modules that are made for it."""
+    """Copy an attribute of another module under the same dotted name; create missing submodules."""
     *path, name = target.split(".")
     for part in path:
         inner = getattr(to_module, part, None)
@@ -120,7 +120,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
 
 
 def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
-    """Give a module a value under a dotted name, through modules that are made for it."""
+    """Set a value under a dotted name; create missing submodules."""
     *path, name = target.split(".")
     _set_attr(_owner_of(to_module, path), name, from_obj)
 
@@ -132,7 +132,7 @@ def _get_attr_via_attr_list(model: Any, attr_list: list[str]) -> Any:
 
 
 def _get_attr(model: Any, attr_name: str) -> Any:
-    """The attribute of a dotted name."""
+    """Return the attribute of a dotted name."""
     return _get_attr_via_attr_list(model, attr_name.split("."))
 
 
@@ -150,12 +150,12 @@ def _has_attr(model: Any, attr_name: str) -> bool:
 
 
 def _addindent(text: str, width: int) -> str:
-    """All lines but the first, indented."""
+    """Indent all lines but the first."""
     return text.replace("\n", "\n" + " " * width)
 
 
 def _print_readable(module: Any, name: str, print_output: bool = True, **style: Any) -> str:
-    """A module's code as a class, with what is known of its values, and its submodules that have graphs within."""
+    """Return a module's code as a class, with value metadata, followed by its submodules with graphs."""
     code = module.graph.python_code(root_module="self", verbose=True, **style).src.lstrip("\n")
     text = _addindent(f"class {name}(torch.nn.Module):\n{code}", 4)
     inner = [
@@ -170,7 +170,7 @@ def _print_readable(module: Any, name: str, print_output: bool = True, **style: 
 
 
 def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The call of a module with a graph: an error of the generated code itself is told with its line."""
+    """Call a GraphModule; an error in generated code is printed with its line."""
     cls = type(self)
     try:
         if cls._own_call is not None:
@@ -185,11 +185,10 @@ def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 @compatibility(is_backward_compatible=True)
 class GraphModule(Module):
-    """A module whose `forward` is a graph.
+    """Module whose `forward` is generated from a graph.
 
-    root: a module, or a dictionary by dotted names, from which comes what the graph's nodes name. graph: the graph;
-    assigning another one to the attribute `graph` writes the code anew, while changes of it want `recompile()`.
-    class_name: what the class is called.
+    root: a module, or a dictionary by dotted names, with the attributes that the graph names. graph: the graph;
+    assigning a new one recompiles, after in-place changes call `recompile()`. class_name: name of the class.
 
     >>> import torchlite as torch
     >>> def twice(x):
@@ -204,14 +203,14 @@ class GraphModule(Module):
     """
 
     __jit_unused_properties__ = ["graph", "_boxed_call"]
-    if TYPE_CHECKING:  # what is annotated would be an attribute to TorchScript
+    if TYPE_CHECKING:  # annotated names would be attributes for TorchScript
         _own_call: Callable[..., Any] | None
         _graph: Graph
     else:
         _own_call = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        # Each module has a forward of its own, so each has a class of its own, above the user's.
+        # Each module has its own forward, so each has its own class, a subclass of the user's.
         base = next(c for c in cls.__mro__ if c.__qualname__.rpartition(".")[2] != "GraphModuleImpl")
         own = type("GraphModuleImpl", (base,), {"__module__": base.__module__, "__doc__": base.__doc__})
         own.__qualname__ = f"{base.__qualname__}.GraphModuleImpl"
@@ -224,7 +223,7 @@ class GraphModule(Module):
         names = [str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module")]
         if isinstance(root, Module):
             self.training = getattr(root, "training", self.training)
-            if isinstance(root, _CodeOnlyModule):  # a pickle keeps all that the module had
+            if isinstance(root, _CodeOnlyModule):  # a pickle keeps all attributes
                 inner = (root.named_children(), root.named_buffers(), root.named_parameters())
                 names = [name for kind in inner for name, _ in kind] + names
             for name in names:
@@ -235,7 +234,7 @@ class GraphModule(Module):
                     raise RuntimeError(
                         f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
                     )
-            for name in sorted(names, key=lambda name: name.count(".")):  # what is above comes first
+            for name in sorted(names, key=lambda name: name.count(".")):  # parents first
                 _assign_attr(root[name], self, name)
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
@@ -254,7 +253,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph that the module runs."""
+        """Return the graph."""
         return self._graph
 
     @graph.setter
@@ -267,14 +266,14 @@ class GraphModule(Module):
 
     @property
     def code(self) -> str:
-        """The Python code of `forward`."""
+        """Return the Python code of `forward`."""
         if "_code" not in self.__dict__:
             raise RuntimeError("Code has not been generated! Call recompile() first")
         return self._code
 
     @compatibility(is_backward_compatible=True)
     def recompile(self) -> PythonCode:
-        """Write and compile the code anew, after the graph was changed."""
+        """Regenerate and compile the code after a change of the graph."""
         if isinstance(self._graph._codegen, _PyTreeCodeGen):
             info = self._graph._codegen.pytree_info
             self._in_spec, self._out_spec = info.in_spec, info.out_spec
@@ -297,9 +296,7 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module in under a dotted name, through modules that are made where there are none. False where
-        something else stands in the way.
-        """
+        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the way."""
         *path, name = target.split(".")
         owner: Any = self
         for part in path:
@@ -311,7 +308,7 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def delete_submodule(self, target: str) -> bool:
-        """Take the module of a dotted name out. False where there is none."""
+        """Remove the submodule of a dotted name. Return False if there is none."""
         *path, name = target.split(".")
         owner: Any = self
         for part in path:
@@ -325,7 +322,7 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def delete_all_unused_submodules(self) -> None:
-        """Take out the modules that no node calls, of which none reads an attribute, and that hold no such module."""
+        """Remove submodules that no node uses, directly or through their children."""
         used = {""}
         for node in self.graph.nodes:
             if node.op not in ("call_module", "get_attr"):
@@ -338,7 +335,7 @@ class GraphModule(Module):
         for name in [name for name, _ in self.named_modules() if name not in used]:
             self.delete_submodule(name)
 
-    # -- copies and files ---------------------------------------------------------------------------------------
+    # -- copies and pickles -----------------------------------------------------------------------------------------
 
     def __reduce__(self) -> Any:
         body = {**self.__dict__, "_graphmodule_cls_name": type(self).__name__}
@@ -378,8 +375,8 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=False)
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
-        """Write a package: `module.py` with a class of this name, and files with the weights. Modules whose `repr` is
-        not how they are made are saved whole, which is warned of.
+        """Write a package: `module.py` with a class of this name, and weight files. Modules whose `repr` cannot rebuild
+        them are saved by pickle, with a warning.
         """
         where = Path(folder)
         where.mkdir(exist_ok=True)
@@ -434,8 +431,10 @@ class GraphModule(Module):
         expanded_def: bool = False,
         additional_meta: list[str] | None = None,
     ) -> str:
-        """The code as a class, with shapes where passes found them and places in the program where they are known;
-        modules within that have graphs follow. It is printed, unless told not to, and returned.
+        """Print (optionally) and return the code as a class, with shapes and source locations where known, followed by
+        submodules with graphs.
+
+        `fast_sympy_print` has no effect: sizes are not SymPy expressions.
         """
         return _print_readable(
             self,
@@ -461,7 +460,7 @@ class GraphModule(Module):
 
     @contextmanager
     def _set_replace_hook(self, f: Callable[..., Any]) -> Iterator[None]:
-        """Within it, `f(old=, new=, user=)` is called when a node takes another's place, or another name."""
+        """Call `f(old=, new=, user=)` when a node is replaced or renamed within the context."""
         self._register_replace_node_hook(f)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The lists and dictionaries among a node's arguments: they cannot be changed behind the graph's back."""
+"""immutable_list and immutable_dict: containers of node arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _refused(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 @compatibility(is_backward_compatible=True)
 class immutable_list(list[_Item]):
-    """A list that refuses to be changed, and can be a key.
+    """List that raises on mutation and is hashable.
 
     >>> from torchlite.fx.immutable_collections import immutable_list
     >>> immutable_list([1, 2]) == [1, 2]
@@ -43,7 +43,7 @@ class immutable_list(list[_Item]):
 
 @compatibility(is_backward_compatible=True)
 class immutable_dict(dict[_Key, _Value]):
-    """A dictionary that refuses to be changed, and can be a key."""
+    """Dictionary that raises on mutation and is hashable."""
 
     __delitem__ = __ior__ = __setitem__ = _refused  # type: ignore[assignment]
     clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]

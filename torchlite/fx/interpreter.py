@@ -1,4 +1,4 @@
-"""Graphs that are run node by node, and written anew while they run."""
+"""Interpreter runs a graph node by node; Transformer rewrites it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ __all__ = ["Interpreter", "Transformer"]
 
 @compatibility(is_backward_compatible=True)
 class Interpreter:
-    """Runs a module's graph node by node. Classes derive from it to see or change what each node does: there is a
-    method for each kind of node, and `run_node` around them.
+    """Run a module's graph node by node. Subclasses override the method of a node kind, or `run_node`.
 
-    module: a module with a graph. garbage_collect_values: let go of values that are not needed any more. graph: another
-    graph in the place of the module's.
+    module: a module with a graph. garbage_collect_values: free values after their last use. graph: overrides the
+    module's graph.
 
     >>> import torchlite as torch
     >>> class Counting(torch.fx.Interpreter):
@@ -52,10 +51,10 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """What the graph gives for these inputs.
+        """Run the graph on these inputs.
 
-        initial_env: values of nodes that are known already, and are not run. enable_io_processing: take arguments
-        apart, and put results together, as the graph's code does.
+        initial_env: known values of nodes, which do not run. enable_io_processing: map arguments and results as the
+        codegen does.
         """
         self.env = {} if initial_env is None else initial_env
         if enable_io_processing:
@@ -82,17 +81,17 @@ class Interpreter:
         return None
 
     def _say_where(self, error: Exception, node: Node) -> None:
-        """Add to an error's words which node it comes from."""
+        """Append the node to an error's message."""
         said = f"While executing {node.format_node()}\nOriginal traceback:\n{node.stack_trace}"
         if error.args:
             said = f"{error.args[0]}\n\n{said}"
         error.args = (said, *error.args[1:])
-        if isinstance(error, KeyError):  # which would show the words as a key
+        if isinstance(error, KeyError):  # its str() would quote the message
             raise RuntimeError(*error.args) from error
 
     @compatibility(is_backward_compatible=True)
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """As `run` of the inputs in a list, which is emptied, so that they can be let go of."""
+        """Run on inputs in a list, which is emptied to release them early."""
         inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         if len(args_list) != len(inputs):
             detail = "extra arguments" if len(args_list) > len(inputs) else "missing arguments"
@@ -111,14 +110,17 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def run_node(self, n: Node) -> Any:
-        """The value of one node, by the method for its kind."""
+        """Return a node's value by the method of its kind."""
         with self._set_current_node(n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             return getattr(self, n.op)(n.target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """The next of the inputs; all that are left for `*args`."""
+        """Return the next input; all remaining ones for `*args`.
+
+        `kwargs` has no effect.
+        """
         if str(target).startswith("*"):
             return list(self.args_iter)
         for value in self.args_iter:
@@ -129,35 +131,38 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """An attribute of the module."""
+        """Return an attribute of the module."""
         return self.fetch_attr(str(target))
 
     @compatibility(is_backward_compatible=True)
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function gives."""
+        """Call a function."""
         if isinstance(target, str):
             raise AssertionError("target should not be a string for call_function")
         return target(*args, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_method(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What a method of the first argument gives."""
+        """Call a method of the first argument."""
         first, *rest = args
         return getattr(first, str(target))(*rest, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What a submodule gives."""
+        """Call a submodule."""
         return self.fetch_attr(str(target))(*args, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What the graph returns."""
+        """Return the graph's output.
+
+        `target` and `kwargs` have no effect.
+        """
         return args[0]
 
     @compatibility(is_backward_compatible=True)
     def fetch_attr(self, target: str) -> Any:
-        """The module's attribute of a dotted name. RuntimeError where there is none."""
+        """Return the module's attribute of a dotted name. Raise RuntimeError if there is none."""
         found = self.module
         path = target.split(".")
         for place, part in enumerate(path):
@@ -168,12 +173,12 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """A node's arguments with values in the place of nodes."""
+        """Return a node's arguments as values."""
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     @compatibility(is_backward_compatible=True)
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """A structure with values in the place of nodes; `n` is named where one has none."""
+        """Return a structure with nodes replaced by values; errors name `n`."""
 
         def value_of(node: Node) -> Any:
             if node not in self.env:
@@ -186,7 +191,7 @@ class Interpreter:
 
 
 class _TransformerTracer(Tracer):
-    """Writes into a graph what a Transformer's nodes do."""
+    """Tracer that adds a Transformer's calls to the new graph."""
 
     def __init__(self, graph: Graph, root: Any) -> None:
         super().__init__()
@@ -199,7 +204,7 @@ class _TransformerTracer(Tracer):
 
 @compatibility(is_backward_compatible=True)
 class Transformer(Interpreter):
-    """Writes a module's graph anew: the methods for its nodes get Proxies, and return what stands in their place.
+    """Rewrite a module's graph: methods for node kinds take Proxies and return replacements.
 
     >>> import torchlite as torch
     >>> class Flipped(torch.fx.Transformer):
@@ -221,28 +226,28 @@ class Transformer(Interpreter):
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An input of the new graph."""
+        """Return an input of the new graph."""
         return Proxy(self.new_graph.placeholder(str(target), default_value=args[0] if args else ...), self.tracer)
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An attribute, in the new graph."""
+        """Return an attribute in the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """A submodule's call in the new graph, or what the tracer makes of it."""
+        """Return a submodule call in the new graph, as the tracer handles it."""
         module = self.fetch_attr(str(target))
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """A function's call in the new graph."""
+        """Return a function call in the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def transform(self) -> GraphModule:
-        """The module with the new graph."""
+        """Return the module with the new graph."""
         with fx_traceback.preserve_node_meta():
             found = super().run(enable_io_processing=False)
         if found is not None:

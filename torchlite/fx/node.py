@@ -1,4 +1,4 @@
-"""The nodes of a graph."""
+"""Node: one operation of a graph."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ base_types = (
     str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, OpOverload, SymInt, SymBool, SymFloat,
 )  # fmt: skip
 Target: TypeAlias = Union[Callable[..., Any], str]
-# What a node's arguments are: tuples, lists, dictionaries and slices of these, of nodes, and of None.
+# Node arguments: nodes, constants, and nested tuples, lists, dictionaries and slices of them.
 Argument: TypeAlias = Any
 
 _legal_ops = dict.fromkeys(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _side_effectful_functions: set[Callable[..., Any]] = {operator.setitem}
-# Ops of `torch.ops` that check something and return nothing of use.
+# Ops of `torch.ops` that only check something.
 _ASSERT_OPS = frozenset(
     (
         "_assert_async _assert_scalar _assert_tensor_metadata sym_constrain_range sym_constrain_range_for_size "
@@ -46,19 +46,19 @@ _ASSERT_OPS = frozenset(
     ).split()
 )
 _PRESERVED = ("_assert", "_assert_async")
-# Functions that switch something on or off for what follows.
+# Functions that change modes for later ops.
 _MODE_SWITCH_OPS = frozenset(("_set_grad_enabled", "_enter_autocast", "_exit_autocast"))
 
 
 @compatibility(is_backward_compatible=False)
 def has_side_effect(fn: Any) -> Any:
-    """Mark a function that a graph keeps though nothing uses its result: it is returned."""
+    """Mark a function as having side effects, so its calls are kept; return it."""
     _side_effectful_functions.add(fn)
     return fn
 
 
 def _is_impure(target: Any, impure_random: bool) -> bool:
-    """Whether a call of a function does more than return a value."""
+    """True if a call of a function has side effects."""
     if target in _side_effectful_functions or any(target is getattr(torch, name, None) for name in _PRESERVED):
         return True
     if getattr(target, "__name__", None) in _MODE_SWITCH_OPS and is_torchlite_object(target):
@@ -73,7 +73,7 @@ def _is_impure(target: Any, impure_random: bool) -> bool:
 def _mutates_args(overload: OpOverload) -> bool:
     try:
         return bool(overload._schema.is_mutable)
-    except (AttributeError, RuntimeError, NotImplementedError):  # an op without a schema is named for what it does
+    except (AttributeError, RuntimeError, NotImplementedError):  # an op without schema; decide by name
         return overload._opname.endswith("_")
 
 
@@ -82,13 +82,13 @@ def _is_random(overload: OpOverload) -> bool:
 
 
 def _random_ops() -> list[Any]:
-    """Functions that draw random numbers, and so move the generator on."""
+    """Return the functions that draw random numbers and so advance the generator."""
     names = "rand randint randn randperm rand_like randint_like randn_like normal poisson bernoulli multinomial".split()
     return [getattr(torch, name) for name in names]
 
 
 def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
-    """An argument as printed graphs have it: nodes with a percent sign."""
+    """Return an argument as printed in graphs: nodes with a percent sign."""
     if hasattr(arg, "_custom_fx_repr_fn"):
         return arg._custom_fx_repr_fn()
     if isinstance(arg, (list, tuple)):
@@ -103,7 +103,7 @@ def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
 
 
 def _chain_compare(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
-    """A key that sorts between the keys of two neighbours; the root's key, at both ends, is empty."""
+    """Return a sort key between those of two neighbours; the root's key, at both ends, is empty."""
     if not after:
         return (before[0] + 1,) if before else (0,)
     if not before or len(before) < len(after):
@@ -115,14 +115,14 @@ def _chain_compare(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int
 
 @compatibility(is_backward_compatible=True)
 class Node:
-    """One step of a graph: a name for a value, and how it is made.
+    """Operation of a graph: the name of a value, and how it is computed.
 
-    ``op`` says which kind it is: ``placeholder`` (an input; ``target`` is the parameter's name, ``args`` its default),
-    ``get_attr`` (a parameter, buffer or other attribute by its dotted name), ``call_function`` (``target`` is the
-    function), ``call_method`` (``target`` is the method's name, the object is the first argument), ``call_module``
-    (``target`` is the submodule's dotted name) and ``output`` (what is returned is ``args[0]``). ``args`` and
-    ``kwargs`` hold values, other nodes, and containers of both; they are assigned anew, never changed. ``meta`` is a
-    dictionary for passes, which copies keep.
+    ``op`` is the kind: ``placeholder`` (an input; ``target`` is the parameter's name, ``args`` its default),
+    ``get_attr`` (a parameter, buffer or other attribute by dotted name), ``call_function`` (``target`` is the
+    function), ``call_method`` (``target`` is the method's name, the first argument the object), ``call_module``
+    (``target`` is the submodule's dotted name), ``output`` (``args[0]`` is the result). ``args`` and ``kwargs`` contain
+    constants, nodes, and containers of both; assign new ones to change them. ``meta`` is a dictionary for passes;
+    copies of a node keep it.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()
@@ -171,7 +171,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The name of the value, unique in its graph."""
+        """Return the value's name, unique in its graph."""
         return self._name
 
     @name.setter
@@ -183,12 +183,12 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node that follows in the graph."""
+        """Return the next node."""
         return self._next
 
     @property
     def prev(self) -> Node:
-        """The node before this one in the graph."""
+        """Return the previous node."""
         return self._prev
 
     def _remove_from_list(self) -> None:
@@ -196,7 +196,7 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def prepend(self, x: Node) -> None:
-        """Put a node of the same graph directly before this one."""
+        """Move a node of the same graph directly before this one."""
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -211,7 +211,7 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def append(self, x: Node) -> None:
-        """Put a node of the same graph directly behind this one."""
+        """Move a node of the same graph directly after this one."""
         if self is not x:
             self._next.prepend(x)
 
@@ -229,7 +229,7 @@ class Node:
 
     @property
     def args(self) -> tuple[Argument, ...]:
-        """The arguments by position; what uses what is kept up when they are assigned."""
+        """Return the positional arguments; assignment updates users."""
         return self._args
 
     @args.setter
@@ -238,7 +238,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Argument]:
-        """The arguments by keyword; what uses what is kept up when they are assigned."""
+        """Return the keyword arguments; assignment updates users."""
         return self._kwargs
 
     @kwargs.setter
@@ -262,31 +262,31 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes among the arguments, each once, in their order."""
+        """Return the distinct input nodes in order."""
         return list(self._input_nodes)
 
     @compatibility(is_backward_compatible=True)
     def update_arg(self, idx: int, arg: Argument) -> None:
-        """Replace one argument by position."""
+        """Replace a positional argument."""
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
 
     @compatibility(is_backward_compatible=True)
     def insert_arg(self, idx: int, arg: Argument) -> None:
-        """Put an argument in before the one at this position."""
+        """Insert a positional argument."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError(f"insert_args index must be between 0 and len(self.args), got {idx}")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     @compatibility(is_backward_compatible=True)
     def update_kwarg(self, key: str, arg: Argument) -> None:
-        """Replace one argument by keyword, or add it."""
+        """Set a keyword argument."""
         self.kwargs = {**self.kwargs, key: arg}
 
     @property
     def stack_trace(self) -> str | None:
-        """Where in the program the node comes from, if the tracer recorded it; the innermost line stands last."""
+        """Return the recorded stack trace, innermost line last."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -298,7 +298,7 @@ class Node:
 
     @staticmethod
     def _pretty_print_target(target: Any) -> str:
-        """A target for people: `operator.add`, `builtins.getattr`, `torch.add`."""
+        """Return a readable target: `operator.add`, `builtins.getattr`, `torch.add`."""
         if isinstance(target, str):
             return target
         name, module = getattr(target, "__name__", None), getattr(target, "__module__", None)
@@ -314,10 +314,10 @@ class Node:
         *,
         include_tensor_metadata: bool = False,
     ) -> str | None:
-        """The node as a line of a printed graph.
+        """Return the node as a line of a printed graph.
 
-        ``placeholder_names``, when it is given and not empty, gets a placeholder's line in place of the caller;
-        ``maybe_return_typename`` gets the type of what is returned.
+        ``placeholder_names``, if nonempty, collects the placeholder's line; ``maybe_return_typename`` collects the
+        return type.
         """
         kind = "" if self.type is None else f"{_type_repr(self.type)} "
         head = f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}[target="
@@ -341,17 +341,17 @@ class Node:
         )
 
     def _meta_value(self) -> Any:
-        """What passes found the value to be."""
+        """Return the value metadata that passes recorded."""
         return self.meta.get("val", self.meta.get("tensor_meta", self.meta.get("example_value")))
 
     @compatibility(is_backward_compatible=True)
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Callable[[Node], bool] | None = None, *, propagate_meta: bool = False
     ) -> list[Node]:
-        """Have other nodes use `replace_with` in place of this one; those that changed are returned.
+        """Replace this node by `replace_with` in its users; return the changed users.
 
-        ``delete_user_cb`` says for each user whether it is to change; ``propagate_meta`` gives the other node, whose
-        ``meta`` must be empty, this one's.
+        ``delete_user_cb`` selects users. ``propagate_meta`` copies ``meta`` to the replacement, whose ``meta`` must be
+        empty.
         """
         if propagate_meta:
             if replace_with.meta:
@@ -367,7 +367,7 @@ class Node:
 
     @compatibility(is_backward_compatible=False)
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node does more than make a value, so that it stays though nothing uses it."""
+        """True if the node has side effects and is kept without users."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":
@@ -385,9 +385,7 @@ class Node:
         kwarg_types: dict[str, Any] | None = None,
         normalize_to_only_use_kwargs: bool = False,
     ) -> Any:
-        """The arguments as the function's or module's signature names them, defaults among them: a pair of positional
-        and keyword arguments, or None where that cannot be said.
-        """
+        """Return (args, kwargs) normalized by the target's signature, with defaults, None if unknown."""
         from .operator_schemas import normalize_function, normalize_module
 
         if self.op == "call_function":
@@ -401,7 +399,7 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Put another node in the place of one among the arguments."""
+        """Replace an input node."""
         for hook in getattr(self.graph.owning_module, "_replace_hooks", None) or ():
             hook(old=old_input, new=new_input.name, user=self)
         self._replace_input_with(old_input, new_input)
@@ -413,14 +411,14 @@ class Node:
         self._update_args_kwargs(map_arg(self._args, replaced), map_arg(self._kwargs, replaced))
 
     def _rename(self, candidate: str) -> None:
-        """Give the value another name, like the candidate."""
+        """Rename the value to a name similar to the candidate."""
         if candidate != self.name:
             self.name = self.graph._graph_namespace.create_name(candidate, None)
             self.graph._graph_namespace._rename_object(self, self.name)
 
 
 def abbreviation(kind: dtype) -> str:
-    """A dtype in few letters: `f32`, `i64`, `bf16`, `b8`.
+    """Return a short dtype name: `f32`, `i64`, `bf16`, `b8`.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.node import abbreviation
@@ -438,7 +436,7 @@ def abbreviation(kind: dtype) -> str:
 
 @compatibility(is_backward_compatible=True)
 def map_arg(a: Any, fn: Callable[[Node], Argument]) -> Any:
-    """The same structure with `fn(node)` in the place of each node.
+    """Apply `fn` to each node of a structure.
 
     >>> import torchlite as torch
     >>> x = torch.fx.Graph().placeholder("x")
@@ -452,7 +450,7 @@ def map_arg(a: Any, fn: Callable[[Node], Argument]) -> Any:
 
 @compatibility(is_backward_compatible=True)
 def map_aggregate(a: Any, fn: Callable[[Argument], Argument]) -> Any:
-    """The same structure with `fn(value)` in the place of each value in tuples, lists, dictionaries and slices."""
+    """Apply `fn` to each leaf of tuples, lists, dictionaries and slices."""
     if isinstance(a, tuple):
         mapped = tuple(map_aggregate(item, fn) for item in a)
         return type(a)(*mapped) if hasattr(a, "_make") else type(a)(mapped) if hasattr(a, "_fields") else mapped

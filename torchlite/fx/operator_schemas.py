@@ -1,4 +1,4 @@
-"""Arguments of calls by the signatures of what is called."""
+"""Normalizes call arguments by function signatures and op schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 _PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-# Types of schemas as Python has them.
+# Python types of schema types.
 _TYPES: dict[str, Any] = {
     "Tensor": Tensor, "int": int, "SymInt": int, "float": float, "bool": bool, "str": str, "Scalar": numbers.Number,
     "ScalarType": int, "MemoryFormat": int, "Layout": int, "Device": torch.device, "complex": complex,
@@ -32,14 +32,14 @@ _TYPES: dict[str, Any] = {
 
 @compatibility(is_backward_compatible=False)
 class ArgsKwargsPair(NamedTuple):
-    """Arguments by position and by keyword."""
+    """Positional and keyword arguments."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
 
 def _python_type(text: str) -> Any:
-    """The Python type of a schema's: `Tensor[]` is `List[Tensor]`, `int?` is `Optional[int]`."""
+    """Return the Python type of a schema type: `Tensor[]` is `List[Tensor]`, `int?` is `Optional[int]`."""
     if text.endswith("?"):
         return typing.Optional[_python_type(text[:-1])]  # noqa: UP045
     if text.endswith("]"):
@@ -48,7 +48,7 @@ def _python_type(text: str) -> Any:
 
 
 def _signature_of_schema(schema: Any) -> inspect.Signature:
-    """A schema as a signature; `self` is called `input` there."""
+    """Return a schema as a signature, with `self` renamed to `input`."""
     parameters = []
     for arg in schema.arguments:
         kind = inspect.Parameter.KEYWORD_ONLY if arg.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -62,7 +62,7 @@ def _signature_of_schema(schema: Any) -> inspect.Signature:
 
 
 def _schemas_of(op: Any) -> list[Any]:
-    """The schemas of an op of `torch.ops`, or of the function of `torch` that has its name."""
+    """Return the schemas of an op of `torch.ops`, or of the `torch` function of that name."""
     if isinstance(op, OpOverload):
         return [op._schema]
     if not isinstance(op, OpOverloadPacket):
@@ -76,15 +76,15 @@ def _schemas_of(op: Any) -> list[Any]:
     for overload in op.overloads():
         try:
             found.append(getattr(op, overload)._schema)
-        except (AttributeError, RuntimeError, NotImplementedError):  # there is none for it
+        except (AttributeError, RuntimeError, NotImplementedError):  # no schema
             continue
     return found
 
 
 @compatibility(is_backward_compatible=False)
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of an op's overloads, or None where they are not known; with ``return_schemas`` a pair of them
-    and of the schemas.
+    """Return the signatures of an op's overloads, None if unknown; with ``return_schemas``, a pair of signatures and
+    schemas.
     """
     schemas = [schema for schema in _schemas_of(op) if schema is not None]
     if not schemas:
@@ -95,7 +95,7 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
 
 @compatibility(is_backward_compatible=False)
 def check_for_mutable_operation(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """RuntimeError for a call that writes to a tensor: a function in place, or one with `out=`."""
+    """Raise RuntimeError for an in-place function or a call with `out=`."""
     name = getattr(target, "__name__", "")
     writes = name.endswith("_") and not name.endswith("__") and public_name(target) is not None
     if isinstance(target, OpOverload):
@@ -110,7 +110,7 @@ def check_for_mutable_operation(target: Any, args: tuple[Any, ...], kwargs: dict
 
 @compatibility(is_backward_compatible=False)
 def create_type_hint(x: Any) -> Any:
-    """The type of a list or tuple whose items have these types: the one that holds for all; else what is given.
+    """Return the common type of a list or tuple of types, or the argument if there is none.
 
     >>> from torchlite.fx.operator_schemas import create_type_hint
     >>> create_type_hint([int, bool]), create_type_hint((int, str))
@@ -128,7 +128,7 @@ def create_type_hint(x: Any) -> Any:
 
 @compatibility(is_backward_compatible=False)
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    """Whether a value of a type can be an argument that is annotated with another."""
+    """True if a value of one type is accepted for an annotation of another."""
     if signature_type is argument_type or signature_type is Any:
         return True
     origin = typing.get_origin(signature_type)
@@ -136,7 +136,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
         return any(type_matches(part, argument_type) for part in typing.get_args(signature_type))
     if origin is list:
         (item,) = typing.get_args(signature_type)
-        if argument_type is int and item is int:  # `int[2]` may be one number
+        if argument_type is int and item is int:  # `int[2]` accepts a single number
             return True
         if not inspect.isclass(item):
             return False
@@ -162,9 +162,9 @@ def normalize_function(
     kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """The arguments of a function's call by its signature, defaults among them; None where that cannot be said.
+    """Return a function call's arguments normalized by its signature, with defaults; None if unknown.
 
-    Of an op with several overloads the arguments, else their types, say which one is meant.
+    Among several overloads, the arguments or else their types decide.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.operator_schemas import normalize_function
@@ -215,7 +215,9 @@ def normalize_module(
     kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """As `normalize_function`, of a call of one of torch.nn's modules by its dotted name in `root`; None for others."""
+    """Return a module call's arguments normalized like `normalize_function`, for modules of torch.nn by dotted name in
+    `root`; None for others.
+    """
     try:
         module = root.get_submodule(target)
     except AttributeError as error:
@@ -232,7 +234,7 @@ def normalize_module(
 def _normalize_call(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
     parameters = signature.parameters.values()
     if any(p.kind not in _PLAIN for p in parameters):
-        # A record's `input` may be given as `self`, which alone is positional.
+        # A record's `input` may be passed as `self`, which is positional-only.
         if list(signature.parameters) != ["input", "from", "to", "generator"]:
             return None
     try:

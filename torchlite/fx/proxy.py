@@ -1,4 +1,4 @@
-"""What stands for values while a program is traced, and what makes nodes of what happens to it."""
+"""Proxy: symbolic values that record operations, and TracerBase, which creates nodes."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 @compatibility(is_backward_compatible=True)
 class TraceError(ValueError):
-    """What cannot be traced: a decision or a loop that depends on a value."""
+    """The program cannot be traced: control flow depends on a value."""
 
 
 @compatibility(is_backward_compatible=False)
 class Scope:
-    """The module in which a node is made: its dotted name and its class."""
+    """Module in which a node is created: dotted name and class."""
 
     def __init__(self, module_path: str, module_type: Any) -> None:
         self.module_path, self.module_type = module_path, module_type
@@ -49,7 +49,7 @@ class Scope:
 
 @compatibility(is_backward_compatible=False)
 class ScopeContextManager:
-    """Within it, a scope is another one."""
+    """Context manager that replaces a scope."""
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._before = copy.copy(scope)
@@ -65,14 +65,14 @@ class ScopeContextManager:
 
 @compatibility(is_backward_compatible=True)
 class TracerBase:
-    """What a Proxy calls to make nodes; classes derive from it and say otherwise."""
+    """Base class of tracers: creates nodes for Proxies."""
 
     graph: Graph
     record_stack_traces: bool = False
     _record_forward_stack_traces_only: bool = False
-    check_mutable_operations: bool = False  # whether functions that write to tensors are refused
-    trace_asserts: bool = False  # whether `assert value` becomes a node
-    proxy_buffer_attributes: bool = False  # whether buffers become nodes when they are read
+    check_mutable_operations: bool = False  # refuse mutating functions
+    trace_asserts: bool = False  # record `assert value` as a node
+    proxy_buffer_attributes: bool = False  # record buffer reads as nodes
     traced_func_name: str = "forward"
     scope: Scope
     module_stack: OrderedDict[str, tuple[str, Any]]
@@ -88,7 +88,7 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A node of the graph, with what is known of where it comes from."""
+        """Create a node with the current metadata."""
         if kind == "call_function" and self.check_mutable_operations:
             check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -106,7 +106,7 @@ class TracerBase:
         return node
 
     def _filter_traceback_frames(self, user_stack_summary: traceback.StackSummary) -> traceback.StackSummary:
-        """The lines of a program among those of the stack: from the first `forward` on, without torchlite's."""
+        """Return the stack frames from the first `forward` on without torchlite's."""
         lines = list(user_stack_summary)
         first = next((i for i, line in enumerate(lines) if line.name == "forward"), len(lines))
         lines = [
@@ -118,7 +118,7 @@ class TracerBase:
         return traceback.StackSummary.from_list(lines)
 
     def _find_user_frame(self) -> Any:
-        """The innermost frame that is not torchlite's."""
+        """Return the innermost frame outside torchlite."""
         frame = inspect.currentframe()
         while frame is not None and frame.f_code.co_filename.startswith(_HOME):
             frame = frame.f_back
@@ -126,7 +126,7 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """Return a Proxy of a node."""
         return Proxy(node, self)
 
     @compatibility(is_backward_compatible=True)
@@ -140,7 +140,7 @@ class TracerBase:
         type_expr: Any = None,
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
-        """A node of these arguments, as a Proxy."""
+        """Create a node and return its Proxy."""
         found_args, found_kwargs = self.create_arg(args), self.create_arg(kwargs)
         if not isinstance(found_args, tuple):
             raise AssertionError(f"Expected args_ to be tuple, got {type(found_args)}")
@@ -151,8 +151,8 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it: a Proxy's node, containers of such, plain values. NotImplementedError for what
-        a graph cannot hold.
+        """Convert a value to a node argument: a Proxy's node, constants, and containers. Raise NotImplementedError for
+        other types.
         """
         if isinstance(a, Proxy):
             return a.node
@@ -185,12 +185,12 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def to_bool(self, obj: Proxy) -> bool:
-        """What `bool(proxy)` gives: TraceError, unless a class says otherwise."""
+        """Return `bool(proxy)`: raises TraceError unless overridden."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     @compatibility(is_backward_compatible=True)
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """What `iter(proxy)` gives: TraceError, unless a class says otherwise."""
+        """Return `iter(proxy)`: raises TraceError unless overridden."""
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
             "**kwargs function argument. A loop whose length is known can go over range(n) and take items by their "
@@ -199,13 +199,13 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def keys(self, obj: Proxy) -> Any:
-        """What `proxy.keys()` gives, as `**proxy` asks for it."""
+        """Return `proxy.keys()`, for `**proxy`."""
         return Attribute(obj, "keys")()
 
 
 @compatibility(is_backward_compatible=True)
 class GraphAppendingTracer(TracerBase):
-    """Adds to a graph what happens to Proxies of its nodes."""
+    """Tracer that appends to the graph of a Proxy's node."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -217,23 +217,22 @@ class GraphAppendingTracer(TracerBase):
 
 @compatibility(is_backward_compatible=False)
 def assert_fn(x: Any) -> None:
-    """`assert x`, as a function for graphs."""
+    """Assert x; function form for graphs."""
     if not x:
         raise AssertionError("Assertion failed")
 
 
 def _instruction(frame: Any) -> tuple[list[dis.Instruction], int]:
-    """A frame's instructions, and the place of the one that runs."""
+    """Return a frame's instructions and the index of the current one."""
     found = list(dis.get_instructions(frame.f_code))
     return found, bisect_left(found, frame.f_lasti, key=lambda x: x.offset)
 
 
 @compatibility(is_backward_compatible=True)
 class Proxy:
-    """What stands for a node's value: functions, methods and operators on it make nodes.
+    """Symbolic value of a node: functions, methods and operators on it create nodes.
 
-    While a program is traced its tensors are Proxies. Elsewhere `Proxy(node)` makes nodes at the place where its graph
-    inserts them.
+    During tracing, tensors are Proxies. Outside tracing, `Proxy(node)` creates nodes at its graph's insert point.
 
     >>> import torchlite as torch
     >>> graph = torch.fx.Graph()
@@ -252,7 +251,7 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k: str) -> Attribute:
-        # It gets a node when it is used, for a method that is called has one of its own.
+        # The node is created on use, as a method call needs none.
         return Attribute(self, k)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -267,7 +266,7 @@ class Proxy:
         for name, value in self.__dict__.items():
             try:
                 made.__dict__[name] = copy.deepcopy(value, memo)
-            except Exception:  # what holds the program's own things may not be copied
+            except Exception:  # objects held by the program may not be copyable
                 made.__dict__[name] = copy.copy(value)
         return made
 
@@ -276,7 +275,7 @@ class Proxy:
 
     def __iter__(self) -> Iterator[Any]:
         found, place = _instruction(sys._getframe(1))
-        if found[place].opname == "UNPACK_SEQUENCE":  # `a, b = proxy` says how many there are
+        if found[place].opname == "UNPACK_SEQUENCE":  # `a, b = proxy` gives the number of items
             return (self[i] for i in range(found[place].argval))  # type: ignore[index]
         return self.tracer.iter(self)
 
@@ -291,7 +290,7 @@ class Proxy:
 
     @compatibility(is_backward_compatible=True)
     def keys(self) -> Any:
-        """The keys of a dictionary, as `**proxy` asks for them."""
+        """Return the keys, for `**proxy`."""
         return self.tracer.keys(self)
 
     def __len__(self) -> int:
@@ -319,12 +318,12 @@ class Proxy:
 
 
 def is_method(function: Callable[..., Any]) -> bool:
-    """Whether a function is a method of Tensor that is no function of `torch` as well."""
+    """True if a function is a Tensor method without equivalent in `torch`."""
     return (public_name(function) or "").startswith("torch.Tensor.")
 
 
 def _is_asserted(frame: Any) -> bool:
-    """Whether the truth that a frame asks for is that of an `assert`."""
+    """True if a frame evaluates the condition of an `assert`."""
     found, place = _instruction(frame)
     while found[place].opname in ("TO_BOOL", "CACHE", "NOT_TAKEN"):
         place += 1
@@ -336,7 +335,7 @@ def _is_asserted(frame: Any) -> bool:
 
 @compatibility(is_backward_compatible=True)
 class Attribute(Proxy):
-    """An attribute of what a Proxy stands for; called, it is a method."""
+    """Attribute of a Proxy; a call records a method call."""
 
     @compatibility(is_backward_compatible=True)
     def __init__(self, root: Proxy, attr: str) -> None:
@@ -345,7 +344,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        """The node that reads the attribute, made when it is first asked for."""
+        """Return the node that reads the attribute, created on first access."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node
@@ -356,7 +355,7 @@ class Attribute(Proxy):
 
 @compatibility(is_backward_compatible=False)
 class MetaProxy(Proxy):
-    """A Proxy whose nodes get what the call gives on values that stand in `meta["val"]`."""
+    """Proxy that runs each call on the values in `meta["val"]` and records the result."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None, fake_mode: Any = None) -> None:
         super().__init__(node, tracer)
@@ -383,7 +382,7 @@ class MetaProxy(Proxy):
 
 @compatibility(is_backward_compatible=False)
 class ParameterProxy(Proxy):
-    """A Proxy of a parameter, whose sizes are the parameter's own, so that programs can decide by them."""
+    """Proxy of a parameter, with concrete shape, so programs can branch on it."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Any) -> None:
         super().__init__(node, tracer)
@@ -397,28 +396,28 @@ class ParameterProxy(Proxy):
 
     @property
     def shape(self) -> Size:
-        """The parameter's shape."""
+        """Return the parameter's shape."""
         return self.param.shape
 
     def size(self, *args: Any) -> Any:
-        """The parameter's shape, or one size."""
+        """Return the parameter's shape, or one size."""
         return self.param.size(*args)
 
     def dim(self) -> int:
-        """The number of the parameter's dimensions."""
+        """Return the parameter's number of dimensions."""
         return self.param.dim()
 
     @property
     def ndim(self) -> int:
-        """The number of the parameter's dimensions."""
+        """Return the parameter's number of dimensions."""
         return self.param.ndim
 
     def numel(self) -> int:
-        """The number of the parameter's elements."""
+        """Return the parameter's number of elements."""
         return self.param.numel()
 
     def nelement(self) -> int:
-        """The number of the parameter's elements."""
+        """Return the parameter's number of elements."""
         return self.param.nelement()
 
 

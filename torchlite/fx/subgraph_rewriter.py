@@ -1,4 +1,4 @@
-"""Parts of graphs that are replaced wherever they occur."""
+"""`replace_pattern`: replaces matching subgraphs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Filter = Callable[[InternalMatch, Graph, Graph], bool]
 
 @compatibility(is_backward_compatible=True)
 class Match(NamedTuple):
-    """A place where a pattern was: the node at which it was found, and who stood there for each of its nodes."""
+    """A match: its anchor node, and the graph node for each pattern node."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -31,7 +31,7 @@ class Match(NamedTuple):
 @compatibility(is_backward_compatible=False)
 @dataclass
 class ReplacedPatterns:
-    """As Match, with the nodes that came in the place."""
+    """Match with the replacement nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -40,11 +40,10 @@ class ReplacedPatterns:
 
 @compatibility(is_backward_compatible=True)
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
-    """Put one part of a graph in the place of another wherever that occurs.
+    """Replace all matches of a pattern by a replacement.
 
-    pattern, replacement: functions or modules, which are traced; their parameters stand for the same values, in their
-    order. A place counts where what the pattern computes inside is used nowhere else, and where it shares nothing with
-    a place before. The module is changed and recompiled.
+    pattern, replacement: functions or modules, which are traced; their parameters correspond by position. Inner values
+    of a match must have no other users, and matches must not overlap. The module is changed and recompiled.
 
     >>> import torchlite as torch
     >>> module = torch.fx.symbolic_trace(lambda x, y: torch.relu(x + y))
@@ -66,11 +65,11 @@ def replace_pattern_with_filters(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
-    """As `replace_pattern`, of graphs, too.
+    """Replace patterns with options; graphs are accepted, too.
 
-    match_filters: functions of the match, the graph and the pattern that say whether a place counts. ignore_literals:
-    plain values in the pattern match others. replacement_callback: makes the graph for each place, in the place of
-    `replacement`. node_name_match: nodes with this in their names match what the pattern returns.
+    match_filters: predicates of (match, graph, pattern). ignore_literals: constants in the pattern match any.
+    replacement_callback: creates the replacement per match, instead of `replacement`. node_name_match: nodes with this
+    substring in their name match the pattern's outputs.
     """
     return _replace_pattern(
         gm, pattern, replacement, match_filters, ignore_literals, replacement_callback, node_name_match
@@ -102,7 +101,7 @@ def _replace_pattern(
         if all(passes(match, graph, sought) for passes in match_filters or ())
     ]
     common = None if replacement is None else _graph_of(replacement)
-    renewed: dict[Node, Any] = {}  # what has taken the place of nodes so far
+    renewed: dict[Node, Any] = {}  # replacements of nodes so far
     done = []
     for match in matches:
         made = common if replacement_callback is None else replacement_callback(match, graph, sought)
@@ -119,7 +118,7 @@ def _replace_pattern(
 
 
 def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, Any]) -> list[Node]:
-    """Copy a graph to where a match is, and have its results used there; the new nodes."""
+    """Copy a graph to a match and redirect users of its results; return the new nodes."""
     inputs = [node for node in made.nodes if node.op == "placeholder"]
     if len(match.placeholder_nodes) != len(inputs):
         raise AssertionError(f"Placeholder count mismatch: {len(match.placeholder_nodes)} vs {len(inputs)}")
@@ -143,7 +142,9 @@ def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, An
 
 
 def _place_for(graph: Graph, match: InternalMatch) -> Node:
-    """The node before which a replacement stands: the first that uses a result, else what follows the last of them."""
+    """Return the node before which the replacement is inserted: the first user of a result, else the successor of the
+    last matched output.
+    """
     users = {user for node in match.returning_nodes for user in node.users}
     if users:
         return next(node for node in graph.nodes if node in users)
@@ -152,7 +153,7 @@ def _place_for(graph: Graph, match: InternalMatch) -> Node:
 
 
 def _replace_attributes(gm: GraphModule, replacement: Any) -> None:
-    """Give a module what its new nodes name in the replacement, as copies, and take out what no node uses."""
+    """Copy the replacement's attributes to a module and remove unused ones."""
     gm.delete_all_unused_submodules()
     if isinstance(replacement, GraphModule):
         replacement.graph.lint()

@@ -1,4 +1,4 @@
-"""Types of tensors by their sizes, for graphs that carry such annotations."""
+"""TensorType and Dyn: gradual tensor type annotations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Dyn", "TensorType", "is_consistent", "is_more_precise"]
 
 @compatibility(is_backward_compatible=False)
 class TensorType:
-    """The type of a tensor with these sizes; `Dyn` stands for one that is not known.
+    """Type of a tensor with these sizes; `Dyn` is an unknown size.
 
     >>> from torchlite.fx.tensor_type import Dyn, TensorType
     >>> TensorType((1, 2, Dyn))
@@ -39,7 +39,7 @@ class TensorType:
 
 
 class _DynType:
-    """The type of what is not known: there is one, `Dyn`."""
+    """The dynamic type; its instance is `Dyn`."""
 
     def __init__(self) -> None:
         self.__name__ = "_DynType"
@@ -61,7 +61,7 @@ Dyn = _DynType()
 
 @compatibility(is_backward_compatible=False)
 def is_consistent(t1: Any, t2: Any) -> bool:
-    """Whether two types can be of one value: they agree wherever both are known.
+    """True if two types are consistent: equal wherever both are known.
 
     >>> from torchlite.fx.tensor_type import Dyn, TensorType, is_consistent
     >>> is_consistent(TensorType((1, Dyn)), TensorType((Dyn, 3))), is_consistent(TensorType((1,)), TensorType((2,)))
@@ -74,7 +74,7 @@ def is_consistent(t1: Any, t2: Any) -> bool:
 
 @compatibility(is_backward_compatible=False)
 def is_more_precise(t1: Any, t2: Any) -> bool:
-    """Whether the first type says all that the second does."""
+    """True if the first type is at least as precise as the second."""
     if t1 == t2 or isinstance(t2, _DynType):
         return True
     return _alike(t1, t2, is_more_precise)

@@ -1,4 +1,4 @@
-"""Where in a program nodes come from: what is kept on nodes that are made while another graph runs."""
+"""Node metadata propagation: stack traces and `meta` for nodes created during a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "set_current_meta", "set_grad_fn_seq_nr", "reset_grad_fn_seq_nr", "set_stack_trace",
 ]  # fmt: skip
 
-# What a new node takes over from the one that is running.
+# Metadata fields copied from the running node.
 _COPY_META_FIELDS = [
     "nn_module_stack",
     "torch_fn",
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """Within it, `Interpreter` gives the nodes that a tracer makes the `meta` of those it runs."""
+    """Copy `meta` of interpreted nodes to the nodes created, within the context."""
     before, before_meta = _STATE.should_preserve_node_meta, _STATE.current_meta
     try:
         _STATE.should_preserve_node_meta, _STATE.current_meta = enable, _STATE.current_meta.copy()
@@ -58,13 +58,13 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 @compatibility(is_backward_compatible=False)
 def has_preserved_node_meta() -> bool:
-    """Whether new nodes take over what is known of the running one."""
+    """True if new nodes inherit metadata."""
     return _STATE.should_preserve_node_meta
 
 
 @compatibility(is_backward_compatible=False)
 def set_stack_trace(stack: list[str]) -> None:
-    """Say where the program is, for nodes that are made now."""
+    """Set the stack trace of new nodes."""
     if _STATE.should_preserve_node_meta and stack:
         _STATE.current_meta["stack_trace"] = "".join(stack)
 
@@ -72,7 +72,7 @@ def set_stack_trace(stack: list[str]) -> None:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
-    """Within it, nodes that are made get these keys in their `meta["custom"]`."""
+    """Add these keys to `meta["custom"]` of new nodes within the context."""
     before = _STATE.current_meta.get("custom")
     had = "custom" in _STATE.current_meta
     try:
@@ -87,7 +87,7 @@ def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
 
 @compatibility(is_backward_compatible=False)
 def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: `annotate` around a function's calls."""
+    """Return a decorator that applies `annotate` to a function's calls."""
     from functools import wraps
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[..., Any]
 
 @compatibility(is_backward_compatible=False)
 def set_grad_fn_seq_nr(seq_nr: int) -> None:
-    """Say which node of autograd runs backward."""
+    """Set the sequence number of the autograd node that runs backward."""
     if _STATE.should_preserve_node_meta:
         _STATE.current_meta["grad_fn_seq_nr"] = [*_STATE.current_meta.get("grad_fn_seq_nr", []), seq_nr]
         _STATE.current_meta["in_grad_fn"] = _STATE.current_meta.get("in_grad_fn", 0) + 1
@@ -124,7 +124,7 @@ def reset_grad_fn_seq_nr() -> None:
 
 @compatibility(is_backward_compatible=False)
 def format_stack() -> list[str]:
-    """Where the program is: what was said, else the Python stack."""
+    """Return the stack trace set, else the Python stack."""
     if _STATE.should_preserve_node_meta:
         return [_STATE.current_meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
@@ -133,7 +133,10 @@ def format_stack() -> list[str]:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """Within it, a node is the one that runs."""
+    """Make a node the current one within the context.
+
+    `pass_name` has no effect: `from_node` has names and targets alone.
+    """
     if not (_STATE.should_preserve_node_meta and node.meta):
         yield
         return
@@ -148,12 +151,12 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
 
 @compatibility(is_backward_compatible=False)
 def get_current_meta() -> dict[str, Any]:
-    """What is known of the node that runs."""
+    """Return the current node's metadata."""
     return _STATE.current_meta
 
 
 def kept(node: Node) -> None:
-    """Give a new node what is known of the one that runs."""
+    """Copy the current node's metadata to a new node."""
     if _STATE.current_meta.get("stack_trace"):
         node.stack_trace = _STATE.current_meta["stack_trace"]
     for field in _COPY_META_FIELDS:

@@ -1,7 +1,4 @@
-"""TorchScript's names, as PyTorch answers under PYTORCH_JIT=0: functions and modules are returned as they are.
-
-What cannot be had without TorchScript (its files, its graphs) says so when it is asked for.
-"""
+"""`torch.jit`: script, trace, save, load and freeze TorchScript programs, run by Python."""
 
 import contextlib
 import importlib
@@ -14,10 +11,9 @@ from .._jit_internal import _drop, _isinstance, _overload, _overload_method, exp
 from ..futures import Future
 from . import annotations as annotations
 from ._runtime import Error
-from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
+from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._state import Attribute, TracerWarning
-from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
+from ._trace import TracerWarning, _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",
@@ -32,26 +28,29 @@ script_if_tracing = _script_if_tracing
 
 
 class TracingCheckError(Exception):
-    """What tracing raises where a second run differs."""
+    """Raised by tracing if a second run differs."""
 
 
-_python_isinstance = isinstance  # this module has another one
+_python_isinstance = isinstance  # this module defines its own
 
 
 def __getattr__(name: str) -> Any:
-    """`frontend` is loaded when it is asked for."""
+    """Load `frontend` on access."""
     if name == "frontend":
         return importlib.import_module(f"{__name__}.frontend")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value: its type is for TorchScript."""
+    """Return the value; the type is for TorchScript.
+
+    `the_type` has no effect in Python.
+    """
     return the_value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Python's `isinstance` that knows containers of types.
+    """Python's `isinstance` with support for typed containers.
 
     >>> torchlite.jit.isinstance([1, 2], list[int]), torchlite.jit.isinstance([1, "a"], list[int])
     (True, False)
@@ -60,17 +59,17 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
-    """Call the function; outside TorchScript it runs at once. Returns a Future of its result."""
+    """Call the function immediately; return a Future of its result."""
     future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(error)
     return future
 
 
 def wait(future: Future) -> Any:
-    """The result of a `fork`."""
+    """Return the result of a `fork`."""
     return future.wait()
 
 
@@ -80,11 +79,11 @@ _fork, _wait = fork, wait
 def _raise_unsupported(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"torch.jit.{name} needs TorchScript, which torchlite does not have yet: save state_dict() with torch.save"
+            f"torch.jit.{name}: torchlite does not read or write flatbuffers; use torch.jit.save and torch.jit.load"
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "NotImplementedError: there is no TorchScript yet."
+    refuse.__doc__ = "NotImplementedError: torchlite does not read or write flatbuffers."
     return refuse
 
 
@@ -94,12 +93,12 @@ jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
-    """The module of a file of `torch.jit.save`, written here or by PyTorch.
+    """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
 
-    f: a path or a binary file. map_location: the device for the tensors; by default the one they were on.
-    _extra_files: a dict whose values are filled in from the file. Nothing of the file runs before the module is
-    called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError for a file that is
-    not there, RuntimeError (which names the part) for a damaged one.
+    f: a path or a binary file. map_location: the device of the tensors; by default the saved one. _extra_files: a
+    dictionary whose values are filled from the file. Before the module is called, only `__setstate__` runs, with
+    bounded work and only TorchScript's forms. Raise ValueError for a missing file, RuntimeError that names the part for
+    a damaged one.
     """
     from . import _load
 
@@ -107,8 +106,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Write a scripted or traced module or function to a file (a path, or an object with `write`) that `torch.jit.load`
-    reads, here and in PyTorch. _extra_files: names and texts that go with it. AttributeError for other modules.
+    """Write a scripted or traced module or function to a file (a path, or an object with `write`) for `torch.jit.load`,
+    here and in PyTorch. _extra_files: names and contents to add. Raise AttributeError for other modules.
     """
     from . import _save
 
@@ -116,19 +115,19 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
 
 def export_opnames(m: Any) -> list[str]:
-    """The names of the operators that a program calls, sorted."""
+    """Return the sorted names of the operators that a program calls."""
     from ._graph_text import operators_of
 
     return operators_of(m)
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """A copy of a scripted module in eval mode: its weights and attributes are constants of its program, its parts are
-    written out in its methods, dropout is gone, and batch norms are part of the convolutions before them.
+    """Return a frozen copy of a scripted module in eval mode. Weights and attributes become constants, submodule
+    methods are inlined, dropout is removed, and batch norms are folded into preceding convolutions.
 
-    preserved_attrs: attributes, parts and methods that stay; `forward` does, and so does what a method writes to.
-    optimize_numerics: whether to fold batch norms. RuntimeError for what is no ScriptModule, for one in training, and
-    for a name that is not there.
+    preserved_attrs: attributes, submodules and methods to keep, besides `forward` and mutated values.
+    optimize_numerics: fold batch norms. Raise RuntimeError for a module that is no ScriptModule or in training mode,
+    and for an unknown name.
 
     >>> import torchlite as torch
     >>> frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 1).eval()))
@@ -154,7 +153,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module, frozen: what runs it has no other way that would be faster. RuntimeError for what is no
+    """Return the frozen module; further optimizations do not exist. Raise RuntimeError for a module that is no
     ScriptModule.
     """
     if not _python_isinstance(mod, ScriptModule):
@@ -168,9 +167,9 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
 
 
 def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
-    """Compute what constants alone decide, and fold batch norms if `optimize_numerics`, in place, in a frozen module.
+    """Propagate constants, and fold batch norms with `optimize_numerics`, in a frozen module, in place.
 
-    preserved_methods: its methods beside `forward`. RuntimeError for what is no ScriptModule.
+    preserved_methods: methods besides `forward`. Raise RuntimeError for a module that is no ScriptModule.
     """
     if not _python_isinstance(mod, ScriptModule):
         freeze(mod)
@@ -184,43 +183,46 @@ _onednn = True
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Set how TorchScript would fuse; returns what was set before."""
+    """Set TorchScript's fusion strategy and return the old one; has no effect."""
     global _strategy
     before, _strategy = _strategy, list(strategy)
     return before
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Set whether TorchScript would fuse by oneDNN."""
+    """Set TorchScript's oneDNN fusion flag; has no effect."""
     global _onednn
     _onednn = bool(enabled)
 
 
 def onednn_fusion_enabled() -> bool:
-    """What `enable_onednn_fusion` set."""
+    """Return the flag of `enable_onednn_fusion`."""
     return _onednn
 
 
 def last_executed_optimized_graph() -> None:
-    """The graph that TorchScript ran last: none."""
+    """Return None: no optimized graphs are kept."""
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Within this TorchScript would (not) optimise."""
+    """Context manager that sets TorchScript's optimization flag; has no effect.
+
+    `should_optimize` has no effect: Python runs the program.
+    """
     yield
 
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """Within this TorchScript would fuse by "fuser0", "fuser1", "fuser2" or "fuser3"."""
+    """Context manager that selects TorchScript's fuser "fuser0" to "fuser3"; has no effect."""
     if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
         raise Exception(f"unrecognized fuser option (name: {name})")
     yield
 
 
 class strict_fusion:
-    """For TorchScript alone; elsewhere it warns."""
+    """TorchScript's strict fusion mode; warns in Python."""
 
     def __init__(self) -> None:
         warnings.warn("Only works in script mode", stacklevel=2)

@@ -1,4 +1,4 @@
-"""What Python hands to a program, as the program's types have it."""
+"""Converts Python arguments to the types of a TorchScript function's schema."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _PLAIN = (Tensor, int, float, bool, str, type(None))
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function: its name, its type as text, and its default as text."""
+    """Parameter of a function: name, type and default, both as text."""
 
     name: str
     type: str
     default: str | None
 
     def has_default_value(self) -> bool:
-        """Whether a call may leave it out."""
+        """True if the parameter is optional."""
         return self.default is not None
 
     @property
     def value(self) -> Any:
-        """The default; of what is no literal its text."""
+        """Return the default; for a non-literal, its text."""
         try:
             return literal(self.default or "None")
         except ValueError:
@@ -39,7 +39,7 @@ class Parameter(NamedTuple):
 
 
 class Schema:
-    """The parameters and the result of a function, as text that PyTorch prints."""
+    """Parameters and result of a function, printed as in PyTorch."""
 
     def __init__(self, name: str, node: ast.FunctionDef | None, owner: str | None):
         self.name, self.node, self._owner = name, node, owner
@@ -52,7 +52,7 @@ class Schema:
 
     @property
     def arguments(self) -> list[Parameter]:
-        """The parameters, a method's own object first."""
+        """Return the parameters, including self first for methods."""
         if self.node is None:
             return []
         a = self.node.args
@@ -72,12 +72,12 @@ def _type_name(annotation: ast.AST | None) -> str:
 
 
 def schema_of(script: Any, name: str) -> Schema:
-    """The schema of a method or function of a program."""
+    """Return the schema of a method or function."""
     return Schema(name, script.nodes.get(name), script.name if script.kind == "Module" else None)
 
 
 def _to_program_value(value: Any) -> Any:
-    """A value of Python as one of a program."""
+    """Return a Python value as a TorchScript value."""
     cls = value.__class__
     if cls is Tensor or cls in _PLAIN:
         return value
@@ -91,7 +91,7 @@ def _to_program_value(value: Any) -> Any:
 
 
 def call_function(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
-    """Call a program's function. RuntimeError for arguments that it does not take."""
+    """Call a program's function. Raise RuntimeError for arguments that do not match its schema."""
     if not kwargs and tuple([a.__class__ for a in args]) == script.tensors_of(name):
         return _call_with_context(function, (owner, *args) if owner is not None else args, {}, script)
     if script.by_python:
@@ -113,7 +113,7 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
     grad = MODE.grad
     try:
         made = function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:
             raise
@@ -156,7 +156,7 @@ def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: 
 
 
 def _convert_argument(parameter: ast.arg, value: Any, script: Any, name: str, place: int | None) -> Any:
-    """A value that a parameter takes, an integer as the float that it wants. RuntimeError for other types."""
+    """Return a value as its parameter's type, for example an int as float. Raise RuntimeError for other types."""
     kind = parameter.annotation
     wanted = kind.id if isinstance(kind, ast.Name) else "Tensor" if kind is None else None
     if wanted == "Tensor":

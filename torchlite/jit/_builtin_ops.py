@@ -1,8 +1,7 @@
-"""The operators of TorchScript by their names.
+"""TorchScript's builtin operators: lookup by name and overload resolution by argument types.
 
-Overloads are not named in a program, so arguments choose: lists, text and numbers go to `_scalars`, tensors to the
-overload
-of `torch.ops.aten` whose schema they fit. What was chosen is kept by the classes of the arguments.
+Lists, strings and numbers go to `_scalar_ops`, tensors to the `torch.ops.aten` overload whose schema matches. The
+choice is cached by argument classes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _NUMBERS = (int, float, bool, complex)
 
 
 def _matches_type(kind: Any, value: Any, loose: bool, level: int = 0) -> bool:
-    """Whether a value of a program is of a schema's type; `loose`: a number for a tensor and the other way too."""
+    """True if a value matches a schema type; `loose` also accepts numbers for tensors and the reverse."""
     if level == len(kind.suffixes):
         return _matches_base_type(kind.base, value, loose)
     suffix = kind.suffixes[level]
@@ -71,7 +70,7 @@ def _matches_base_type(base: str, value: Any, loose: bool) -> bool:
 
 
 def _conversion_for(kind: Any, value: Any) -> Callable | None:
-    """What a value of this class needs to become before the overload gets it; None for nothing."""
+    """Return the conversion of a value of this class for an overload, None for none."""
     if kind.base in _CODES:
         return _CODES[kind.base]
     if isinstance(value, Tensor) and kind.base != "Tensor":
@@ -86,7 +85,7 @@ _PLAIN = frozenset((*TENSORS, *_NUMBERS, str, type(None), dtypes.dtype, device_t
 
 
 def _is_plain(value: Any, depth: int = 3) -> bool:
-    """Whether a value is of no class that has its own say in what an operator does."""
+    """True if a value has no class that overrides operators."""
     if value.__class__ is list or value.__class__ is tuple:
         return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
     return value.__class__ in _PLAIN
@@ -96,11 +95,11 @@ def _are_numbers(values: Any) -> Any:
     return [v.item() if isinstance(v, Tensor) else v for v in values]
 
 
-_CACHE_SIZE = 64  # choices of an operator, by the classes of its arguments: those may be a file's
+_CACHE_SIZE = 64  # cached choices per operator; argument classes may come from a file
 
 
 class BuiltinOperator:
-    """One name: calls what the classes of its arguments choose."""
+    """An operator name: dispatches on the classes of its arguments."""
 
     __module__ = "torchlite.jit"
 
@@ -122,12 +121,12 @@ class BuiltinOperator:
         return run(*args, **kwargs)
 
     def chosen(self, args: tuple, kwargs: dict) -> Callable:
-        """What computes the operator for arguments of these classes."""
+        """Return the cached implementation for these argument classes."""
         found = self.found(args, kwargs)
         return found.call if isinstance(found, CallPlan) else found
 
     def found(self, args: tuple, kwargs: dict) -> Any:
-        """The plan of an overload for arguments of these classes, or a function."""
+        """Return a call plan or function for these argument classes."""
         first = args[0] if args else None
         if (
             self._scalar is not None
@@ -151,7 +150,7 @@ class BuiltinOperator:
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds[:500]})")
 
     def _copied(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
-        """The operator into a tensor that is there, where the library has no overload for that."""
+        """Write the operator's result to an existing tensor, where no out overload exists."""
         return out.copy_(self(*args, **kwargs))
 
     def _overload(self, args: tuple, kwargs: dict) -> Any:
@@ -169,13 +168,13 @@ class BuiltinOperator:
                 if found is not None:
                     return found
                 inner = None if listed is None else _match_overload(getattr(self._packet, name), listed, kwargs, loose)
-                if inner is not None:  # `x.view(2, 3)`: values for a list of them
+                if inner is not None:  # `x.view(2, 3)`: values instead of a list
                     return VariadicCallPlan(inner, start)
         return None
 
 
 class VariadicCallPlan:
-    """A plan whose last argument is the list of all arguments from a place on."""
+    """Call plan whose last argument collects all further arguments in a list."""
 
     def __init__(self, plan: CallPlan, start: int):
         self.plan, self.start = plan, start
@@ -184,12 +183,12 @@ class VariadicCallPlan:
         return self.plan.call(*self.gathered(args), **kwargs)
 
     def gathered(self, values: Any) -> list:
-        """What the plan gets of such arguments."""
+        """Return the arguments with the trailing ones collected."""
         return [*values[: self.start], list(values[self.start :])]
 
 
 def _match_overload(overload: Any, args: tuple, kwargs: dict, loose: bool) -> CallPlan | None:
-    """How such arguments become those of an overload; None where they do not fit its schema."""
+    """Return the call plan of an overload for such arguments, None if its schema does not match."""
     try:
         schema = overload._schema
     except (NotImplementedError, RuntimeError):
@@ -228,26 +227,26 @@ def _match_overload(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Ca
 
 
 class CallPlan:
-    """How arguments of some classes become those of an overload."""
+    """Mapping of arguments of given classes to an overload."""
 
     overload: Any
     places: dict[str, Any]
     converts: list
     named: dict[str, Any]
     count: int
-    names: list[str]  # of the arguments: those with a position first
+    names: list[str]  # argument names, positional ones first
     defaults: dict[str, Any]
     scaled: bool
     is_plain: bool
-    call: Callable  # what takes the arguments as they are
+    call: Callable  # implementation that takes the arguments unchanged
 
     @property
     def by_position(self) -> bool:
-        """Whether the overload takes no keyword for an argument that has a position."""
+        """True if positional arguments cannot be passed by keyword."""
         return bool(self.overload._run or self.overload._found()) and self.overload._by_position
 
     def target(self, named: bool) -> Callable:
-        """What computes the overload, without the way there: arguments were compared with its schema."""
+        """Return the overload's implementation, without schema checks, as arguments are already matched."""
         overload = self.overload
         run = overload._run or overload._found()
         if named and overload._by_position:
@@ -255,15 +254,15 @@ class CallPlan:
         return limit_run(overload, overload._plain if self.is_plain else run)
 
     def code(self, name: str) -> Any:
-        """What a keyword argument is converted by, where its number stands for something."""
+        """Return the decoder of a keyword argument given as a number code."""
         return _CODES.get(self.places[name].type.base)
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether an argument is as if it were not given."""
+        """True if an argument equals its default."""
         return name in self.defaults and _is_default(value, self.defaults[name])
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the overload with arguments as a program has them."""
+        """Call the overload with a program's arguments."""
         values = [v if c is None else c(v) for c, v in zip(self.converts, args, strict=False)]
         if self.scaled and values[-1] == 1:
             values.pop()
@@ -281,7 +280,7 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is default or value.__class__ is default.__class__ and value.__class__ in _NUMBERS and value == default
 
 
-# -- operators that have no schema of tensors -----------------------------------------------------
+# -- operators without tensor schema -----------------------------------------------------------------
 
 
 def _size(x: Tensor, dim: Any = None) -> Any:
@@ -335,7 +334,7 @@ def _fast_path() -> bool:
 
 
 def _scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`to`: a dtype by its number, a device, another tensor."""
+    """`to` of a program: by dtype code, device or another tensor."""
     values = list(args)
     if values and values[0].__class__ is int:
         values[0] = code_to_dtype(values[0])
@@ -401,7 +400,7 @@ def _not(a: Any) -> bool:
     return not a
 
 
-# By name; these are asked before `torch.ops.aten` is.
+# Own implementations by name; they take precedence over `torch.ops.aten`.
 _OWN: dict[str, Callable] = {
     "size": _size,
     "tensor": _tensor,
@@ -547,7 +546,7 @@ _PRIM: dict[str, Callable] = {
 
 
 def _div_version_3(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
-    """Division in version 3: of tensors of integers without the rest."""
+    """Division before version 4: integer tensors divide to integers."""
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         if not any(_has_fraction(v) for v in (a, b)) and not rest and not kwargs:
             return torch.div(a, b, rounding_mode="trunc")
@@ -561,7 +560,7 @@ def _has_fraction(value: Any) -> bool:
 
 
 def _full_version_4(size: Any, value: Any, *rest: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """`full` in version 4: of the default dtype, whatever is filled in."""
+    """`full` before version 5: default dtype for every fill value."""
     if "out" in kwargs:
         return lookup("torch.full", 10)(size, value, **kwargs)
     if dtype is None:
@@ -576,7 +575,7 @@ def _legacy_steps(name: str) -> Callable:
     return run
 
 
-# Operators that meant something else: by name, the version that changed them.
+# Operators whose meaning changed: name to (version of the change, old implementation).
 _OLD: dict[str, tuple[int, Callable]] = {
     "torch.div": (4, _div_version_3),
     "torch.div_": (4, lambda a, b: a.copy_(_div_version_3(a, b))),
@@ -586,14 +585,14 @@ _OLD: dict[str, tuple[int, Callable]] = {
 }
 
 
-_KNOWN: dict[str, Any] = {}  # operators by their names, once they were asked for
+_KNOWN: dict[str, Any] = {}  # operators looked up so far
 
 
 def _resolve_name(path: str) -> Any:
     found = _KNOWN.get(path)
     if found is None:
         found = _lookup_current(path)
-        if found is not None:  # an op that is not there may be registered later
+        if found is not None:  # a missing op may be registered later
             _KNOWN[path] = found
     return found
 
@@ -615,7 +614,9 @@ def _lookup_current(path: str) -> Any:
 
 
 def lookup(path: str, version: int) -> Any:
-    """The operator of a name, such as `torch.add`, as a version of the file means it; None where there is none."""
+    """Return the operator of a name such as `torch.add` with the semantics of the file's version, None if there is
+    none.
+    """
     changed = _OLD.get(path)
     if changed is not None and version < changed[0]:
         return changed[1]
@@ -631,7 +632,7 @@ def _cast(name: str) -> Callable:
     return cast
 
 
-# Methods that convert a tensor, which are no operators.
+# Methods that convert a tensor to Python values.
 METHODS.update(
     {
         name: _cast(name)
@@ -656,5 +657,5 @@ _CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan,
 
 
 def constant(path: str) -> Any:
-    """The value of a name of torch that is no operator; None where there is none."""
+    """Return the constant of a name in torch, None if there is none."""
     return _CONSTANTS.get(path)

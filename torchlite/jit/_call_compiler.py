@@ -1,4 +1,4 @@
-"""Calls in a program's text: what a call of Python's means there."""
+"""Compiles call expressions from Python to TorchScript text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
+from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ._nn_sources import FUNCTIONS
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition
-from ._state import is_library_class
 
-DEFERRED = object()  # what only the run knows
+DEFERRED = object()  # known at run time only
 _MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
 _POOLS = frozenset(("max_pool1d", "max_pool2d", "max_pool3d"))
 
 
 class CallCompiler:
-    """What a Printer does with calls."""
+    """Mixin of the script compiler that handles calls."""
 
     visit: Any
     wrong: Any
@@ -40,7 +40,7 @@ class CallCompiler:
     _module_path: Any
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call of an operator, a function, a class, a module or a method."""
+        """Compile a call of an operator, function, class, module or method."""
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
             raise self.wrong(
                 node,
@@ -155,7 +155,7 @@ class CallCompiler:
         return ast.Call(function, [self.visit(given["input"])], keywords)
 
     def _pooled(self, name: str, node: ast.Call) -> ast.expr:
-        """`max_pool2d(x, 2)`: without a stride, windows lie side by side."""
+        """Add the default stride of a pooling call: the kernel size."""
         names = ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"]
         given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
         indices = given.pop("return_indices", None)
@@ -168,7 +168,7 @@ class CallCompiler:
         return ast.Call(self._expr(f"torch.{name}"), [self.visit({**plain, **given}[n]) for n in names[:-1]], [])
 
     def _callable(self, called: Any, node: ast.AST) -> str:
-        """The expression of something that is called."""
+        """Return the expression of a callee."""
         if isinstance(called, torch.nn.Module):
             path = self._module_path(node.func if isinstance(node, ast.Call) else node)
             if path is None:
@@ -240,7 +240,7 @@ class CallCompiler:
         return self._function_text(called, name, module, node)
 
     def _of_functional(self, node: ast.AST, module: str) -> bool:
-        """Whether a function is named as one of `torch.nn.functional`, which has other arguments than torch's."""
+        """True if a function is called under its `torch.nn.functional` name, whose parameters differ from torch's."""
         place = node.func if isinstance(node, ast.Call) else node
         if isinstance(place, ast.Attribute):
             owner = self._resolved(place.value)

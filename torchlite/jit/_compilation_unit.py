@@ -1,4 +1,4 @@
-"""The classes and functions of one program: its text by file, compiled as they are asked for."""
+"""ScriptProgram and ScriptClass: classes and functions of one program, compiled on demand from text by file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
+from .._types.python_source import attach_source, one_line
 from . import _builtin_ops, _inline_cache, _runtime, _type_text
 from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
 from ._placeholder import PLACEHOLDER
@@ -15,32 +16,32 @@ from ._python_translator import ProgramError, PythonTranslator, dotted_name
 
 
 class ScriptClass:
-    """A class of a program: what its objects have, and its methods."""
+    """Class of a program: attributes and methods of its objects."""
 
     def __init__(self, name: str, kind: str):
-        self.name, self.kind = name, kind  # kind: Module, class, interface
+        self.name, self.kind = name, kind  # kind: Module, class or interface
         self.types: dict[str, str] = {}
         self.constants: dict[str, Any] = {}
         self.parameters: list[str] = []
         self.buffers: list[str] = []
         self.methods: dict[str, Any] = {}
         self.properties: dict[str, tuple[str | None, str | None]] = {}
-        self.texts: dict[str, str] = {}  # of methods, as are their definitions
+        self.texts: dict[str, str] = {}  # method texts; the definitions likewise
         self.nodes = DefinitionTable()
         self.program: ScriptProgram | None = None
         self._tensors: dict[str, tuple | None] = {}
         self._members: dict[tuple[str, str], Any] = {}
         self._listed: dict[str, tuple[list[str], frozenset[str]]] = {}
-        self.by_python = False  # whether methods are the user's own functions
-        self.of_file = False  # whether its text was read from a file
+        self.by_python = False  # methods are the user's Python functions
+        self.of_file = False  # text comes from a file
 
     @property
     def original_name(self) -> str:
-        """The name of the class in the program that it was made from."""
+        """Return the name of the original class."""
         return self.name.rpartition(".")[2]
 
     def text(self, name: str) -> str:
-        """The text of a method or function. RuntimeError where torchlite has none for it, and Python alone runs it."""
+        """Return the text of a method or function. Raise RuntimeError if Python alone can run it."""
         path = self.name if self.kind == "function" else f"{self.name}.{name}"
         why = self.program.unknown.get(path) if self.program is not None else None
         if why is not None:
@@ -48,13 +49,13 @@ class ScriptClass:
         return self.texts.get(name, "")
 
     def tensors_of(self, name: str) -> tuple | None:
-        """The classes of the arguments of a function that takes tensors only; None for others."""
+        """Return the argument classes of a function with tensor parameters only, None for others."""
         if name not in self._tensors:
             self._tensors[name] = self._all_tensors(name)
         return self._tensors[name]
 
     def members_of(self, name: str, parameter: ast.arg) -> Any:
-        """What gives a method's parameter the program's own members of enumerations; None where its type has none."""
+        """Return the converter of a method argument to the program's enum members, None for types without enums."""
         key = (name, parameter.arg)
         if key not in self._members:
             find = self.program.find if self.program is not None and not self.by_python else None
@@ -70,7 +71,7 @@ class ScriptClass:
         return (_runtime.Tensor,) * len(given) if plain else None
 
     def listed(self, what: str) -> frozenset[str]:
-        """The names of the parameters or buffers."""
+        """Return the names of parameters or buffers."""
         names = getattr(self, what)
         known = self._listed.get(what)
         if known is None or known[0] is not names:
@@ -78,48 +79,49 @@ class ScriptClass:
         return known[1]
 
     def is_module(self, type_text: str) -> bool:
-        """Whether a type's text names a class of modules."""
+        """True if a type text names a module class."""
         if not type_text.startswith("__torch__.") or self.program is None:
             return False
         found = self.program.find(type_text)
         return isinstance(found, ScriptClass) and found.kind in ("Module", "interface")
 
 
-# Operators that name a device.
+# Operators that create a device constant.
 _DEVICES = ("torch.device", "ops.aten.device")
 
 
 class ScriptProgram:
-    """Texts by the module that they are (`__torch__.a.b`), and constants. RuntimeError for what they may not have."""
+    """Texts of a program by module name (`__torch__.a.b`), and constants. Raise RuntimeError for invalid text."""
 
     def __init__(self, sources: dict[str, str], constants: tuple = (), version: int = 10, file: str = ""):
         self.sources, self.constants, self.version, self.file = sources, constants, version, file
         self.module = "torchlite.jit"
         self.device: Any = None
-        self.ignored: list[str] = []  # functions of the program that only Python has
-        self.unknown: dict[str, str] = {}  # what has no text here, by its name: why
-        self.longest: int | None = None  # letters of one definition
+        self.ignored: list[str] = []  # functions that only Python can run
+        self.unknown: dict[str, str] = {}  # names without text, with the reason
+        self.longest: int | None = None  # maximum length of a definition
         self.of_file = False
-        self.counts = False  # whether functions are compiled to count as well, for methods that run while it is read
-        self.counted: list[tuple[Any, Any]] = []  # functions, and their code that counts
-        self.budget: Any = None  # what they may do
-        # By the global names of places that call operators: the operator, its arguments, and those with a name.
+        self.counts = False  # True if functions are also compiled with counting, for methods that run during loading
+        self.counted: list[tuple[Any, Any]] = []  # functions and their counting code
+        self.budget: Any = None  # the budget of counting code
+        # Call sites by global name: operator, positional and keyword arguments.
         self.named_places: dict[str, tuple[str, list, list]] = {}
-        self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
+        self.by_python = False  # True if Python runs the program; untranslatable parts raise on saving only
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._pieces: dict[str, dict[str, LazyDefinition]] = {}
+        self._lines: dict[str, list[str]] = {}  # of the records, for tracebacks
         self._found: dict[str, Any] = {}
         self._tables_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
         self._places = 0
-        self._parts: dict[str, list] = {}  # what places take of a tensor that do no more
-        self._devices: dict[str, tuple] = {}  # that the program names, by their global names
+        self._parts: dict[str, list] = {}  # parts of a tensor that indexing sites take
+        self._devices: dict[str, tuple] = {}  # device constants of the program, by global name
         self._busy = False
 
-    # -- what Translator asks -----------------------------------------------------------------
+    # -- interface for the translator --------------------------------------------------------
 
     def operator(self, path: str, wrong: Any = None, node: Any = None) -> str:
-        """The global name of an operator. RuntimeError where there is none."""
+        """Return the global name of an operator. Raise RuntimeError if there is none."""
         if path not in self.globals:
             found = _builtin_ops.lookup(path, self.version)
             if found is None:
@@ -129,7 +131,7 @@ class ScriptProgram:
         return path
 
     def place(self, name: str, items: list, keywords: list, method: bool) -> str:
-        """The global name of what a place calls, that names an operator or a method."""
+        """Return the global name of a call site of an operator or method."""
         operator = None if method else self.globals[name]
         if isinstance(operator, _builtin_ops.BuiltinOperator):
             name = operator.name
@@ -148,7 +150,7 @@ class ScriptProgram:
         return made
 
     def joined(self, outer: str, inner: str) -> str | None:
-        """The global name of what takes a part of a part, as two places do; None for other places."""
+        """Return the global name of a site that combines two indexing sites, None for others."""
         if outer not in self._parts or inner not in self._parts:
             return None
         parts = self._parts[inner] + self._parts[outer]
@@ -162,7 +164,7 @@ class ScriptProgram:
         return made
 
     def known(self, name: str, args: list) -> str | None:
-        """The global name of what an operator gives each time: of a device, until the program moves."""
+        """Return the global name of a constant operator result: a device, until the program moves."""
         if name not in _DEVICES or not all(isinstance(a, ast.Constant) for a in args):
             return None
         given = tuple(a.value for a in args)
@@ -171,17 +173,17 @@ class ScriptProgram:
             try:
                 self.globals[made] = self._named_device(*given)
             except (TypeError, ValueError, RuntimeError):
-                return None  # whoever runs it is told
+                return None  # raises at run time
             self._devices[made] = given
         return made
 
     def changes(self, name: str) -> bool:
-        """Whether an operator may keep or change a list that it gets."""
+        """True if an operator may keep or mutate a list argument."""
         found = self.globals[name]
         return not isinstance(found, _builtin_ops.BuiltinOperator) or found.name in _builtin_ops.SCALARS
 
     def has_method(self, owner: ScriptClass, name: str) -> bool:
-        """Whether a class of modules has a method, which then has a global name."""
+        """True if a module class has a method, which then has a global name."""
         path = f"{owner.name}.{name}"
         if path not in self.globals:
             piece = self._piece(owner.name)
@@ -191,7 +193,7 @@ class ScriptProgram:
         return True
 
     def attribute(self, path: str, wrong: Any, node: Any) -> str:
-        """The global name of a constant of torch, such as `torch.float32`."""
+        """Return the global name of a torch constant, such as `torch.float32`."""
         if path not in self.globals:
             found = _builtin_ops.constant(path)
             if found is None:
@@ -200,7 +202,7 @@ class ScriptProgram:
         return path
 
     def constant(self, path: str) -> Any:
-        """The value of `CONSTANTS.cN`."""
+        """Return the value of `CONSTANTS.cN`."""
         number = path.removeprefix("CONSTANTS.c")
         if not number.isdecimal() or len(number) > 9 or int(number) >= len(self.constants):
             raise ProgramError(f"the file has no constant {path[:60]} (in the record constants.pkl)")
@@ -208,7 +210,7 @@ class ScriptProgram:
         return self.globals[path]
 
     def value(self, path: str, wrong: Any, node: Any) -> str:
-        """The global name of a function, a class that is called, or a member of an enumeration."""
+        """Return the global name of a function, constructor or enum member."""
         if path not in self.globals:
             found = self.find(path)
             if found is None:
@@ -221,7 +223,7 @@ class ScriptProgram:
         return path
 
     def cls(self, path: str, wrong: Any, node: Any) -> str:
-        """The global name of a class itself."""
+        """Return the global name of a class."""
         found = self.find(path)
         if not isinstance(found, ScriptClass):
             raise wrong(node, f"Unknown class '{path[:200]}'")
@@ -229,25 +231,25 @@ class ScriptProgram:
         return f"{path}.__new__"
 
     def tables(self, owner: ScriptClass) -> dict[str, str]:
-        """Where the attributes of a class's objects lie, by name: those whose place is known."""
+        """Return the storage dictionary of each attribute of a class, where known."""
         if owner.name not in self._tables_of:
             self._tables_of[owner.name] = _attribute_storage(owner)
         return self._tables_of[owner.name]
 
     def module_class(self, owner: ScriptClass, name: Any) -> ScriptClass | None:
-        """The class of a submodule that a class declares; None for other attributes, and for interfaces."""
+        """Return the class of a declared submodule, None for other attributes and interfaces."""
         kind = owner.types.get(name, "")
         found = self.find(kind) if kind.startswith("__torch__.") else None
         return found if isinstance(found, ScriptClass) and found.kind == "Module" else None
 
     def member(self, path: str) -> Any:
-        """A member of an enumeration; None for what is none."""
+        """Return an enum member, None if there is none."""
         owner, _, name = path.rpartition(".")
         kind = self.find(owner) if owner.startswith("__torch__.") else None
         return kind.__members__.get(name) if isinstance(kind, enum.EnumMeta) else None
 
     def types(self, node: ast.AST, wrong: Any) -> str:
-        """The global name of a type, or of several, that `isinstance` tests."""
+        """Return the global name of the types that `isinstance` tests."""
         name = f"type.{ast.unparse(node)}"
         if name not in self.globals:
             try:
@@ -257,7 +259,7 @@ class ScriptProgram:
         return name
 
     def move(self, where: Any, tensors: bool = True) -> None:
-        """Let the program's constants, and the devices that it names, be on a device."""
+        """Move the program's constants and device constants to a device."""
         self.device = where
         self.globals.update({name: self._named_device(*given) for name, given in self._devices.items()})
         if tensors:
@@ -271,10 +273,10 @@ class ScriptProgram:
         found = _runtime.device_type(name) if index is None else _runtime.device_type(name, index)
         return self.device if self.device is not None and found.type in ("cpu", "cuda", "opencl") else found
 
-    # -- finding ------------------------------------------------------------------------------
+    # -- lookup -------------------------------------------------------------------------------
 
     def find(self, path: str) -> Any:
-        """A class, function, enumeration or named tuple by its whole name; None where there is none."""
+        """Return a class, function, enum or named tuple by qualified name, None if there is none."""
         if path in self._found:
             return self._found[path]
         piece = self._piece(path)
@@ -289,7 +291,7 @@ class ScriptProgram:
         return self._found[path]
 
     def defined(self) -> list[str]:
-        """The whole names of all classes and functions."""
+        """Return the qualified names of all classes and functions."""
         return [f"{module}.{name}" for module in self.sources for name in self._definitions_of(module)]
 
     def _definitions_of(self, module: str) -> dict[str, LazyDefinition]:
@@ -304,7 +306,7 @@ class ScriptProgram:
         return self._definitions_of(module).get(name)
 
     def _work(self) -> None:
-        if self._busy:  # what asks is being compiled itself
+        if self._busy:  # recursive request during compilation
             return
         self._busy = True
         try:
@@ -322,9 +324,19 @@ class ScriptProgram:
         finally:
             self._busy = False
 
+    def _lines_of(self, path: str, method: bool) -> list[str]:
+        """The lines of the record that has a function, for tracebacks: a file's text is shown without escapes."""
+        module = path.rpartition(".")[0]
+        module = module.rpartition(".")[0] if method else module
+        if module not in self._lines:
+            self._lines[module] = [one_line(line) + "\n" for line in self.sources.get(module, "").split("\n")]
+        return self._lines[module]
+
     def _translated(self, path: str, translator: PythonTranslator, node: ast.FunctionDef, method: bool = False) -> Any:
         try:
-            return translator.function(node, method)
+            made = translator.function(node, method)
+            attach_source(made, self._lines_of(path, method))
+            return made
         except ProgramError as error:
             if not self.by_python:
                 raise
@@ -332,7 +344,7 @@ class ScriptProgram:
             return _runtime.DeferredFunction(self.globals, path)
 
     def translated(self, function: Any, tree: ast.AST, compiled: Callable[[], Any]) -> None:
-        """Keep the code of a function that counts, which its tree is changed to."""
+        """Store the counting code of a function, generated from its tree."""
         if self.counts:
             from ._setstate_budget import instrument
 
@@ -344,12 +356,12 @@ class ScriptProgram:
         return f"{name} in the record code/{module.replace('.', '/')}.py"
 
     def definition(self, path: str) -> Any:
-        """The definition of a function or class in the program's text."""
+        """Return the syntax tree of a function or class."""
         piece = self._piece(path)
         return None if piece is None else piece.parsed()
 
     def text_of(self, path: str, node: ast.AST) -> str:
-        """The lines of a definition, which is `node`."""
+        """Return the source lines of a definition."""
         piece = self._piece(path)
         return "" if piece is None else piece.lines(node)
 
@@ -424,7 +436,7 @@ class ScriptProgram:
 
 
 def _move_constant(value: Any, where: Any, known: dict[int, Any]) -> Any:
-    """A constant on a device. known: by their identity, those that were moved before."""
+    """Return a constant on a device. known: moved constants by id."""
     if id(value) not in known:
         made = value
         if isinstance(value, (list, tuple)):
@@ -436,12 +448,12 @@ def _move_constant(value: Any, where: Any, known: dict[int, Any]) -> Any:
     return known[id(value)]
 
 
-# Attributes that no table of an object has.
+# Attributes stored outside the object's dictionaries.
 _SPECIAL_ATTRIBUTES = frozenset(("training", "_is_full_backward_hook"))
 
 
 def _attribute_storage(made: ScriptClass) -> dict[str, str]:
-    """Where the attributes of a class's objects lie, by name: those whose place is known."""
+    """Return the storage dictionary of each attribute of a class, where known."""
     found: dict[str, str] = {}
     if made.kind != "Module":
         return found

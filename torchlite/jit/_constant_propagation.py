@@ -1,4 +1,4 @@
-"""A method whose attributes are constants, made simpler: what is known is computed, what nothing needs is left out."""
+"""Constant propagation and dead code elimination in methods of frozen modules."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ _RANDOM = frozenset(
     "reverse update setdefault popitem _set_item Delete".split()
 )
 _DROPOUTS = frozenset(f"torch.{kind}dropout" for kind in ("", "alpha_", "feature_", "feature_alpha_"))
-_ROOTS = frozenset(("torch", "ops", "__torch__", "CONSTANTS"))  # of names that are no variables
+_ROOTS = frozenset(("torch", "ops", "__torch__", "CONSTANTS"))  # prefixes of global names
 _IDENTITY = {"torch.__is__": ast.Is, "torch.__isnot__": ast.IsNot}
 _LITERAL = (ast.List, ast.Tuple)
 
 
 class ProgramConstants:
-    """The constants of a program that is written: tensors by number, and what they were called."""
+    """Constants of a program being written: numbered tensors and their former names."""
 
     def __init__(self, values: Any = ()):
         self.values: list[Any] = list(values)
-        self.paths: dict[int, set[tuple[str, ...]]] = {}  # of those that were attributes
-        self.computed: dict[int, str] = {}  # of those that were computed: by which text
+        self.paths: dict[int, set[tuple[str, ...]]] = {}  # attribute paths of constants
+        self.computed: dict[int, str] = {}  # source expressions of computed constants
         self._numbers: dict[int, int] = {id(value): i for i, value in enumerate(self.values)}
 
     def of(self, value: Any) -> ast.expr:
-        """The expression of a tensor."""
+        """Return the expression of a tensor constant."""
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self.values)
             self.values.append(value)
         return ast.Attribute(load_name("CONSTANTS"), f"c{self._numbers[id(value)]}", ast.Load())
 
     def number(self, node: ast.AST) -> int | None:
-        """The number of the constant that an expression is."""
+        """Return the number of a constant expression."""
         path = dotted_name(node) or ""
         return int(path[11:]) if path.startswith("CONSTANTS.c") and path[11:].isdecimal() else None
 
     def value(self, node: ast.AST) -> Any:
-        """The tensor that an expression is; None for others."""
+        """Return the tensor of a constant expression, None for others."""
         number = self.number(node)
         return None if number is None else self.values[number]
 
 
 def to_literal(value: Any) -> ast.expr | None:
-    """The expression of a number or text; None for what has none."""
+    """Return the literal of a number or string, None for other values."""
     if value is None or value.__class__ in (bool, str):
         return ast.Constant(value)
     if value.__class__ is int:
@@ -68,7 +68,7 @@ def to_literal(value: Any) -> ast.expr | None:
 
 
 def is_constant(node: ast.AST) -> bool:
-    """Whether an expression is a constant."""
+    """True if an expression is constant."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return isinstance(node.operand, ast.Constant) or dotted_name(node.operand) in ("inf", "nan")
     return isinstance(node, ast.Constant) or dotted_name(node) in ("inf", "nan") or _is_constant(node)
@@ -86,7 +86,7 @@ def _are_constant(node: ast.AST) -> bool:
 
 
 def is_pure(node: ast.AST) -> bool:
-    """Whether an expression changes nothing, and gives the same whenever it is computed."""
+    """True if an expression is pure and deterministic."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             path = dotted_name(part.func) or getattr(part.func, "attr", "") or "?"
@@ -104,16 +104,16 @@ _PURE = frozenset("int float bool str len min max abs sum tuple isinstance getat
 
 
 class ConstantPropagation(ast.NodeTransformer):
-    """Simplifies a method. `attribute` gives the expression of what lies at a path, or None for what stays there."""
+    """Simplify a method. `attribute` returns the expression of an attribute path, None for attributes that stay."""
 
     def __init__(self, program: Any, constants: ProgramConstants, attribute: Callable, fixed: set[str]):
         self._program, self._constants, self._attribute = program, constants, attribute
-        self._fixed = fixed  # texts that are not computed here: what they give is written to
+        self._fixed = fixed  # texts to leave alone: their results are mutated
         self._values: dict[str, ast.expr] = {}
         self._changed = False
 
     def run(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """The method, simplified until nothing changes."""
+        """Return the method, simplified to a fixed point."""
         self._changed = True
         while self._changed:
             self._changed = False
@@ -124,7 +124,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return node
 
     def noted(self) -> None:
-        """Something was changed, so that more may become known."""
+        """Note a change, which may enable further simplification."""
         self._changed = True
 
     def _block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -135,15 +135,15 @@ class ConstantPropagation(ast.NodeTransformer):
         return out
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        """A function in a method is left as it is."""
+        """Leave inner functions unchanged."""
         return node
 
     def visit_Pass(self, node: ast.Pass) -> Any:
-        """Blocks that are empty get one again."""
+        """Leave a placeholder in empty blocks."""
         return None
 
     def visit_If(self, node: ast.If) -> Any:
-        """A branch that is known."""
+        """Fold a constant branch."""
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             self.noted()
@@ -155,25 +155,25 @@ class ConstantPropagation(ast.NodeTransformer):
         return ast.If(test, body or [ast.Pass()], orelse)
 
     def visit_For(self, node: ast.For) -> Any:
-        """The loop with its body."""
+        """Simplify a loop's body."""
         return ast.For(node.target, self.visit(node.iter), self._block(node.body) or [ast.Pass()], [])
 
     def visit_While(self, node: ast.While) -> Any:
-        """The loop with its body."""
+        """Simplify a loop's body."""
         return ast.While(self.visit(node.test), self._block(node.body) or [ast.Pass()], [])
 
     def visit_With(self, node: ast.With) -> Any:
-        """The block with its body."""
+        """Simplify a block's body."""
         return ast.With([self.visit(item) for item in node.items], self._block(node.body) or [ast.Pass()])
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """The value alone: the annotation is no expression."""
+        """Simplify the value only; the annotation is no expression."""
         if node.value is not None:
             node.value = self.visit(node.value)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        """What is done for its effect."""
+        """Drop a pure expression statement."""
         node.value = self.visit(node.value)
         if is_pure(node.value):
             self.noted()
@@ -181,7 +181,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """What lies at a path from `self`."""
+        """Replace an attribute path by its constant."""
         if not isinstance(node.ctx, ast.Load):
             return node
         path = path_of(node)
@@ -192,14 +192,14 @@ class ConstantPropagation(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """A variable whose value is known."""
+        """Replace a variable by its constant."""
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
             self.noted()
             return copy.deepcopy(self._values[node.id])
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """A choice that is known."""
+        """Fold a constant conditional expression."""
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             self.noted()
@@ -207,7 +207,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return ast.IfExp(test, self.visit(node.body), self.visit(node.orelse))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        """`and` and `or` of which a side is known."""
+        """Fold `and` and `or` with a constant operand."""
         ends = isinstance(node.op, ast.Or)
         out: list[ast.expr] = []
         for value in node.values:
@@ -224,7 +224,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return out[0] if len(out) == 1 else ast.BoolOp(node.op, out)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        """`not` of what is known."""
+        """Fold `not` of a constant."""
         if is_constant(node):
             return node
         node = self.generic_visit(node)  # type: ignore[assignment]
@@ -234,7 +234,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """A comparison of what is known."""
+        """Fold a comparison of constants."""
         node = self.generic_visit(node)  # type: ignore[assignment]
         left, right = node.left, node.comparators[0]
         if not is_constant(left) or not is_constant(right):
@@ -242,7 +242,7 @@ class ConstantPropagation(ast.NodeTransformer):
         return self._same(node, node) if isinstance(node.ops[0], (ast.Is, ast.IsNot)) else self._computed(node)
 
     def _same(self, node: ast.Compare, before: ast.expr) -> ast.expr:
-        """`is` and `is not`, or what stood there where that is not known."""
+        """Fold `is` and `is not`, return the original node if undecided."""
         left, right = node.left, node.comparators[0]
         if not is_constant(left) or not is_constant(right):
             return before
@@ -256,12 +256,12 @@ class ConstantPropagation(ast.NodeTransformer):
         return ast.Constant(same == isinstance(node.ops[0], ast.Is))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """A sum, product, ... of what is known."""
+        """Fold arithmetic on constants."""
         node = self.generic_visit(node)  # type: ignore[assignment]
         return self._computed(node) if is_constant(node.left) and is_constant(node.right) else node
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call whose arguments are known, and dropout."""
+        """Fold a call with constant arguments; remove dropout."""
         path = dotted_name(node.func)
         whole = path_of(node)
         if whole:
@@ -289,13 +289,13 @@ class ConstantPropagation(ast.NodeTransformer):
         if path is None or not path.startswith("torch.") or not is_pure(node):
             return node
         if path.removeprefix("torch.") not in SCALARS and not any(map(_is_constant, ast.walk(node))):
-            return node  # it may be large
+            return node  # the result may be large
         if not all(map(_are_constant, (*node.args, *(k.value for k in node.keywords)))):
             return node
         return self._computed(node)
 
     def _computed(self, node: Any) -> Any:
-        """What an expression of constants gives, where that is a constant."""
+        """Return the value of a constant expression as a constant."""
         text = ast.unparse(node)
         if text in self._fixed:
             return node
@@ -308,7 +308,7 @@ class ConstantPropagation(ast.NodeTransformer):
             )
             value = function()
         except (ProgramError, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
-            return node  # the program's own error, when it runs
+            return node  # the program raises this error when it runs
         made = to_literal(value)
         if made is None and isinstance(value, Tensor) and any(map(_is_constant, ast.walk(node))):
             made = self._constants.of(value.detach())
@@ -322,7 +322,7 @@ class ConstantPropagation(ast.NodeTransformer):
 
 
 def count_stores(node: ast.AST) -> collections.Counter:
-    """How often each variable is written, parameters among them."""
+    """Return how often each variable is assigned, including parameters."""
     found: collections.Counter = collections.Counter()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
@@ -335,7 +335,7 @@ def count_stores(node: ast.AST) -> collections.Counter:
 
 
 def count_loads(node: ast.AST) -> collections.Counter:
-    """How often each variable is read."""
+    """Return how often each variable is read."""
     found: collections.Counter = collections.Counter()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
@@ -344,7 +344,7 @@ def count_loads(node: ast.AST) -> collections.Counter:
 
 
 def assigned_name(part: ast.stmt) -> str | None:
-    """The variable that a statement sets, if that is all it does."""
+    """Return the variable of a plain assignment statement."""
     if isinstance(part, ast.Assign) and len(part.targets) == 1 and isinstance(part.targets[0], ast.Name):
         return part.targets[0].id
     if isinstance(part, ast.AnnAssign) and part.value is not None and isinstance(part.target, ast.Name):
@@ -353,7 +353,7 @@ def assigned_name(part: ast.stmt) -> str | None:
 
 
 def _single_assignment_values(node: ast.FunctionDef) -> dict[str, ast.expr]:
-    """Variables that are written once, with a constant or with another variable that is written once."""
+    """Return variables assigned once, to a constant or another such variable."""
     once = {text for text, count in count_stores(node).items() if count == 1}
     found: dict[str, ast.expr] = {}
     for part in walk_statements(node.body):
@@ -367,7 +367,7 @@ def _single_assignment_values(node: ast.FunctionDef) -> dict[str, ast.expr]:
 
 
 def _rename_versions(node: ast.FunctionDef) -> None:
-    """Give each value of a variable that only the outermost statements write a name of its own."""
+    """Rename each version of a variable that is assigned in outermost statements only."""
     outer = collections.Counter(assigned_name(part) for part in node.body if assigned_name(part) is not None)
     arguments = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
     written = count_stores(node)
@@ -397,7 +397,7 @@ def _rename_versions(node: ast.FunctionDef) -> None:
 
 
 def _eliminate_unused(node: ast.FunctionDef, run: ConstantPropagation) -> None:
-    """Leave out what sets variables that nothing reads."""
+    """Remove assignments of unused variables."""
     read, written = count_loads(node), count_stores(node)
 
     def block(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -1,4 +1,4 @@
-"""The numbers that programs have in the place of dtypes, layouts and memory formats."""
+"""TorchScript's integer codes of dtypes, layouts and memory formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from .._types import dtypes, layouts
 
-# By PyTorch's numbers; None for dtypes that torchlite does not have.
+# By PyTorch's code; None for unsupported dtypes.
 _DTYPES = (
     "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 "
     "bfloat16 "
@@ -19,7 +19,7 @@ _BY_DTYPE = {dtypes.BY_NAME[name]: code for code, name in enumerate(_DTYPES) if 
 
 
 def code_to_dtype(code: Any) -> Any:
-    """The dtype of a number; what is none, as it is. RuntimeError for a number without a dtype."""
+    """Return the dtype of a code; other values unchanged. Raise RuntimeError for a code without dtype."""
     if code.__class__ is not int:
         return code
     name = _DTYPES[code] if 0 <= code < len(_DTYPES) else None
@@ -29,7 +29,7 @@ def code_to_dtype(code: Any) -> Any:
 
 
 def code_to_layout(code: Any) -> Any:
-    """The layout of a number."""
+    """Return the layout of a code."""
     if code.__class__ is not int:
         return code
     found = getattr(layouts, _LAYOUTS[code], None) if 0 <= code < len(_LAYOUTS) else None
@@ -39,7 +39,7 @@ def code_to_layout(code: Any) -> Any:
 
 
 def code_to_memory_format(code: Any) -> Any:
-    """The memory format of a number."""
+    """Return the memory format of a code."""
     if code.__class__ is not int:
         return code
     if not 0 <= code < len(_FORMATS):
@@ -48,7 +48,7 @@ def code_to_memory_format(code: Any) -> Any:
 
 
 def to_code(value: Any) -> int:
-    """The number of a dtype, layout or memory format."""
+    """Return the code of a dtype, layout or memory format."""
     if value in _BY_DTYPE:
         return _BY_DTYPE[value]
     text = str(value).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""`torch.jit.freeze`: a module whose weights are constants of its program, and whose parts are written out in it."""
+"""`torch.jit.freeze`: turns a module's weights into constants and inlines its submodules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .._types.python_source import is_identifier
 from . import _fold_batch_norm
 from ._compilation_unit import ScriptProgram
 from ._constant_propagation import ConstantPropagation, ProgramConstants, to_literal
+from ._inline_single_use import inline_single_use
 from ._inlining import CannotInline, Inliner, path_of, resolve_path, walk_statements
+from ._mutation_analysis import mutated_constants
 from ._save import _CONSTANT, _QUALIFIED_NAME, _ProgramCollector, type_of
 from ._script_modules import RecursiveScriptModule, ScriptMethod
 
@@ -23,14 +25,14 @@ Path = tuple[str, ...]
 
 
 def freeze(module: Any, preserved: list[str], numerics: bool = True) -> Any:
-    """The copy. RuntimeError for a name in `preserved` that the module does not have."""
+    """Return the frozen copy. Raise RuntimeError for an unknown name in `preserved`."""
     return _Freezer(module, preserved, numerics).module()
 
 
 def optimize(module: Any, numerics: bool, methods: list[str]) -> None:
-    """Fold the constants of a frozen module, in place."""
+    """Optimize a frozen module in place."""
     if next(module.parameters(), None) is not None:
-        return  # it is not frozen, so that its weights may change
+        return  # not frozen: its weights may change
     stay = [*methods, *module._attributes, *module._buffers, *module._modules]
     made = freeze(module, stay, numerics)
     module.__dict__.update(made.__dict__)
@@ -46,11 +48,11 @@ class _Freezer:
         self._whole.device, self._whole.of_file = first.device, first.of_file
         self._constants = ProgramConstants(self._programs.constants)
         self._methods = ["forward"] if "forward" in module._script.methods else []
-        self._parts: set[Path] = set()  # that stay with their methods
+        self._parts: set[Path] = set()  # submodules kept with their methods
         self._kept: set[Path] = set()  # attributes that stay
         self._fixed: set[str] = set()
         self._mutable = False
-        self._plain: dict[int, Any] = {}  # tensors without gradients, by the parameters that they were
+        self._plain: dict[int, Any] = {}  # parameters as tensors without gradient
         for text in preserved:
             self._preserve(text)
 
@@ -73,7 +75,7 @@ class _Freezer:
     # -- methods --------------------------------------------------------------------------
 
     def module(self) -> Any:
-        """The frozen module."""
+        """Return the frozen module."""
         methods = self._written_out()
         if methods is None:
             self._parts = {()}
@@ -84,7 +86,7 @@ class _Freezer:
         )
 
     def _written_out(self) -> list[ast.FunctionDef] | None:
-        """The methods without calls of parts; None where the root has a form that is not written out."""
+        """Return the methods with submodule calls inlined. Return None if the root cannot be inlined."""
         while True:
             hooked = {
                 tuple(path.split("."))
@@ -110,17 +112,17 @@ class _Freezer:
         while True:
             run = ConstantPropagation(self._whole, self._constants, self._attribute, self._fixed)
             made = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
-            unfit = [self._unfit(node) for node in made]  # of all methods, not until the first
+            unfit = [self._unfit(node) for node in made]  # check all methods, without early exit
             if not any(unfit):
                 break
         for node in made:
             if self._numerics and _fold_batch_norm.fold_batch_norms(node, self._constants):
                 run.run(node)
-            _fold_batch_norm.inline_single_use(node)
+            inline_single_use(node)
         return made
 
     def _stored(self, node: ast.FunctionDef) -> bool:
-        """Take up the attributes that a method sets. Returns whether there were others than before."""
+        """Collect the attributes that a method assigns. Return True if there are new ones."""
         before = len(self._kept)
         for part in walk_statements(node.body):
             for target in getattr(part, "targets", None) or [getattr(part, "target", None)]:
@@ -132,9 +134,9 @@ class _Freezer:
         return len(self._kept) != before
 
     def _unfit(self, node: ast.FunctionDef) -> bool:
-        """Whether something that a method writes to was made a constant; it is not, next time."""
+        """True if a mutated value was made a constant; keep it as attribute in the next round."""
         again = self._stored(node)
-        for number in _fold_batch_norm.mutated_constants(node, self._constants):
+        for number in mutated_constants(node, self._constants):
             text = self._constants.computed.get(number, "")
             paths = self._constants.paths.get(number, set())
             again = again or bool(paths - self._kept) or (text != "" and text not in self._fixed)
@@ -143,7 +145,7 @@ class _Freezer:
         return again
 
     def _attribute(self, path: Path) -> ast.expr | None:
-        """The constant that lies at a path; None for what stays."""
+        """Return the constant at an attribute path, None for attributes that stay."""
         if path in self._kept or any(path[: len(part)] == part for part in self._parts):
             return None
         try:
@@ -173,21 +175,21 @@ class _Freezer:
 
 
 class _ProgramBuilder:
-    """The new program and its module."""
+    """Builder of the new program and module."""
 
     def __init__(self, whole: ScriptProgram, programs: _ProgramCollector, constants: ProgramConstants):
         self._whole, self._programs, self._constants = whole, programs, constants
-        self._texts: dict[str, str] = {}  # new classes
+        self._texts: dict[str, str] = {}  # texts of new classes
         self._made: dict[int, Any] = {}
 
     def all_of(self, module: Any) -> Any:
-        """A copy of a module whose parts stay, with plain attributes for its weights."""
+        """Return a copy of a module that keeps submodules, with plain attributes for weights."""
         sources = {name: _PARAMETER_LIST.sub(r"\1[]", text) for name, text in self._programs.sources.items()}
         program = self._program(sources)
         return self._copied(module, program)
 
     def root(self, module: Any, methods: list[ast.FunctionDef], kept: set[Path], parts: set[Path]) -> Any:
-        """A module of what was written out, and what stays."""
+        """Return a module with the inlined methods and the kept attributes."""
         name = self._programs.name(module._script)
         tree = self._class(module, name, methods, (), kept, parts)
         program = self._program(self._sources(name))
@@ -207,7 +209,7 @@ class _ProgramBuilder:
     def _class(
         self, module: Any, name: str, methods: list[ast.FunctionDef], path: Path, kept: set[Path], parts: set[Path]
     ) -> tuple[str, dict[str, Any], list[str]]:
-        """Write a class with what stays of a module: its name, its parts, and its attributes."""
+        """Write a class with a module's remaining attributes and submodules."""
         own = sorted(p[-1] for p in kept if p[:-1] == path)
         buffers = [one for one in own if one in module._buffers]
         lines = [f"class {name.rpartition('.')[2]}(Module):", "  __parameters__ = []", f"  __buffers__ = {buffers}"]
@@ -236,7 +238,7 @@ class _ProgramBuilder:
         return _QUALIFIED_NAME.sub(lambda found: names.get(found[0], found[0]), kind)
 
     def _sources(self, name: str) -> dict[str, str]:
-        """The text of the new classes and of all that they name."""
+        """Return the text of the new classes and of all they name."""
         sources: dict[str, str] = {}
         done: set[str] = set()
         waiting = list(self._texts)

@@ -1,4 +1,4 @@
-"""Programs as graphs: text that shows what is called in which order, and the operators that a program names."""
+"""Prints programs as TorchScript graphs, and lists the operators they use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._script_modules import RecursiveScriptModule
 
 
 class ScriptGraph:
-    """A function of a program, one call a line, as `torch.jit`'s graphs are printed."""
+    """Graph of a function, printed one call per line as in `torch.jit`."""
 
     def __init__(self, script: Any, name: str):
         self._lines = _GraphPrinter(script)
@@ -23,12 +23,12 @@ class ScriptGraph:
     __repr__ = __str__
 
     def str(self, print_source_ranges: bool = True) -> str:
-        """The text."""
+        """Return the graph's text."""
         return self._text
 
 
 def type_text(node: ast.AST) -> str:
-    """An annotation as graphs show types: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int, str)`."""
+    """Return an annotation as a graph prints it: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int, str)`."""
     if not isinstance(node, ast.Subscript):
         return ast.unparse(node)
     outer = (dotted_name(node.value) or "").rpartition(".")[2]
@@ -108,7 +108,7 @@ class _GraphPrinter:
 
 
 def _operator_and_inputs(node: ast.AST) -> tuple[str, list]:
-    """The operator that an expression is, and its inputs."""
+    """Return an expression's operator and inputs."""
     if isinstance(node, ast.Call):
         path = dotted_name(node.func) or ""
         inputs = [*node.args, *(k.value for k in node.keywords)]
@@ -131,13 +131,13 @@ def _operator_and_inputs(node: ast.AST) -> tuple[str, list]:
 
 
 def graph_of(script: Any, name: str) -> ScriptGraph:
-    """The graph of a function or method. RuntimeError where torchlite has no text for it."""
+    """Return the graph of a function or method. Raise RuntimeError if it has no text."""
     script.text(name)
     return ScriptGraph(script, name)
 
 
 def operators_of(module: Any) -> list[str]:
-    """The operators that a module's program names."""
+    """Return the operators that a module's program uses."""
     found: set[str] = set()
     for part in module._actual_script_module.modules():
         if isinstance(part, RecursiveScriptModule):

@@ -1,8 +1,7 @@
-"""The places of a program that call an operator: each keeps what its arguments chose.
+"""Inline caches: each operator call site of a program caches the overload chosen for its argument classes.
 
-What a text gives as a literal is converted once, and what was chosen is kept for the classes that the other arguments
-had last. So a place costs a comparison of classes and one call. The functions are made of texts of this module, where
-arguments and literals have numbers; nothing of a program's text is in them.
+Literals are converted once. A call costs one comparison of classes and one call. Generated functions contain numbered
+arguments and literals only, and no program text.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ._dtype_codes import code_to_dtype
 from ._placeholder import PLACEHOLDER, Placeholder
 from ._runtime import SCRIPTED, call_method, method_of
 
-# An argument as its text gives it: HOLE, a list of such, or a literal.
+# Argument of a call site: placeholder, list of items, or literal.
 Item = Any
 
 _BINARY: dict[str, Callable] = {
@@ -39,14 +38,14 @@ _BINARY: dict[str, Callable] = {
 }
 _NUMBERS = (int, float, bool, complex)
 _REAL = (*TENSORS, int, float)
-_AS_EVER: tuple[list, ...] = ([], [False, False], [False, False, None])  # `to`: non_blocking, copy, memory_format
+# defaults of `to`: non_blocking, copy, memory_format
+_AS_EVER: tuple[list, ...] = ([], [False, False], [False, False, None])
 
 
 def make_call_site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]], method: bool) -> Callable:
-    """A function of the arguments of a place that are no literals, in order.
+    """Return a function of the non-literal arguments of a call site, in order.
 
-    op: the operator that the place names. method: whether the first argument may be an object with a method of the
-    name.
+    op: the operator. method: the first argument may be an object with a method of that name.
     """
     number = sum(_placeholder_arguments(item) for item in items) + sum(
         _placeholder_arguments(item) for _, item in keywords
@@ -79,7 +78,7 @@ def _placeholder_arguments(item: Item) -> int:
 
 
 def _substitute_placeholders(item: Item, values: Iterator) -> Any:
-    """An argument with values in its holes."""
+    """Return an argument with values for its placeholders."""
     if item.__class__ is list:
         return [_substitute_placeholders(one, values) for one in item]
     return next(values) if item is PLACEHOLDER else item
@@ -89,13 +88,13 @@ def _call_operator(name: str, obj: Any, *args: Any, **kwargs: Any) -> Any:
     return call_method(obj, name, *args, **kwargs)
 
 
-_MAX_CACHED_PLANS = 8  # arguments whose classes are compared one by one
+_MAX_CACHED_PLANS = 8  # above this number of arguments, do not cache
 _LISTED = frozenset((list, tuple))
-_UNSTABLE = frozenset((list, tuple, dict))  # classes that do not say what a choice depends on
+_UNSTABLE = frozenset((list, tuple, dict))  # classes that do not determine the overload
 
 
 def _cached_plan(miss: Callable) -> Callable:
-    """As `_cache` makes them: a function without arguments."""
+    """Return a function without arguments that caches its plan; the zero-argument case of `_plan_cache`."""
     run = None
 
     def place() -> Any:
@@ -109,7 +108,7 @@ def _cached_plan(miss: Callable) -> Callable:
 
 @functools.cache
 def _plan_cache(number: int) -> Callable:
-    """A maker of functions of so many arguments that keep what was chosen for the classes of the last ones."""
+    """Return a factory of functions with this number of arguments that cache the choice for the last classes."""
     if not number:
         return _cached_plan
     given = ", ".join(f"a{i}" for i in range(number))
@@ -133,7 +132,7 @@ def _plan_cache(number: int) -> Callable:
 
 
 def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable:
-    """What a place calls with its arguments that are no literals."""
+    """Return the function of a call site for given non-literal arguments."""
     if not isinstance(op, BuiltinOperator):
         return _fill_arguments(op, items, keywords)
     quick = _fast_call(name, args, kwargs, items, keywords)
@@ -150,7 +149,7 @@ def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item],
 
 
 def _fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
-    """What Python's own operators do with tensors; None for everything else."""
+    """Return a direct Python operator for tensors, None for other calls."""
     if not args or items[0] is not PLACEHOLDER:
         return None
     is_tensor = args[0].__class__ in TENSORS
@@ -192,7 +191,7 @@ def _size_of(dim: int) -> Callable:
 
 
 def _item_of(name: str, values: list) -> Callable | None:
-    """`x[...]` with an index that is known."""
+    """Return `x[...]` with a constant index."""
     if values[0] is None or abs(values[0]) > 20:
         return None
     part = _part_of(name, values)
@@ -206,7 +205,7 @@ def _item_of(name: str, values: list) -> Callable | None:
 
 
 def _part_of(name: str, values: list) -> int | slice | None:
-    """What stands in `x[...]` for a select or a slice; None where nothing can."""
+    """Return the index of a select or slice, None if an index cannot express it."""
     if name == "select":
         return values[1] if len(values) == 2 else None
     start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
@@ -215,13 +214,13 @@ def _part_of(name: str, values: list) -> int | slice | None:
     return slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
 
 
-Part = tuple[str, list]  # its operator, and what follows the tensor: dimension, and where
-_PARTS = {"unsqueeze": 1, "select": 2, "slice": 4}  # how many arguments follow the tensor
+Part = tuple[str, list]  # operator, and its arguments after the tensor: dimension, position
+_PARTS = {"unsqueeze": 1, "select": 2, "slice": 4}  # number of arguments after the tensor
 _WHOLE = slice(None)
 
 
 def item_of(name: str, items: list[Item], keywords: list) -> Part | None:
-    """What a place takes of its only argument that is no literal, where an index can say it; None for other places."""
+    """Return the indexing of a call site whose only non-literal argument is a tensor, None for others."""
     values = items[1:]
     if _PARTS.get(name) != len(values) or keywords or items[0] is not PLACEHOLDER:
         return None
@@ -230,9 +229,9 @@ def item_of(name: str, items: list[Item], keywords: list) -> Part | None:
 
 
 def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) -> Callable | None:
-    """A place that takes parts of parts at once; None where a dimension is cut twice."""
+    """Return a site that combines chained indexing, None if a dimension is cut twice."""
     index: list[Any] = [_WHOLE] * 32
-    left = list(range(32))  # of the places of the index, those whose dimensions are still there
+    left = list(range(32))  # index positions whose dimensions still exist
     for name, values in parts:
         if values[0] >= len(left):
             return None
@@ -260,9 +259,7 @@ def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) ->
 
 
 class _CallSource:
-    """The arguments of a call, as text: numbered arguments and literals. keeps: whether each call needs lists of its
-    own.
-    """
+    """Source of a call's arguments: numbered arguments and literals. keeps: each call needs fresh lists."""
 
     def __init__(self, keeps: bool = False) -> None:
         self.keeps = keeps
@@ -284,7 +281,7 @@ class _CallSource:
         return self._literal(item)
 
     def add(self, item: Item, convert: Any = None, key: str | None = None) -> None:
-        """Add an argument, that is converted first."""
+        """Add an argument with an optional conversion."""
         if not _placeholder_arguments(item) and not (self.keeps and item.__class__ is list):
             text = self._literal(item if convert is None else convert(item))
         else:
@@ -293,14 +290,14 @@ class _CallSource:
         self.parts.append(text if key is None else f"{identifier(key)}={text}")
 
     def call(self, run: Callable) -> Callable:
-        """The function of the arguments that calls another one."""
+        """Return the function of the arguments that calls `run`."""
         if not self.values and self.parts == [f"a{i}" for i in range(self.number)]:
             return run
         return _make_function(", ".join(self.parts), self.number, tuple(self.values))(run, *self.values.values())
 
 
 def _compile_plan(plan: CallPlan, items: list[Item], keywords: list, kwargs: dict) -> Callable:
-    """A call of an overload whose literals are converted now."""
+    """Return a call of an overload with literals converted in advance."""
     text, byname, start = _CallSource(), {}, sum(map(_placeholder_arguments, items))
     for key, item in keywords:
         byname[key] = item, start
@@ -311,7 +308,7 @@ def _compile_plan(plan: CallPlan, items: list[Item], keywords: list, kwargs: dic
             and kwargs[key].__class__ is default.__class__
             and default.__class__ in _NUMBERS
         ):
-            return _fill_arguments(plan.call, items, keywords)  # whether it is the default is known when it is called
+            return _fill_arguments(plan.call, items, keywords)  # defaults are detected at call time
     for place, item in enumerate(items):
         if place >= plan.count:
             name = plan.names[place]
@@ -343,7 +340,7 @@ def _compile_plan(plan: CallPlan, items: list[Item], keywords: list, kwargs: dic
 
 
 def _fill_arguments(run: Callable, items: list[Item], keywords: list) -> Callable:
-    """A call with the literals in their places."""
+    """Return a call with literals filled in."""
     text = _CallSource(keeps=True)
     for item in items:
         text.add(item)
@@ -354,7 +351,7 @@ def _fill_arguments(run: Callable, items: list[Item], keywords: list) -> Callabl
 
 @functools.lru_cache(512)
 def _make_function(call_text: str, holes: int, literals: tuple[str, ...]) -> Callable:
-    """A maker of functions that call `run` with numbered arguments and literals."""
+    """Return a factory of functions that call `run` with numbered arguments and literals."""
     given = ", ".join(f"a{i}" for i in range(holes))
     text = f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})\n"
     return compile_function("make", text, f"<TorchScript: run({call_text[:200]})>", {"__builtins__": {}})

@@ -1,4 +1,4 @@
-"""Methods of a module's parts, written out in the methods of the module itself."""
+"""Inlines methods of submodules into the methods of a module."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .._types.python_source import parse
 from ._python_translator import ANNOTATED, dotted_name
 from ._script_modules import RecursiveScriptModule
 
-_RESULT = ".result"  # what a function returns, under a name that it cannot have itself
-_MAX_INLINED_STATEMENTS = 40  # statements that stand twice, so that a function has one return
+_RESULT = ".result"  # not a valid identifier, so unique
+_MAX_INLINED_STATEMENTS = 40  # maximum number of statements duplicated to obtain a single return
 _SCOPE_NODES = (ast.For, ast.While, ast.With, ast.FunctionDef, ast.ListComp, ast.DictComp, ast.Lambda)
 
 
 class CannotInline(Exception):
-    """A form that is not written out, in a method of the part at `path`."""
+    """A method of the submodule at `path` cannot be inlined."""
 
     def __init__(self, why: str, path: tuple[str, ...] = ()):
         super().__init__(why)
@@ -25,18 +25,18 @@ class CannotInline(Exception):
 
 
 def load_name(text: str) -> ast.Name:
-    """A variable that is read."""
+    """Return a variable read."""
     return ast.Name(text, ast.Load())
 
 
 def store_name(text: str, value: ast.expr, kind: ast.expr | None = None) -> ast.stmt:
-    """A variable that is written."""
+    """Return an assignment."""
     target = ast.Name(text, ast.Store())
     return ast.Assign([target], value) if kind is None else ast.AnnAssign(target, kind, value, 1)
 
 
 def path_of(node: ast.AST, self_name: str = "self") -> tuple[str, ...] | None:
-    """The names from `self` to an attribute of a part: `self.a.b`, `getattr(self.a, "0")`; None for other forms."""
+    """Return the attribute names from `self` of `self.a.b` or `getattr(self.a, "0")`, None for other expressions."""
     found: list[str] = []
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Attribute):
@@ -51,7 +51,7 @@ def path_of(node: ast.AST, self_name: str = "self") -> tuple[str, ...] | None:
 
 
 def path_expression(path: tuple[str, ...]) -> ast.expr:
-    """The expression of a path from `self`."""
+    """Return the expression of a path from `self`."""
     out: ast.expr = load_name("self")
     for part in path:
         if part.isidentifier():
@@ -62,14 +62,14 @@ def path_expression(path: tuple[str, ...]) -> ast.expr:
 
 
 def resolve_path(root: Any, path: tuple[str, ...]) -> Any:
-    """What lies at a path. AttributeError where there is nothing."""
+    """Return the object at a path. Raise AttributeError if there is none."""
     for part in path:
         root = getattr(root, part)
     return root
 
 
 def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements, inner ones too."""
+    """Yield all statements, nested ones included."""
     for node in body:
         yield from (part for part in ast.walk(node) if isinstance(part, ast.stmt))
 
@@ -79,7 +79,7 @@ def _returns(nodes: list[ast.stmt]) -> bool:
 
 
 def _returns_in_loop(node: ast.FunctionDef) -> bool:
-    """Whether a function has a return that no branch alone leads to, and cannot be written out."""
+    """True if a return lies inside a loop, so that the function cannot be inlined."""
     try:
         to_single_return(node, "result")
     except CannotInline:
@@ -88,7 +88,7 @@ def _returns_in_loop(node: ast.FunctionDef) -> bool:
 
 
 def _always_exits(body: list[ast.stmt]) -> bool:
-    """Whether a block never comes to its end."""
+    """True if a block never falls through."""
     if not body:
         return False
     last = body[-1]
@@ -98,7 +98,7 @@ def _always_exits(body: list[ast.stmt]) -> bool:
 
 
 def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
-    """A function's body that leaves what it returns in a variable. Cannot where a loop returns."""
+    """Return a function body that stores its result in a variable. Raise CannotInline for returns in loops."""
     kind = None if node.returns is None else ast.unparse(node.returns)
     plain = kind is None or kind in ("Tensor", "int", "float", "bool", "str", "NoneType", "None")
 
@@ -137,7 +137,7 @@ def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
 
 
 class Inliner:
-    """Writes one method of a module. `kept`: paths of parts that stay as they are, with their methods."""
+    """Inliner of one module method. `kept`: paths of submodules that stay."""
 
     def __init__(self, root: Any, program: Any, classes: Any, kept: set[tuple[str, ...]]):
         self._root, self._program, self._classes, self._kept = root, program, classes, kept
@@ -146,7 +146,7 @@ class Inliner:
         self._deep = 0
 
     def method(self, method: str) -> ast.FunctionDef:
-        """The definition of a method, in which `self` is the root alone."""
+        """Return the method's definition where `self` is the root only."""
         node = copy.deepcopy(self._definition(self._root, method))
         own = node.args.args[0].arg
         arguments = copy.deepcopy(node.args)
@@ -200,7 +200,7 @@ class Inliner:
         if isinstance(node, ast.FunctionDef):
             raise CannotInline("an inner function", scope.part)
         made = copy.copy(node)
-        for field, value in reversed(list(ast.iter_fields(node))):  # what is set comes after its value
+        for field, value in reversed(list(ast.iter_fields(node))):  # evaluate values before targets
             if isinstance(value, ast.expr):
                 kept = field == "annotation" or isinstance(node, ast.Assert)
                 setattr(made, field, value if field == "annotation" else self._expression(value, scope, not kept))
@@ -226,7 +226,7 @@ class Inliner:
         self._out.append(made)
 
     def _alias(self, target: str, value: ast.expr, scope: _InlinedScope) -> bool:
-        """Whether a variable only names a part, or a function of the program."""
+        """True if an assignment only aliases a submodule or function."""
         path = self._part(value, scope)
         if path is None:
             path = dotted_name(value) if self._function(value, scope) is not None else None  # type: ignore[assignment]
@@ -240,7 +240,7 @@ class Inliner:
     # -- expressions ----------------------------------------------------------------------
 
     def _part(self, node: ast.AST, scope: _InlinedScope) -> tuple[str, ...] | None:
-        """The path of the part that an expression is; None for other values."""
+        """Return the path of a submodule expression, None for other values."""
         path = scope.path(node)
         if path is None:
             return None
@@ -280,7 +280,7 @@ class Inliner:
         return any(path[: len(part)] == part for part in self._kept)
 
     def _callee(self, node: ast.Call, scope: _InlinedScope) -> tuple[tuple[str, ...] | None, ast.FunctionDef] | None:
-        """Which part's method, or which function, a call runs; None for those that stand in the text."""
+        """Return the method or function that a call runs, None for one that stays."""
         function = self._function(node.func, scope)
         if function is not None:
             return None if _returns_in_loop(function) else (None, function)
@@ -292,7 +292,7 @@ class Inliner:
         return owner, self._definition(resolve_path(self._root, owner), node.func.attr)
 
     def _expression(self, node: ast.expr, scope: _InlinedScope, may_move: bool = True) -> Any:
-        """An expression, in which calls of parts are variables that statements before it set."""
+        """Return an expression with inlined calls moved to statements before it."""
         if not self._calls_parts(node, scope):
             return self._renamed(node, scope)
         if not may_move or isinstance(node, _SCOPE_NODES):
@@ -314,7 +314,7 @@ class Inliner:
         return self._in_order(node, scope)
 
     def _in_order(self, node: Any, scope: _InlinedScope) -> Any:
-        """A form whose parts are computed one after the other, as before."""
+        """Evaluate subexpressions in order."""
         made = copy.copy(node)
         fields = [(made, f) for f, v in ast.iter_fields(node) if isinstance(v, (ast.expr, ast.Slice))]
         for field, value in ast.iter_fields(node):
@@ -351,7 +351,7 @@ class Inliner:
 
     def _chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: _InlinedScope) -> ast.expr:
         result = self._fresh("_0")
-        key = f".{result}"  # no name of the function's own
+        key = f".{result}"  # not a name in the function
         scope.names[key] = result
         test = self._expression(test, scope)
         blocks = [self._block([store_name(key, value)], scope) for value in (body, orelse)]
@@ -368,9 +368,9 @@ class Inliner:
         return self._chosen(first, ast.Constant(True), after, scope)
 
     def _renamed(self, node: Any, scope: _InlinedScope) -> Any:
-        """An expression in the names of the method that is written."""
+        """Return an expression with renamed variables."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            scope.aliases.pop(node.id, None)  # from here on it is a value
+            scope.aliases.pop(node.id, None)  # an ordinary value from here on
         path = scope.path(node)
         if path:
             return (
@@ -409,7 +409,7 @@ class Inliner:
     # -- calls ----------------------------------------------------------------------------
 
     def _inline_call(self, call: ast.Call, callee: tuple, scope: _InlinedScope) -> ast.expr:
-        """The variable that has the result of a call, whose function is written before this statement."""
+        """Inline a function before the current statement; return its result variable."""
         owner, node = callee
         result = self._fresh("_0")
         try:
@@ -453,14 +453,14 @@ class Inliner:
 
 
 class _InlinedScope:
-    """The names of one function that is written out."""
+    """Names of one inlined function."""
 
     def __init__(self, own: str | None, part: tuple[str, ...], names: dict[str, str]):
         self.names, self.part = names, part
         self.aliases: dict[str, Any] = {} if own is None else {own: part}
 
     def path(self, node: ast.AST) -> tuple[str, ...] | None:
-        """The path from the root to what an expression names; None for other forms."""
+        """Return the root path of an expression, None for others."""
         inner = node
         while not isinstance(inner, ast.Name):
             if isinstance(inner, ast.Attribute):

@@ -1,7 +1,7 @@
-"""The definitions of a program's text, each parsed when it is asked for.
+"""Parses the definitions of a program's text lazily.
 
-A syntax tree takes some two hundred times the bytes of its text, so none of a whole file is made. A definition begins
-in the first column, and a method of a class after two spaces, as PyTorch's printer writes them.
+A syntax tree takes about two hundred times the bytes of its text, so a file is never parsed at once. As PyTorch's
+printer writes them, definitions start in the first column and methods after two spaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _METHOD = re.compile(r"^  def\s+(\w+)", re.MULTILINE)
 
 
 class LazyDefinition:
-    """A definition of a function or class. methods: those of a class. A method's `owner` is True."""
+    """A definition of a function or class. methods: of a class. `owner` of a method is True."""
 
     __slots__ = ("_header", "_line", "_longest", "_where", "is_class", "methods", "name", "owner", "text")
 
@@ -41,11 +41,11 @@ class LazyDefinition:
             self._header = text[: found[0].start()] if found else text
 
     def parsed(self) -> Any:
-        """The tree of the whole definition."""
+        """Return the syntax tree."""
         return self._one(self.text)
 
     def header(self) -> Any:
-        """The tree of a class without its methods."""
+        """Return the tree of a class without its methods."""
         text = self._header
         return self._one(text if text is self.text else f"{text}  pass\n")
 
@@ -66,15 +66,15 @@ class LazyDefinition:
         return body[0]
 
     def lines(self, node: Any) -> str:
-        """The text of the definition, which is `node`, without the indentation."""
+        """Return the text of a definition without indentation."""
         lines = self.text.split("\n")[: node.end_lineno - node.lineno + 1]
         indent = len(lines[0]) - len(lines[0].lstrip())
         return "\n".join(line[indent:] for line in lines) + "\n"
 
 
 def parse_definitions(text: str, where: str, longest: int | None) -> dict[str, LazyDefinition]:
-    """The definitions of a text by their names. RuntimeError for a text that has anything else. longest: how many
-    letters may be parsed at once.
+    """Return the definitions of a text by name. Raise RuntimeError for other content. longest: maximum length to parse
+    at once.
     """
     found = list(_BEGIN.finditer(text))
     made: dict[str, LazyDefinition] = {}
@@ -82,7 +82,7 @@ def parse_definitions(text: str, where: str, longest: int | None) -> dict[str, L
     for begin, end in zip(found, [*found[1:], None], strict=False):
         if begin[1] is None:
             if longest is None or len(text) <= longest:
-                parse(text, where)  # which says where the text is none
+                parse(text, where)  # raises with the position
             raise ProgramError(f"a program has classes and functions only (in {where})")
         line += text.count("\n", before, begin.start())
         before = begin.start()
@@ -92,7 +92,7 @@ def parse_definitions(text: str, where: str, longest: int | None) -> dict[str, L
 
 
 class DefinitionTable(dict):
-    """Trees by name, of pieces that are parsed when they are asked for."""
+    """Trees by name, parsed on access."""
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)

@@ -1,4 +1,4 @@
-"""Variables of a program's function let go of where they were read for the last time, as PyTorch's interpreter does."""
+"""Liveness analysis: inserts `del` after the last use of variables, as PyTorch's interpreter frees values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a tree, in no order that matters: several times as fast as `ast.walk`."""
+    """Yield all nodes of a tree in unspecified order; several times faster than `ast.walk`."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -25,20 +25,20 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def insert_deletions(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a block with deletions of the variables that it alone names, and gives a value for certain.
-    Bodies of loops stay: the next time round may read what is there.
+    """Return a block's statements with deletions of variables used only there and assigned on all paths. Loop bodies
+    are unchanged, as the next iteration may read their variables.
     """
     return _DeletionInserter().block(body, _NONE)
 
 
 class _DeletionInserter:
-    """Puts deletions into one function. The names in each statement are looked for once."""
+    """Inserter of deletions in one function; collects names per statement once."""
 
     def __init__(self) -> None:
         self._known: dict[int, frozenset[str]] = {}
 
     def block(self, body: list[ast.stmt], outside: frozenset[str]) -> list[ast.stmt]:
-        """A block. outside: the variables that are named elsewhere."""
+        """Process a block. outside: variables used elsewhere."""
         named = [self._names(statement) for statement in body]
         last = {name: i for i, names in enumerate(named) for name in names}
         counts = collections.Counter(name for names in named for name in names)
@@ -71,13 +71,13 @@ class _DeletionInserter:
 
 
 def _captured_names(statement: ast.stmt) -> set[str]:
-    """The variables that a function inside may read later, and those that the program deletes itself."""
+    """Return variables that inner functions may read later, and those that the program deletes."""
     kept = [part for part in walk(statement) if isinstance(part, _CAPTURING_NODES)]
     return {inner.id for part in kept for inner in walk(part) if isinstance(inner, ast.Name)}
 
 
 def _assigned_names(statement: ast.stmt) -> set[str]:
-    """The variables that a statement gives a value wherever it goes on."""
+    """Return variables assigned on every path through the statement."""
     if not isinstance(statement, ast.Assign):
         return set()
     targets = [part for target in statement.targets for part in _target_names(target)]

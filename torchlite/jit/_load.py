@@ -1,6 +1,4 @@
-"""`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its
-classes, whose steps and memory are bounded.
-"""
+"""`torch.jit.load`: reads a program archive. Only `__setstate__` methods run, with bounded steps and memory."""
 
 from __future__ import annotations
 
@@ -20,17 +18,17 @@ from ._scalar_ops import VISITS, count_visited
 from ._script_modules import RecursiveScriptModule
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
-# Of Python, where a pickle or a program within it is made of other parts than those of the format.
+# Python errors of malformed pickles or programs.
 _RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
-    """The module of a file of `torch.jit.save`, or of PyTorch's.
+    """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
 
-    f: a path or a seekable binary file. map_location: the device for the tensors; by default the one they were on.
-    _extra_files: a dict whose values are filled in from the file's records of these names. Nothing of the file runs
-    before the module is called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError
-    for a file that is not there, RuntimeError (which names the part) for one that is damaged.
+    f: a path or a seekable binary file. map_location: the device of the tensors; by default the saved one.
+    _extra_files: a dictionary whose values are filled from the file's records. Before the module is called, only
+    `__setstate__` runs, with bounded work and only TorchScript's forms. Raise ValueError for a missing file,
+    RuntimeError that names the part for a damaged one.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -68,7 +66,7 @@ def _checked_location(where: Any) -> Any:
 
 
 def load_module(stream: Any, where: Any = None, extra: Any = None) -> Any:
-    """The module of an open file."""
+    """Return the module of an open file."""
     from ..serialization import _get_restore_location
 
     reader = ProgramReader(stream)
@@ -133,7 +131,7 @@ def _unpickle_record(reader: Any, record: str, folder: str, program: Any, how: A
 
 
 def _check_values(values: Any, size: int, record: str) -> None:
-    """RuntimeError for values that hold each other in more places than a file of this size writes down."""
+    """Raise RuntimeError for values with more references than a file of this size can contain."""
     try:
         count_visited(*values, tensor=0, most=VISITS + 64 * size)
     except RuntimeError as error:
@@ -141,7 +139,7 @@ def _check_values(values: Any, size: int, record: str) -> None:
 
 
 def _check_module_tree(root: Any, size: int) -> None:
-    """RuntimeError for a module that lies in itself, and for one that has not what its class says it has."""
+    """Raise RuntimeError for a module that contains itself or lacks attributes of its class."""
     pending, inside = [(root, False)], set()
     done: set[int] = set()
     while pending:

@@ -1,4 +1,4 @@
-"""A program's object by the methods that PyTorch's C++ gives it: `module._c`."""
+"""ModuleHandle: the C++ module API of PyTorch (`module._c`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ._script_modules import RecursiveScriptModule
 
 
 class ModuleHandle:
-    """What a program has, by names."""
+    """Access to a program's attributes by name."""
 
     def __init__(self, module: Any):
         self._module = module
 
     def hasattr(self, name: str) -> bool:
-        """Whether the program's class has an attribute."""
+        """True if the class has an attribute."""
         return name in self._module._script.types
 
     def getattr(self, name: str) -> Any:
-        """An attribute's value; of a submodule its handle. RuntimeError where there is none."""
+        """Return an attribute's value, a submodule's handle. Raise RuntimeError if there is none."""
         if not self.hasattr(name):
             raise RuntimeError(f"Module {self._module.original_name} has no attribute {name}")
         found = getattr(self._module, name)
@@ -48,11 +48,11 @@ class ModuleHandle:
 
     @property
     def qualified_name(self) -> str:
-        """The name of the program's class."""
+        """Return the qualified class name."""
         return self._module._script.name
 
     def dump_to_str(self, code: bool, attrs: bool, params: bool) -> str:
-        """The text of the program's methods."""
+        """Return the text of the methods."""
         return "\n".join(self._module._script.texts.values())
 
     def save(self, f: Any, **kwargs: Any) -> None:
@@ -71,5 +71,5 @@ class ModuleHandle:
 def _freeze_module(
     module: ModuleHandle, preservedAttrs: Any = (), freezeInterfaces: bool = True, preserveParameters: bool = False
 ) -> ModuleHandle:
-    """The handle of a frozen copy."""
+    """Return the handle of a frozen copy."""
     return ModuleHandle(_freeze.freeze(module._module, list(preservedAttrs)))

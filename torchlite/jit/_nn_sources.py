@@ -1,4 +1,4 @@
-"""What layers of `torch.nn` do, as text of TorchScript: for files. Settings of a layer stand in it as numbers."""
+"""TorchScript sources of `torch.nn` layers and functions, for saved files. Layer settings are filled in as numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _repeat_value(value: Any, count: int) -> str:
 def _expression_layer(
     line: str, parameters: str = _PLAIN, result: str = "Tensor"
 ) -> Callable[[Any], tuple[str, str, str]]:
-    """A layer of one expression, with the layer's settings in braces."""
+    """Return the source of a layer with a single expression; settings are in braces."""
     return lambda m: (parameters, f"return {line.format(m=m)}", result)
 
 
@@ -168,7 +168,7 @@ def _upsample(m: Any) -> tuple[str, str, str]:
 
 
 def eval_list(text: str) -> list:
-    """The items of a list of numbers as text."""
+    """Return the items of a number list as text."""
     return [part for part in text.strip("[]").split(",") if part.strip()]
 
 
@@ -516,7 +516,7 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
 WITHOUT_FORWARD = frozenset(("ModuleList", "ModuleDict", "ParameterList", "ParameterDict"))
 
 
-# What functions of `torch.nn.functional` do, by name, where the library's op of the name takes other arguments.
+# Functions of `torch.nn.functional` whose parameters differ from the ATen op's.
 _INPLACE = (
     "def {0}(input: Tensor, inplace: bool=False) -> Tensor:\n  if inplace:\n    return torch.{0}_(input)\n"
     "  return torch.{0}(input)\n"

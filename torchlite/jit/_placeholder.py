@@ -1,10 +1,10 @@
-"""What stands for an argument of a call that is no literal."""
+"""Placeholder of a non-literal argument at a call site."""
 
 from __future__ import annotations
 
 
 class Placeholder:
-    """An argument that is no literal."""
+    """A non-literal argument."""
 
 
 PLACEHOLDER = Placeholder()

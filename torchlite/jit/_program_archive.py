@@ -1,5 +1,4 @@
-"""The archive of a TorchScript program: a checkpoint's records, and beside them the program's text, which is
-deflated."""
+"""ProgramReader: reads TorchScript archives, checkpoint records plus compressed program text."""
 
 from __future__ import annotations
 
@@ -10,15 +9,15 @@ from typing import Any
 
 from .._serialization.zip_archive import ArchiveReader, corrupt_archive_error
 
-# Bytes that the text and the deflated records of a file may be long together: some, and these times its length. Of
-# programs that PyTorch and torchlite write they are twice its length at most. A byte of a text costs some 4 us.
+# Limit of text and compressed records: a constant plus a multiple of the file length. Programs from PyTorch and
+# torchlite need at most twice their length. A byte of text costs about 4 us.
 _FREE, _TIMES = 1 << 18, 4
-# Bytes of one definition, which is parsed as a whole into up to four hundred times as many.
+# Limit of one definition, whose syntax tree takes up to four hundred times its bytes.
 _FREE_DEFINITION, _SHARE = 1 << 17, 4
 
 
 class ProgramReader(ArchiveReader):
-    """Reads the records of a program. RuntimeError names the record that is damaged."""
+    """Reader of a program's records. RuntimeError names a damaged record."""
 
     def __init__(self, stream: Any, mapped: str = ""):
         super().__init__(stream, mapped=mapped)
@@ -31,7 +30,7 @@ class ProgramReader(ArchiveReader):
             raise corrupt_archive_error(f"file {name}", "the record is longer than a file of this length can have")
 
     def text(self, name: str) -> str:
-        """A record of text, deflated or not."""
+        """Return a text record, decompressed if needed."""
         data = self.inflated(name, is_text=True)
         try:
             return data.decode("utf-8")
@@ -39,7 +38,7 @@ class ProgramReader(ArchiveReader):
             raise corrupt_archive_error(f"file {name}", "it is no text") from None
 
     def inflated(self, name: str, is_text: bool = False) -> bytes:
-        """The bytes of a record that may be deflated."""
+        """Return the bytes of a possibly compressed record."""
         info = self._records.get(name)
         if info is None or info.compress_type == zipfile.ZIP_STORED:
             if info is not None and is_text:
@@ -62,7 +61,7 @@ class ProgramReader(ArchiveReader):
         return self._stream.read(info.compress_size)
 
     def version(self) -> int:
-        """The version of the operators that the program means."""
+        """Return the operator version of the program."""
         text = self.bytes("version" if self.has("version") else ".data/version")
         found = re.match(rb"\s*(\d{1,9})", text)
         return int(found[1]) if found is not None else 1

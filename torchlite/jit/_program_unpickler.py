@@ -1,4 +1,4 @@
-"""The pickles of a program's archive: data, and objects of the program's classes. Nothing else is named in them."""
+"""Unpickler of program archives: plain data, and objects of the program's classes only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTS = {
 
 
 class _Builder:
-    """A function of `torch.jit._pickle`."""
+    """Stand-in for a constructor function of `torch.jit._pickle`."""
 
     def __init__(self, name: str):
         self.name = name
@@ -51,17 +51,16 @@ _CONTAINERS = (list, tuple, dict)
 
 
 class ProgramUnpickler(RestrictedUnpickler):
-    """Reads a pickle whose classes are a program's. The classes and functions that users allow for checkpoints
-    (`add_safe_globals`) are no part of TorchScript. What `load` returns consists of values of TorchScript alone: a
-    class or function that the pickle names is there to be called by the pickle.
+    """Unpickler for a program's classes. Types from `add_safe_globals` are not available. The result contains
+    TorchScript values only; classes and functions named by the pickle can only be called by it.
     """
 
     def __init__(self, stream: Any, storages: Any, data: bytes, program: Any, budget: Budget):
         super().__init__(stream, storages, "utf-8", len(data), data, budget)
         self._allowed, self._allowed_ids = {}, set()
         self._program = program
-        self._classes: set[Any] = set()  # the program's named tuples and enumerations that the pickle names
-        self._waiting: list[tuple[Any, Any]] = []  # objects whose class says how their state is set
+        self._classes: set[Any] = set()  # named tuples and enums that the pickle names
+        self._waiting: list[tuple[Any, Any]] = []  # objects with pending `__setstate__`
 
     def load(self) -> Any:
         found = super().load()
@@ -69,7 +68,7 @@ class ProgramUnpickler(RestrictedUnpickler):
         return found
 
     def _check_values(self, pending: list) -> None:
-        """UnpicklingError where values hold, at any depth, what is no value of TorchScript."""
+        """Raise UnpicklingError if values contain, at any depth, a non-TorchScript value."""
         seen: set[int] = set()
         while pending:
             value = pending.pop()
@@ -94,7 +93,7 @@ class ProgramUnpickler(RestrictedUnpickler):
                 ]
 
     def set_states(self, size: int) -> None:
-        """Call `__setstate__` of the objects that have one. size: of the file, which bounds what they may do."""
+        """Call pending `__setstate__` methods. size: file size, which bounds their work."""
         if not self._waiting:
             return
         from ._setstate_budget import Budget, count_program
@@ -194,10 +193,9 @@ ProgramUnpickler.handlers = RestrictedUnpickler.handlers | {
 
 
 def set_attribute(target: Any, name: str, value: Any) -> None:
-    """Give an object an attribute of its file, where it belongs. UnpicklingError for one that its class does not
-    have."""
+    """Set an attribute from the file. Raise UnpicklingError if the class lacks it."""
     script = target._script
-    if name.startswith("__") and name.endswith("__"):  # Python or NumPy would ask for it
+    if name.startswith("__") and name.endswith("__"):  # Python or NumPy would call it
         raise pickle.UnpicklingError(f"the class {script.name} has an attribute {name[:100]}")
     if name not in script.types:
         raise pickle.UnpicklingError(f"the class {script.name} has no attribute {name[:100]}")

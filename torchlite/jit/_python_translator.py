@@ -1,10 +1,8 @@
-"""The language of TorchScript: its functions, checked form by form, become Python functions.
+"""Translates TorchScript text to Python functions, from an allowlist of syntax.
 
-A text is parsed by `ast`; only the forms that are listed here are taken over into a new tree, in which every name
-that is
-no local variable is one of ours with a dot in it, which no program can write. The new tree is compiled with empty
-builtins. So what runs is what this module wrote: calls of the operators in `_builtins`, of the program's own functions,
-and of methods by `call` and `get`, which know what they let a program have.
+The text is parsed by `ast`, and supported forms are translated to a new tree. Every non-local name becomes a name with
+a dot, which no program can write, and the tree is compiled with empty builtins. Running code can therefore only call
+operators (`_builtin_ops`), functions of the program, and the checked helpers `call` and `get`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from .._types.python_source import parse as tree_of
 from ._liveness import insert_deletions, walk
 from ._placeholder import PLACEHOLDER
 
-_MAX_DEPTH = 150  # forms inside each other
+_MAX_DEPTH = 150  # maximum nesting depth
 _INT64 = 1 << 63
 ANNOTATED = frozenset(("annotate", "unchecked_cast"))
 
@@ -39,7 +37,7 @@ _BINARY = {
     ast.RShift: "__rshift__",
 }
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-# What a program calls by its bare name.
+# Builtins that a program calls by bare name.
 PLAIN = frozenset(
     (
         "int float bool str complex print range len min max abs sorted list tuple dict enumerate zip reversed "
@@ -51,11 +49,11 @@ _NUMBERS = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nan
 
 
 class ProgramError(RuntimeError):
-    """A form that the language does not have, or a name that is not there."""
+    """Unsupported syntax, or an undefined name."""
 
 
 def parse(text: str, where: str) -> ast.Module:
-    """A text as a tree. RuntimeError where it is none."""
+    """Parse a text. Raise RuntimeError for a syntax error."""
     try:
         return tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -63,7 +61,7 @@ def parse(text: str, where: str) -> ast.Module:
 
 
 def dotted_name(node: ast.AST) -> str | None:
-    """`a.b.c` as text; None for other forms."""
+    """Return `a.b.c` as text, None for other expressions."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -74,13 +72,13 @@ def dotted_name(node: ast.AST) -> str | None:
 
 
 class PythonTranslator:
-    """Translates one function. `names` finds global names: `names.function(path)` is the name under which a function or
-    class of the program will be found, `names.operator(name)` checks an operator's.
+    """Translator of one function. `names` resolves globals: `names.function(path)` returns the global name of a
+    function or class, `names.operator(name)` validates an operator.
     """
 
     def __init__(self, names: Any, where: str, owner: Any = None):
         self._names, self._where = names, where
-        self._owner = owner  # the class whose method it is
+        self._owner = owner  # class of the method
         self._self: str | None = None
         self._locals: set[str] = set()
         self._depth = 0
@@ -90,7 +88,7 @@ class PythonTranslator:
     # -- functions ------------------------------------------------------------------------
 
     def function(self, node: ast.FunctionDef, method: bool = False) -> types.FunctionType:
-        """The Python function of a definition. Its globals are those of `names`."""
+        """Return the Python function of a definition, with the globals of `names`."""
         arguments, defaults = self._parameters(node)
         stored = _bound_names(node)
         self._locals = stored | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
@@ -111,7 +109,7 @@ class PythonTranslator:
         return out
 
     def _compiled(self, tree: ast.Module, node: ast.AST) -> types.CodeType:
-        """The code of the function that a translated tree has."""
+        """Return the code object of a translated function."""
         for part in walk(tree):
             if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(part, "lineno"):
                 part.lineno, part.col_offset = 1, 0
@@ -142,7 +140,7 @@ class PythonTranslator:
         return plain, defaults
 
     def constant(self, node: ast.AST) -> Any:
-        """The value of an expression of literals."""
+        """Return the value of a literal expression."""
         if isinstance(node, ast.Constant):
             return self._checked(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -176,7 +174,7 @@ class PythonTranslator:
         return value
 
     def wrong(self, node: ast.AST, why: str) -> ProgramError:
-        """The error of a form."""
+        """Return an error at a node."""
         line = getattr(node, "lineno", None)
         return ProgramError(f"{why} ({self._where}" + (f", line {line})" if line else ")"))
 
@@ -345,7 +343,7 @@ class PythonTranslator:
     # -- expressions ----------------------------------------------------------------------
 
     def expression(self, node: ast.AST) -> ast.expr:
-        """An expression, translated."""
+        """Translate an expression."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self.wrong(node, f"forms lie more than {_MAX_DEPTH} deep in each other")
@@ -362,8 +360,8 @@ class PythonTranslator:
         return self._placed(self._names.operator(f"torch.{operator}"), list(args), [])
 
     def _placed(self, name: str, args: list, keywords: list, method: bool = False) -> ast.expr:
-        """A call of an operator, or of a method of what comes first, as a place that keeps what was chosen."""
-        changes = method or self._names.changes(name)  # what it gets, so that each call needs its own
+        """Translate a call of an operator or method to a caching call site."""
+        changes = method or self._names.changes(name)  # the callee may mutate arguments, so each call needs fresh ones
         given: list[ast.expr] = []
         known = None if method or keywords else self._names.known(name, args)
         if known is not None:
@@ -418,7 +416,7 @@ class PythonTranslator:
         return self._own("get", self.expression(node.value), ast.Constant(node.attr))
 
     def _class_of(self, node: ast.AST) -> Any:
-        """The class of the module that an expression is, where its text says which: `self`, and what lies in it."""
+        """Return the module class of an expression if its text determines it: `self` and its submodules."""
         if isinstance(node, ast.Name):
             return self._owner if node.id == self._self is not None else None
         name: Any = None
@@ -437,7 +435,7 @@ class PythonTranslator:
         return ast.Subscript(self.expression(node.value), index, ast.Load())
 
     def _key(self, key: ast.expr) -> ast.expr:
-        """A value that may be hashed: one of another class than most have is looked at first."""
+        """Translate a dictionary key; keys of uncommon classes are checked to be hashable."""
         if isinstance(key, ast.Constant):
             return key
         checked = self._own("key", key)
@@ -576,7 +574,7 @@ class PythonTranslator:
         raise self.wrong(node, f"undefined value {name[:100]}")
 
     def _cast(self, kind: ast.AST, value: ast.expr) -> ast.expr:
-        """A value of a type: a tensor of one number becomes that number where the type is a number's."""
+        """Convert a value to a type: a one-element tensor to a number if needed."""
         if isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool", "complex", "number"):
             if isinstance(value, ast.Constant):
                 return value
@@ -585,8 +583,8 @@ class PythonTranslator:
 
 
 def _split_argument(node: ast.expr, given: list[ast.expr], folds: bool, changes: bool) -> Any:
-    """An argument of a place: a literal, a list of such, or a hole whose expression goes to `given`. A tuple becomes a
-    list where what is called does not keep it (`changes`).
+    """Return a call site argument: literal, list, or placeholder whose expression goes to `given`. A tuple becomes a
+    list if the callee does not keep it (`changes`).
     """
     if folds and isinstance(node, ast.Constant) and node.value.__class__ in (int, float, bool, str, type(None)):
         return node.value
@@ -600,7 +598,7 @@ def _split_argument(node: ast.expr, given: list[ast.expr], folds: bool, changes:
 
 
 def _bound_names(node: ast.AST) -> set[str]:
-    """The names that a function's body binds, inner functions' too."""
+    """Return the names bound in a function body, including inner functions'."""
     found = set()
     declared = {id(part.target) for part in walk(node) if isinstance(part, ast.AnnAssign) and part.value is None}
     for part in walk(node):

@@ -1,4 +1,4 @@
-"""`torch.jit.script`: Python's functions and modules as programs. Python runs them; their text is made for files."""
+"""`torch.jit.script`: recursively scripts functions and modules. Python runs them; text is written for files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 
 import torchlite as torch
 
-from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
-from . import _script_compiler as _script_compiler  # Writer writes functions by it
+from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn, is_library_class
+from . import _script_compiler as _script_compiler  # it registers itself with SourceWriter
 from ._compilation_unit import ScriptProgram
 from ._nn_sources import TEXTS, WITHOUT_FORWARD
 from ._program_unpickler import set_attribute
 from ._save import type_of
+from ._script import Attribute
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._source_resolution import class_definitions, warn_of_annotations
 from ._source_writer import SourceWriter
-from ._state import Attribute, is_library_class
 from ._trace_to_script import class_name, declared_types, function_header, function_of
 
 _MODULE_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) | {
@@ -34,7 +34,7 @@ _MODULE_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) | {
 
 
 def script(obj: Any) -> Any:
-    """A function, module or class as a program."""
+    """Script a function, module or class."""
     if isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
     if isinstance(obj, torch.nn.Module):
@@ -77,7 +77,7 @@ def _is_enum(cls: type) -> bool:
 
 
 def run_as_scripted(function: Any) -> Any:
-    """A function of the user's, which asks whether it is scripted with the answer yes."""
+    """Run a user's function with `is_scripting()` True."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ def run_as_scripted(function: Any) -> Any:
 
 
 def _python_method(function: Any, name: str) -> Any:
-    """A method that is no part of the program: `@ignore` runs it as Python, `@unused` refuses."""
+    """Return a method outside the program: `@ignore` runs it in Python, `@unused` raises."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -120,7 +120,7 @@ def _script_function(function: Any) -> Any:
 
 
 def compile_functions(text: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The functions of a text, compiled, by their names. RuntimeError for what TorchScript does not have."""
+    """Return the compiled functions of a text by name. Raise RuntimeError for unsupported syntax."""
     found = class_definitions(text, names)
     writer = SourceWriter()
     paths = {one.__name__: writer.function(one) for one in found}
@@ -135,7 +135,7 @@ def compile_functions(text: str, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def script_module(module: Any) -> Any:
-    """A module as a program, with the same parameters, buffers and submodules."""
+    """Script a module; it shares parameters, buffers and submodules."""
     if isinstance(module, torch.nn.Module) and not hasattr(module, "_parameters"):
         raise RuntimeError("the module's __init__ has not called Module.__init__")
     warn_of_annotations(module)
@@ -147,12 +147,12 @@ def script_module(module: Any) -> Any:
     return shapes.object(module, program)
 
 
-# The names of the classes of programs, by the class of Python and the text.
+# Class names in programs, by Python class and text.
 _CLASSES: weakref.WeakKeyDictionary[type, dict[str, str]] = weakref.WeakKeyDictionary()
 
 
 class _ModuleTypes:
-    """The classes of a tree of modules: names, texts, and what their objects have."""
+    """Classes of a module tree: names, texts and attributes."""
 
     def __init__(self) -> None:
         self.writer = SourceWriter()
@@ -163,7 +163,7 @@ class _ModuleTypes:
         self._made: dict[int, Any] = {}
 
     def add(self, module: Any) -> str:
-        """The name of the class of a module."""
+        """Return the class name of a module."""
         if id(module) in self._names:
             return self._names[id(module)]
         name = self._names[id(module)] = class_name(type(module))
@@ -182,7 +182,7 @@ class _ModuleTypes:
         return self._shared(module, name, text)
 
     def _shared(self, module: Any, name: str, text: str) -> str:
-        """The name of the class of a text: one for all modules of a class of Python that have the same text."""
+        """Return the class name of a text, shared by modules of one Python class with equal text."""
         shared = _CLASSES.setdefault(type(module), {}).setdefault(text, name)
         if shared != name:
             unknown = self.writer.unknown
@@ -207,7 +207,7 @@ class _ModuleTypes:
         return self.add(child)
 
     def _values(self, module: Any) -> Any:
-        """Names, types and values of a module's plain attributes: those that programs have."""
+        """Return names, types and values of a module's attributes that programs support."""
         cls = type(module)
         if is_library_class(cls.__module__, "nn.modules"):
             return
@@ -270,7 +270,7 @@ class _ModuleTypes:
     # -- objects -----------------------------------------------------------------------------
 
     def object(self, module: Any, program: ScriptProgram) -> Any:
-        """The scripted module."""
+        """Return the scripted module."""
         if isinstance(module, RecursiveScriptModule):
             return module
         if id(module) in self._made:
@@ -299,7 +299,7 @@ class _ModuleTypes:
 
 
 def _attribute_types(cls: type) -> dict[str, Any]:
-    """The types of a class's attributes, as far as they are known."""
+    """Return the known attribute types of a class."""
     try:
         return typing.get_type_hints(cls)
     except (NameError, TypeError):
@@ -307,7 +307,7 @@ def _attribute_types(cls: type) -> dict[str, Any]:
 
 
 def _library_class(cls: type) -> type | None:
-    """The class of the library whose `forward` a class has; None for a `forward` of the user's."""
+    """Return the library class whose `forward` a class inherits, None for a user's `forward`."""
     for base in cls.__mro__:
         if "forward" in base.__dict__:
             ours = is_library_class(base.__module__, "nn") or is_library_class(base.__module__, "ao")
@@ -320,7 +320,7 @@ def _library_class(cls: type) -> type | None:
 
 
 def _exported_methods(module: Any) -> list[str]:
-    """The methods that are scripted though nothing calls them: `forward`, and what is exported."""
+    """Return the methods to script: `forward` and exported ones."""
     cls = type(module)
     if isinstance(module, ScriptModule):
         marked = [n for n in dir(cls) if getattr(inspect.getattr_static(cls, n, None), "_script_method", False)]

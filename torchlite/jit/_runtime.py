@@ -1,6 +1,6 @@
-"""What a program's functions call beside operators: attributes, methods, conversions. Each looks at what it is given,
-and
-lets a program have nothing but the values of its language.
+"""Runtime functions of translated programs: attribute access, method calls, conversions, control flow and errors.
+
+Each checks its arguments, so programs can reach only TorchScript values.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from torchlite.nn.parameter import Parameter
 from .._aten.allowlist import check_split_count
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
+from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
 from . import _scalar_ops
-from ._state import is_library_class
 
 _PLAIN = (int, float, bool, complex, str)
 
 
-LOOKUP: list[Callable] = []  # `_builtins.lookup`, put here by that module
+LOOKUP: list[Callable] = []  # set to `_builtin_ops.lookup` by that module
 
 
 def operator_of(path: str) -> Any:
-    """The operator of a name; None where there is none."""
+    """Return the operator of a name, None if there is none."""
     return LOOKUP[0](path, 10)
 
 
 class Error(RuntimeError):
-    """What a program raises."""
+    """Raised by a program's `raise`."""
 
 
 _ERROR_PREFIX = (
@@ -44,8 +44,8 @@ _ERROR_PREFIX = (
 
 
 def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of a program that was read from a file: the host gets RuntimeErrors alone, results that end, and
-    the mode of gradients that it had.
+    """Call a function of a loaded program. The host sees RuntimeErrors only, finite results, and its own grad mode
+    afterwards.
     """
     grad = MODE.grad
     try:
@@ -53,7 +53,7 @@ def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
         if made.__class__ in CONTAINERS:
             _scalar_ops.count_visited(made, tensor=0)
         return made
-    except Exception as error:
+    except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:
             raise
@@ -67,7 +67,7 @@ CONTAINERS = frozenset((list, tuple, dict))
 
 
 def as_runtime_error(error: Exception) -> Exception:
-    """The error of TorchScript's interpreter for one of Python; a RuntimeError and a MemoryError as they are."""
+    """Convert a Python error to TorchScript's RuntimeError; keep RuntimeError and MemoryError."""
     if isinstance(error, (RuntimeError, MemoryError)) and not isinstance(error, RecursionError):
         return error
     if isinstance(error, UnboundLocalError):
@@ -80,7 +80,7 @@ def as_runtime_error(error: Exception) -> Exception:
 
 
 class ScriptObject:
-    """An object of a class of a program."""
+    """Object of a program's class."""
 
     __slots__ = ("__weakref__", "_attributes", "_script")
 
@@ -122,7 +122,7 @@ def _run(function: Callable, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-# The classes of objects whose attributes and methods are a program's; modules are added by `_modules`.
+# Classes with program-defined attributes and methods; `_script_modules` adds modules.
 SCRIPTED: set[Any] = {ScriptObject}
 
 
@@ -160,7 +160,7 @@ ScriptObject.__hash__ = lambda self: id(self)  # type: ignore[method-assign, ass
 
 
 def get_attribute(obj: Any, name: str) -> Any:
-    """An attribute of an object. RuntimeError where a program may not have it."""
+    """Return an attribute. Raise RuntimeError if programs may not read it."""
     cls = obj.__class__
     if cls in SCRIPTED:
         return _object_attribute(obj, name)
@@ -205,7 +205,7 @@ def _object_attribute(obj: Any, name: str) -> Any:
 
 
 def set_attribute(obj: Any, name: str, value: Any) -> None:
-    """Set an attribute of an object of a program."""
+    """Set an attribute of a program's object."""
     if obj.__class__ is ScriptObject:
         setter = obj._script.properties.get(name, (None, None))[1]
         if setter is not None:
@@ -228,7 +228,7 @@ def set_attribute(obj: Any, name: str, value: Any) -> None:
 
 
 def _register_attribute(obj: Any, name: str, value: Any) -> None:
-    """Give a module an attribute that it does not have yet, where it belongs."""
+    """Add a new attribute to a module as parameter, buffer, submodule or value."""
     if isinstance(value, Tensor) and name in obj._script.listed("parameters"):
         obj._parameters[name] = to_parameter(value)
     elif isinstance(value, Tensor) and name in obj._script.listed("buffers"):
@@ -240,7 +240,7 @@ def _register_attribute(obj: Any, name: str, value: Any) -> None:
 
 
 def to_parameter(tensor: Any) -> Any:
-    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
+    """Turn a tensor into a Parameter in place, as lists of weights may share the object."""
     if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
         wants = tensor.requires_grad
         try:
@@ -251,7 +251,7 @@ def to_parameter(tensor: Any) -> Any:
 
 
 def call_method(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """A method of an object, or an operator of the name with the object as first argument."""
+    """Call a method of an object, or an operator of that name on it."""
     if obj.__class__ in SCRIPTED:
         method = obj._script.methods.get(name)
         if method is not None:
@@ -260,12 +260,12 @@ def call_method(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return method_of(obj, name)(obj, *args, **kwargs)
 
 
-PROPERTIES: dict[str, Any] = {}  # of tensors and devices, that were found
-METHODS: dict[str, Any] = {}  # of tensors, text, lists and dicts, that were found
+PROPERTIES: dict[str, Any] = {}  # cached properties of tensors and devices
+METHODS: dict[str, Any] = {}  # cached methods of tensors, strings, lists and dictionaries
 
 
 def method_of(obj: Any, name: str) -> Any:
-    """The operator that a method of a value is. RuntimeError where there is none."""
+    """Return the operator that implements a method. Raise RuntimeError if there is none."""
     function = METHODS.get(name)
     if function is None and not name.startswith("__"):
         function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")
@@ -276,7 +276,7 @@ def method_of(obj: Any, name: str) -> Any:
 
 
 def invoke(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a value: a module's `forward`, an object's `__call__`, or a function of the program."""
+    """Call a value: a module, an object with `__call__`, or a function."""
     cls = function.__class__
     if cls in SCRIPTED:
         method = function._script.methods.get("forward" if cls is not ScriptObject else "__call__")
@@ -288,7 +288,7 @@ def invoke(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 class ClassConstructor:
-    """A class that a program calls."""
+    """Constructor of a program's class."""
 
     __module__ = "torchlite.jit"
 
@@ -304,14 +304,14 @@ class ClassConstructor:
 
 
 def new(script: Any) -> Any:
-    """An object of a class, without attributes."""
+    """Return an object without attributes."""
     if script.kind != "class":
         raise RuntimeError(f"a program makes no objects of {script.name}")
     return ScriptObject(script)
 
 
 class DeferredFunction:
-    """A function that is not compiled yet; calling it calls what is there by then."""
+    """Function compiled at its first call."""
 
     __module__ = "torchlite.jit"
 
@@ -326,7 +326,7 @@ class DeferredFunction:
 
 
 def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type:
-    """A class of tuples with names for their items."""
+    """Return a named tuple class."""
     names = tuple(fields)
 
     def make(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -350,15 +350,15 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
         return f"{name}(" + ", ".join(f"{n}={text}" for n, text in zip(names, shown, strict=True)) + ")"
 
     def as_dict(self: Any) -> dict:
-        """The values by the fields' names."""
+        """Return the values by field name."""
         return dict(zip(names, self, strict=True))
 
     def of_items(cls: Any, items: Any) -> Any:
-        """The tuple of values in the fields' order."""
+        """Return the tuple of values in field order."""
         return cls(*items)
 
     def replaced(self: Any, **values: Any) -> Any:
-        """A copy with other values for some fields."""
+        """Return a copy with some fields replaced."""
         return type(self)(**(as_dict(self) | values))
 
     body |= {
@@ -395,7 +395,7 @@ _KINDS: dict[str, Callable] = {"int": int, "float": float, "bool": bool, "comple
 
 
 def to_number(value: Any, kind: str) -> Any:
-    """A tensor of one element as the number that a type says; other values as they are."""
+    """Convert a one-element tensor to a number type; other values unchanged."""
     if isinstance(value, Tensor):
         value = value.item()
         return _KINDS[kind](value) if kind in _KINDS else value
@@ -422,7 +422,7 @@ _ITERABLE = (list, tuple, str, Tensor, enumerate, zip)
 
 
 def iterate(value: Any) -> Any:
-    """What a loop goes over."""
+    """Return the iterable of a loop."""
     cls = value.__class__
     if cls is range:
         return _scalar_ops.to_list(value)
@@ -440,7 +440,7 @@ def iterate(value: Any) -> Any:
 
 
 def context_manager_of(value: Any) -> Any:
-    """What `with` enters: an object of the program, or one of the contexts that an operator makes."""
+    """Return the context manager of `with`: a program object or an operator's context."""
     if value.__class__ is ScriptObject and {"__enter__", "__exit__"} <= value._script.methods.keys():
         return value
     if getattr(value.__class__, "_script_context", False):
@@ -449,28 +449,28 @@ def context_manager_of(value: Any) -> Any:
 
 
 def make_assertion_error(said: Any) -> None:
-    """What an assertion that does not hold raises."""
+    """Return the exception of a failed assertion."""
     raise_error(f"AssertionError: {_scalar_ops.format_value(said)}")
 
 
 def raise_error(message: Any = "", kind: Any = None, *rest: Any) -> None:
-    """What a program's `raise` does."""
+    """Execute a program's `raise`."""
     said = _scalar_ops.format_value(message)
     raise Error(f"{_ERROR_PREFIX}{kind or 'RuntimeError'}: {said}" if kind else f"{_ERROR_PREFIX}RuntimeError: {said}")
 
 
 def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
-    """The result of a function, as a Future."""
+    """Call a function and return a Future of the result."""
     future: Any = Future()
     try:
         future.set_result(invoke(function, *args, **kwargs))
-    except Exception as error:
+    except Exception as error:  # raised by the future's wait
         future.set_exception(as_runtime_error(error))
     return future
 
 
 def augmented_assign(name: str, value: Any, other: Any) -> Any:
-    """`value += other` and its like: tensors and lists are changed where they are."""
+    """Execute `value += other` and similar, in place for tensors and lists."""
     inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
     if value.__class__ is list and name == "add":
         return _scalar_ops.SCALARS["add_"](value, other)
@@ -490,7 +490,7 @@ def _range(*values: Any) -> range:
 
 
 def _range_list(*values: Any) -> list:
-    """A range that no loop goes over: as the list that it becomes."""
+    """Return a range used outside a loop as a list."""
     return _scalar_ops.to_list(_range(*values))
 
 

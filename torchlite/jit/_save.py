@@ -1,4 +1,6 @@
-"""`torch.jit.save`: a program, its objects and its constants, in the archive that PyTorch's `torch.jit.load` reads."""
+"""`torch.jit.save`: writes a program with objects and constants to an archive for `torch.jit.load`, here and in
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,16 @@ from ._runtime import ScriptObject
 from ._scalar_ops import count_visited
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 
-VERSION = 10  # of the operators' meaning in what is written
+VERSION = 10  # operator version written
 _QUALIFIED_NAME = re.compile(r"__torch__(?:\.\w+)+")
 _CONSTANT = re.compile(r"\bCONSTANTS\.c(\d+)\b")
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Write a module or function of a program to a file that torchlite's and PyTorch's `torch.jit.load` read.
+    """Write a module or function to a file for `torch.jit.load`, here and in PyTorch.
 
-    f: a path, whose file is replaced when all is written, or an object with `write`. _extra_files: a dict of names and
-    texts that go with it. AttributeError for what is no program: `torch.jit.script` and `trace` make them.
+    f: a path, which is replaced atomically, or an object with `write`. _extra_files: names and contents to add. Raise
+    AttributeError for an object that is no program; `torch.jit.script` and `trace` create them.
     """
     m = getattr(m, "_module", m)
     if not isinstance(m, (ScriptModule, ScriptFunction)):
@@ -50,7 +52,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
 
 def to_bytes(m: Any, _extra_files: Any = None) -> bytes:
-    """The bytes of the file that `save` writes."""
+    """Return the bytes of a saved file."""
     return _archive_bytes(_archive_records(m, _extra_files))
 
 
@@ -68,7 +70,7 @@ def _write(stream: Any, top: str, records: list) -> None:
 
 
 def _archive_records(m: Any, extra: Any) -> list[tuple[str, Any]]:
-    """The records of an archive: their names and bytes."""
+    """Return the records of an archive: names and bytes."""
     root = m
     if isinstance(m, ScriptFunction):
         root = _as_module(m)
@@ -91,7 +93,7 @@ def _archive_records(m: Any, extra: Any) -> list[tuple[str, Any]]:
 
 
 def _as_module(function: Any) -> Any:
-    """A module whose `forward` is a function, as files have functions."""
+    """Return a module whose `forward` is a function, the form in which files store functions."""
     script = function._script
     node = script.nodes[function.name]
     arguments = [*node.args.args, *node.args.kwonlyargs]
@@ -111,18 +113,18 @@ def _as_module(function: Any) -> Any:
 
 
 class _ProgramCollector:
-    """The texts and constants of all programs whose objects a module has, under names that differ."""
+    """Collector of texts and constants of all programs in a module tree, with unique names."""
 
     def __init__(self) -> None:
         self.sources: dict[str, str] = {}
         self.constants: list[Any] = []
-        self._names: dict[int, dict[str, str]] = {}  # of each program, the new names of what had another's
+        self._names: dict[int, dict[str, str]] = {}  # renamed classes, per program
         self._taken: set[str] = set()
-        self._seen: set[int] = set()  # objects that were gone through
+        self._seen: set[int] = set()  # visited objects
         self._keep: list[Any] = []
 
     def gather(self, root: Any) -> None:
-        """Take up the programs of a module and of what it has."""
+        """Collect the programs of a module and its attributes."""
         for module in root.modules():
             self._of(module._script if isinstance(module, RecursiveScriptModule) else None, module)
             values = getattr(module, "_attributes", {}).values()
@@ -200,12 +202,12 @@ class _ProgramCollector:
             self.sources[target] = self.sources.get(target, "") + piece
 
     def name(self, script: Any) -> str:
-        """The name of a class in the file."""
+        """Return a class's name in the file."""
         return self._names.get(id(script.program), {}).get(script.name, script.name)
 
 
 def _rename_path(path: str, names: dict[str, str]) -> str:
-    """A path in a text whose beginning may have a new name."""
+    """Return a path with its prefix renamed."""
     whole = path
     while path:
         if path in names:
@@ -218,7 +220,7 @@ def _rename_path(path: str, names: dict[str, str]) -> str:
 
 
 def _type_arguments(kind: str | None) -> list[str]:
-    """The types in the brackets of a type."""
+    """Return the type arguments in brackets."""
     if not kind or "[" not in kind:
         return []
     try:
@@ -232,7 +234,7 @@ def _type_arguments(kind: str | None) -> list[str]:
 
 
 def type_of(value: Any) -> str:
-    """The type that a value has, as a program writes it."""
+    """Return a value's type as a program writes it."""
     if value is None:
         return "NoneType"
     if isinstance(value, Tensor):
@@ -271,7 +273,7 @@ _BUILD = {"int": "build_intlist", "float": "build_doublelist", "bool": "build_bo
 
 
 class _Pickler:
-    """Writes a pickle of protocol 2, by opcodes."""
+    """Writer of protocol 2 pickles, opcode by opcode."""
 
     def __init__(self, programs: _ProgramCollector):
         self._out = io.BytesIO()
@@ -283,7 +285,7 @@ class _Pickler:
         )
 
     def finished(self, value: Any, kind: str | None) -> bytes:
-        """The pickle of a value."""
+        """Return the pickle of a value."""
         self._out.write(b"\x80\x02")
         self._value(value, kind)
         self._out.write(b".")
@@ -444,7 +446,7 @@ class _Pickler:
 
 
 def attribute_of(value: Any, name: str) -> Any:
-    """An attribute of an object as its file has it."""
+    """Return an attribute as stored in files."""
     if isinstance(value, ScriptObject):
         return value._attributes[name]
     for table in (value._parameters, value._buffers, value._modules, value._attributes):
@@ -454,5 +456,5 @@ def attribute_of(value: Any, name: str) -> Any:
 
 
 def _device_for_file(tensor: Any) -> str:
-    """The device that a file names: one that PyTorch has, so the CPU for those that it has not."""
+    """Return the device that a file stores: CPU for devices that PyTorch lacks."""
     return "cpu" if tensor.device.type == "opencl" else location_tag(tensor)

@@ -1,8 +1,6 @@
-"""TorchScript's operators on numbers, text, lists and dicts.
+"""TorchScript's operators on numbers, strings, lists and dictionaries.
 
-Integers have 64 bits, as PyTorch's, so no program makes long ones; lists and text that an operator repeats have a
-length
-that is bounded.
+Integers wrap to 64 bits as in PyTorch, and the size of repeated lists and strings is bounded.
 """
 
 from __future__ import annotations
@@ -15,23 +13,22 @@ from typing import Any
 
 from .._dispatch.call import Tensor
 
-_MAX_LENGTH = 1 << 21  # items of a list, letters of a text, that other lists and texts make
-_MAX_REPEATED_LENGTH = 1 << 19  # those that a number alone makes: `*`, padding, ranges
+_MAX_LENGTH = 1 << 21  # maximum items or characters of a derived list or string
+_MAX_REPEATED_LENGTH = 1 << 19  # maximum for results sized by a number alone: `*`, padding, ranges
 
 
-# What `str`, `==`, `hash`, sorting and their like may visit in one call where values lie in several places: items,
-# letters, and some for each container and each tensor.
+# Maximum visits (items and characters) of `str`, `==`, `hash`, sorting and similar in shared structures; additional
+# cost of a container or tensor; maximum depth.
 VISITS, _OF_CONTAINER, _DEEPEST = 1 << 24, 32, 200
 _LEAF_TYPES = frozenset((int, float, bool, complex, type(None)))
-_MAX_PRINTED_ELEMENTS = 1 << 13  # visits: the text of a tensor takes about as long
+_MAX_PRINTED_ELEMENTS = 1 << 13  # visits; printing a tensor costs about as much
 
 
 def count_visited(*values: Any, tensor: int = 256, most: int = VISITS) -> int:
-    """How much values hold, with what lies in several places counted for each. RuntimeError for too much: a list that
-    holds a list twice, and so on, is soon without an end.
+    """Return the size of values, shared ones counted at each occurrence. Raise RuntimeError if too large: a list that
+    contains a list twice, nested, grows exponentially.
 
-    tensor: what each tensor counts; 0 if texts count nothing either. most: how much is allowed; values that each lie
-    in one place may hold more.
+    tensor: count per tensor; 0 also ignores strings. most: limit for shared structures; trees may be larger.
     """
     spent, depth, level = 0, 0, [value for value in values if value.__class__ not in _LEAF_TYPES]
     while level:
@@ -57,14 +54,14 @@ def count_visited(*values: Any, tensor: int = 256, most: int = VISITS) -> int:
 
 
 def wrap_int64(value: Any) -> Any:
-    """An integer in 64 bits; anything else as it is."""
+    """Wrap an integer to 64 bits; return other values unchanged."""
     if value.__class__ is int and not -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
         return ((value + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000
     return value
 
 
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """Numbers, text or lists."""
+    """Add numbers, or concatenate strings or lists."""
     if isinstance(a, (list, str, tuple)):
         _check_length(len(a) + len(b))
         return a + b
@@ -72,18 +69,18 @@ def add(a: Any, b: Any, alpha: Any = 1) -> Any:
 
 
 def _check_length(length: int) -> None:
-    """RuntimeError where a list or text would be too long."""
+    """Raise RuntimeError if a list or string would be too long."""
     if length > _MAX_LENGTH:
         raise RuntimeError(f"a list or text of {length} items would be too long")
 
 
 def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """Numbers."""
+    """Subtract numbers."""
     return wrap_int64(a - (b if alpha == 1 else wrap_int64(b * alpha)))
 
 
 def mul(a: Any, b: Any) -> Any:
-    """Numbers, or a list or text so many times."""
+    """Multiply numbers, or repeat a list or string."""
     if isinstance(a, (list, str, tuple)) or isinstance(b, (list, str, tuple)):
         items, times = (a, b) if isinstance(a, (list, str, tuple)) else (b, a)
         return list_mul(items, times)
@@ -91,14 +88,14 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def list_mul(items: Any, times: Any) -> Any:
-    """A list or text so many times. RuntimeError where that is too long."""
+    """Repeat a list or string. Raise RuntimeError if too long."""
     if times > 1 and len(items) * times > _MAX_REPEATED_LENGTH:
         raise RuntimeError(f"a list or text of {len(items)} items cannot be repeated {times} times")
     return items * times
 
 
 def div(a: Any, b: Any, rounding_mode: Any = None) -> Any:
-    """True division of numbers."""
+    """Divide numbers (true division)."""
     if rounding_mode == "floor":
         return float(a // b) if isinstance(a, float) or isinstance(b, float) else a // b
     if rounding_mode == "trunc":
@@ -109,7 +106,7 @@ def div(a: Any, b: Any, rounding_mode: Any = None) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """A power of numbers: a float, as PyTorch's."""
+    """Return a power as float, as in PyTorch."""
     if isinstance(a, complex) or isinstance(b, complex):
         return a**b
     try:
@@ -121,12 +118,12 @@ def power(a: Any, b: Any) -> Any:
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """The remainder of numbers, or text with values in it."""
+    """Return the remainder of numbers, or a formatted string."""
     return str_percent(a, b) if isinstance(a, str) else a % b
 
 
 def safe_hash(value: Any) -> int:
-    """A hash that says nothing of where a value lies. RuntimeError for values that only have their place."""
+    """Return a hash independent of addresses. Raise RuntimeError for values that hash by identity."""
     if value is None:
         return 0
     if value.__class__ is tuple:
@@ -142,12 +139,12 @@ def _safe_hash(value: Any) -> int:
 
 
 def shift_left(a: int, b: int) -> int:
-    """Bits to the left, in 64."""
+    """Shift left in 64 bits."""
     return wrap_int64(a << b) if 0 <= b < 64 else 0
 
 
 def _float_function(function: Callable) -> Callable:
-    """A function of a float: NaN and infinity where Python raises."""
+    """Return a float function that gives NaN or infinity where Python raises."""
 
     def run(*args: Any) -> Any:
         try:
@@ -160,11 +157,11 @@ def _float_function(function: Callable) -> Callable:
     return run
 
 
-# -- text ------------------------------------------------------------------------------------
+# -- strings -------------------------------------------------------------------------------------
 
 
 def format_value(value: Any) -> str:
-    """A value as TorchScript prints it. RuntimeError for one that would take too long."""
+    """Format a value as TorchScript prints it. Raise RuntimeError if that would take too long."""
     if value.__class__ is not str:
         count_visited(value, tensor=_MAX_PRINTED_ELEMENTS)
     return _format_value(value)
@@ -186,7 +183,7 @@ def _format_value(value: Any) -> str:
         return "(" + ", ".join(map(_format_value, value)) + (",)" if len(value) == 1 else ")")
     if kind is dict:
         return "{" + ", ".join(f"{_format_value(k)}: {_format_value(v)}" for k, v in value.items()) + "}"
-    # The text of any other object is Python's, which says where it lies.
+    # Other objects print by Python, which would show addresses.
     return f"<{kind.__name__}>" if kind.__repr__ is object.__repr__ or callable(value) else str(value)
 
 
@@ -200,7 +197,7 @@ def to_str(value: Any) -> str:
 
 
 def str_format(pattern: str, *values: Any) -> str:
-    """`"{} {}".format(a, b)`: each pair of braces is a value, and nothing else stands in them."""
+    """`"{} {}".format(a, b)`: supports empty braces only."""
     parts = pattern.split("{}")
     if len(values) < len(parts) - 1:
         raise RuntimeError("Too few arguments for format string: " + pattern[:200])
@@ -217,7 +214,7 @@ _PERCENT = re.compile(r"%(.?)", re.DOTALL)
 
 
 def str_percent(pattern: str, *values: Any) -> str:
-    """`"%d" % value`, with the plain letters only."""
+    """`"%d" % value`, with plain conversions only."""
     count_visited(values, tensor=_MAX_PRINTED_ELEMENTS)
     given = iter(values[0] if len(values) == 1 and values[0].__class__ is tuple else values)
 
@@ -275,7 +272,7 @@ def _find(name: str) -> Callable:
 
 
 def _check_search(value: str, part: Any) -> None:
-    """RuntimeError where a search from the right, which may compare all letters with all, would take too long."""
+    """Raise RuntimeError if a reverse search, quadratic in the worst case, would take too long."""
     if part.__class__ is str and len(value) * len(part) > VISITS << 4:
         raise RuntimeError(f"text of {len(part)} letters cannot be searched for in {len(value)} from the right")
 
@@ -302,11 +299,11 @@ def _expandtabs(value: str, size: int = 8) -> str:
     return value.expandtabs(size)
 
 
-# -- lists and dicts ---------------------------------------------------------------------------
+# -- lists and dictionaries ------------------------------------------------------------------------
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether two values are equal: tensors in lists by their numbers. RuntimeError for what would take too long."""
+    """True if two values are equal, tensors in lists by value. Raise RuntimeError if that would take too long."""
     if isinstance(a, (list, tuple, dict)):
         count_visited(a)
     return _is_equal(a, b)
@@ -319,7 +316,7 @@ def _is_equal(a: Any, b: Any) -> bool:
 
 
 def contains(items: Any, item: Any) -> bool:
-    """Whether a list has an item, a dict a key, or text a part."""
+    """True if a list contains an item, a dictionary a key, or a string a substring."""
     if items.__class__ is list or items.__class__ is tuple:
         count_visited(items)
         return any(_is_equal(x, item) for x in items)
@@ -327,7 +324,7 @@ def contains(items: Any, item: Any) -> bool:
 
 
 def safe_key(key: Any) -> Any:
-    """A key that is hashed. RuntimeError for a tuple that holds too much."""
+    """Return a hashable key. Raise RuntimeError for a tuple that is too large."""
     if isinstance(key, tuple):
         count_visited(key)
     return key
@@ -347,7 +344,7 @@ def _remove(items: list, item: Any) -> None:
 
 
 def index_of(items: list, item: Any) -> int:
-    """Where a list has an item first. ValueError where it has none."""
+    """Return the first index of an item. Raise ValueError if there is none."""
     count_visited(items)
     for place, one in enumerate(items):
         if _is_equal(one, item):
@@ -361,14 +358,14 @@ def _sort(items: list, reverse: bool = False) -> None:
 
 
 def sorted_(items: Any, reverse: bool = False) -> list:
-    """The items of a list in order."""
+    """Return a list's items sorted."""
     found = to_list(items)
     count_visited(found)
     return sorted(found, reverse=reverse)
 
 
 def _bounded_comparison(function: Callable) -> Callable:
-    """A comparison, or a choice by comparisons, of values that do not hold too much."""
+    """Return a comparison or selection that first bounds the size of its arguments."""
 
     def run(*values: Any) -> Any:
         if any(isinstance(value, (list, tuple)) for value in values):
@@ -383,12 +380,12 @@ def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any
 
 
 def set_item(items: Any, key: Any, value: Any) -> None:
-    """`items[key] = value`."""
+    """Set `items[key] = value`."""
     items[safe_key(key)] = value
 
 
 def delete(items: Any, key: Any) -> None:
-    """`del items[key]`."""
+    """Delete `items[key]`."""
     del items[safe_key(key)]
 
 
@@ -401,19 +398,19 @@ def _get(items: dict, key: Any, default: Any = None) -> Any:
 
 
 def to_dict(items: Any = (), *rest: Any, **named: Any) -> dict:
-    """A dict of pairs, or of another dict, and of what is named."""
+    """Return a dictionary from pairs or a dictionary, and keywords."""
     if items.__class__ is not dict:
         items = [(safe_key(key), value) for key, value in items]
     return {**dict(items), **named}
 
 
 def _length(items: range) -> int:
-    """The length of a range, which `len` has no place for where it is 2**63 and more."""
+    """Return the length of a range, which may be 2**63 or more, beyond `len`."""
     return max(0, -(-(items.stop - items.start) // items.step))
 
 
 def to_list(items: Any = ()) -> list:
-    """A list of what a list, text or range has. RuntimeError for a range that is too long."""
+    """Return a list of a list, string or range. Raise RuntimeError if too long."""
     if items.__class__ is range and _length(items) > _MAX_REPEATED_LENGTH:
         raise RuntimeError(f"a list of {_length(items)} numbers would be too long")
     return list(items)
@@ -474,7 +471,7 @@ _REAL: dict[str, Callable] = {
     "ldexp": lambda x, n: math.ldexp(x, max(-5000, min(5000, n))),
 }
 
-# By name; what is here is meant where no tensor is an argument, or the first one is a list, a dict or text.
+# Operators by name, for calls without tensors or with a list, dictionary or string first.
 SCALARS: dict[str, Callable] = {
     **{name: getattr(str, name) for name in _TEXT},
     **{name: _float_function(function) for name, function in _REAL.items()},
@@ -591,7 +588,7 @@ SCALARS: dict[str, Callable] = {
 
 
 def _list_extend(a: Any, b: Any) -> Any:
-    """`a += b`: a list gets the items."""
+    """`a += b`: extend a list."""
     if a.__class__ is list:
         _check_length(len(a) + len(b))
         a.extend(b)

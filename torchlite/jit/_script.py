@@ -1,25 +1,38 @@
-"""Scripting: the names of `torch.jit` that are there before anything is compiled."""
+"""Public entry points of scripting: script, script_method, interface, CompilationUnit, loaded on first use."""
 
 from __future__ import annotations
 
-from typing import Any
+import ast
+import warnings
+from typing import Any, NamedTuple
+
+from .._types.python_source import parse
 
 __all__ = [
-    "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
+    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
 
 
+class Attribute(NamedTuple):
+    """Value of a module attribute, with its TorchScript type."""
+
+    value: Any
+    type: Any
+
+
 class ScriptWarning(Warning):
-    """What TorchScript warns of."""
+    """Warning category of TorchScript."""
 
 
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """A function, module or class as a program of TorchScript.
+    """Compile a function, module or class to a TorchScript program.
 
-    Python runs it, with `torch.jit.is_scripting()` true; `save` writes it as text, in which names stand for what they
-    mean. A module keeps its parameters, buffers and submodules; `forward`, methods that it calls and those marked by
-    `@torch.jit.export` are its methods. NotSupportedError (a RuntimeError) for forms that TorchScript does not have,
-    RuntimeError for names that are nothing in it.
+    Python runs the result, with `torch.jit.is_scripting()` True; `save` writes it as text with resolved names. A module
+    shares parameters, buffers and submodules. Its methods are `forward`, the methods that it calls, and those marked by
+    `@torch.jit.export`. Raise NotSupportedError (a RuntimeError) for unsupported syntax, RuntimeError for undefined
+    names.
+
+    `example_inputs` has no effect: types come from annotations alone.
 
     >>> import torchlite as torch
     >>> @torch.jit.script
@@ -30,11 +43,17 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     """
     from . import _recursive
 
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     return _recursive.script(obj)
 
 
 def script_method(fn: Any) -> Any:
-    """Mark a method of a `ScriptModule`'s subclass: it is compiled when an object has been made."""
+    """Mark a method of a `ScriptModule` subclass for compilation after `__init__`."""
     from ._recursive import run_as_scripted
 
     made = run_as_scripted(fn)
@@ -43,8 +62,8 @@ def script_method(fn: Any) -> Any:
 
 
 def interface(obj: Any) -> Any:
-    """The class itself: where it is a type, a program takes every object that has its methods. RuntimeError for what is
-    no class.
+    """Return the class; as a type annotation, it accepts any object with its methods. Raise RuntimeError for a
+    non-class.
     """
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
@@ -64,10 +83,10 @@ def _unwrap_optional(x: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions from a text of TorchScript, which see the names of the frame that gives the text, and each other.
+    """Functions compiled from a TorchScript text, which can use names of the defining frame and each other.
 
-    They are compiled, and not run by Python. RuntimeError for a text that has anything but functions, and for what
-    TorchScript does not have.
+    They are compiled rather than run by Python. Raise RuntimeError for unsupported syntax and for a text that contains
+    anything but functions.
 
     >>> import torchlite as torch
     >>> unit = torch.jit.CompilationUnit("def double(x):\\n    return 2 * x")
@@ -81,19 +100,22 @@ class CompilationUnit:
             self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
-        """Add the functions of a text."""
+        """Add the functions of a text. rcb: a function that gives the value of a name, None for one that it has not."""
         from . import _recursive
         from ._source_resolution import names_in_frame
 
         names = names_in_frame(_frames_up + 1)
+        if rcb is not None:
+            wanted = {node.id for node in ast.walk(parse(lang)) if isinstance(node, ast.Name)}
+            names |= {name: value for name in wanted if (value := rcb(name)) is not None}
         self._functions |= _recursive.compile_functions(lang, {**names, **self._functions})
 
     def get_functions(self) -> list:
-        """The functions."""
+        """Return the functions."""
         return list(self._functions.values())
 
     def find_function(self, name: str) -> Any:
-        """A function by its name; None where there is none."""
+        """Return a function by name, None if there is none."""
         return self._functions.get(name)
 
     def __getattr__(self, attr: str) -> Any:

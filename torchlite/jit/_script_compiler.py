@@ -1,8 +1,7 @@
-"""A program's text from Python's: the user's own statements, with names resolved to what they mean.
+"""Compiles Python functions to TorchScript text: resolves names to what they denote and checks the syntax.
 
-Nothing is inferred: the importer of programs knows operators, slices and methods of tensors itself. What is no
-TorchScript
-is refused here with PyTorch's errors.
+Types are not inferred: the translator knows operators, slices and tensor methods. Unsupported code raises PyTorch's
+errors.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_ignored_fn, should_drop
+from .._jit_internal import is_ignored_fn, is_library_class, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
@@ -30,7 +29,6 @@ from ._python_translator import PLAIN
 from ._save import type_of
 from ._source_resolution import FunctionSource, UnresolvedType, type_value
 from ._source_writer import NotSupportedError, SourceWriter, UnsupportedNodeError
-from ._state import is_library_class
 from ._trace_to_script import path_of
 from ._type_check import TypeChecker
 
@@ -58,31 +56,31 @@ _UNSUPPORTED: dict[type, str] = {
     ast.Match: "match statements aren't",
 }
 
-# The types of Python that a default's value may have, by the parameter's type.
+# Python types allowed for a default, by parameter type.
 _DEFAULTS: dict[str | None, tuple[type, ...]] = {"int": (int,), "float": (float,), "bool": (bool,), "str": (str,)}
 
-# Modules whose items are parts of them.
+# Container modules, whose items are submodules.
 _CONTAINER_MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict, torch.nn.ParameterList)
 
 
 class ScriptCompiler(CallCompiler, ast.NodeTransformer):
-    """Rewrites one function. `module` is what `self` is, where it is a module."""
+    """Rewriter of one function. `module` is `self`, if it is a module."""
 
     def __init__(self, writer: SourceWriter, function: Any, module: Any, owner: str | None = None):
         self._writer, self._function, self._module, self._owner = writer, function, module, owner
         self._source = FunctionSource(function, writer.written_classes)
         self._node, self._text, self._globals = self._source.node, self._source.text, self._source.names
         self._self: str | None = None
-        self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: their expression and what they are
-        self._objects: dict[str, type | None] = {}  # variables that have an object of a class of the user's
+        self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: expression and module
+        self._objects: dict[str, type | None] = {}  # variables that hold an object of a user's class
         self.fields: dict[str, str] = {}
-        self.used: set[str] = set()  # methods of the module that are called
+        self.used: set[str] = set()  # called methods of the module
         self._locals = {n.id for n in ast.walk(self._node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self._locals |= {a.arg for a in self._node.args.args} | {a.arg for a in self._node.args.kwonlyargs}
         self._kinds_of: dict[str, str] = {}
 
     def definition(self, name: str) -> str:
-        """The function's text, under a name."""
+        """Return the function's text under a name."""
         head = self.head(name)
         if is_ignored_fn(self._function):
             return self._is_left_out(name, head)
@@ -92,7 +90,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return f"{head}:\n" + textwrap.indent(text, "  ") + "\n"
 
     def head(self, name: str) -> str:
-        """The text of the function's name, parameters and result."""
+        """Return the text of the function's signature."""
         node = self._node
         if node.args.vararg or node.args.kwarg or any(d is not None for d in node.args.kw_defaults):
             raise self.wrong(
@@ -119,7 +117,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return f"def {name}({', '.join([*first, *texts])}){result}"
 
     def _is_left_out(self, name: str, head: str) -> str:
-        """The text of a function that is left to Python: an exception."""
+        """Return the text of a function that only Python can run: it raises."""
         said = f"The method {name} is left to Python (@unused or @ignore), and cannot be called in TorchScript"
         if not should_drop(self._function):
             self._writer.ignored.append(name)
@@ -128,7 +126,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return f"{head}{'' if result else ' -> Tensor'}:\n  ops.prim.RaiseException({said!r}){out}\n"
 
     def _read_kinds(self, args: list[ast.arg]) -> None:
-        """The types of the parameters and the result, as texts, by their names."""
+        """Return the parameter and result types as text, by name."""
         comment = self._type_comment()
         if comment is not None:
             method = len(args) > len(comment[0]) and (self._module is not None or self._owner is not None)
@@ -141,7 +139,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             self._kinds_of[name] = self._annotation(kind) if isinstance(kind, ast.AST) else self._writer.type(kind)
 
     def _type_comment(self) -> tuple[list[str], str | None] | None:
-        """The types of a `# type: (Tensor, int) -> Tensor` below the definition's head."""
+        """Return the types of a `# type: (Tensor, int) -> Tensor` comment below the signature."""
         lines = self._text.split("\n")
         for line in lines[self._node.lineno - 1 : self._node.body[-1].end_lineno]:
             words = line.strip()
@@ -177,7 +175,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return self._writer.constant(value) if isinstance(value, Tensor) else self._literal(value)
 
     def wrong(self, node: ast.AST, why: str, kind: type = NotSupportedError) -> Exception:
-        """An error with the line that it is about."""
+        """Return an error with the source line."""
         start, file, line = self._source.start, self._source.file, getattr(node, "lineno", 1)
         shown = self._text.split("\n")[line - 1 : line]
         return kind(f'{why}:\n  File "{file}", line {start + line - 1}\n' + "\n".join(shown) + "\n    ~~~ <--- HERE")
@@ -185,7 +183,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
     # -- names --------------------------------------------------------------------------------
 
     def _resolved(self, node: ast.AST) -> Any:
-        """What an expression of global names means; `LATER` for what only the run knows."""
+        """Return the object that an expression of global names denotes, `DEFERRED` if known only at run time."""
         if isinstance(node, ast.Name):
             if node.id in self._bound:
                 return self._bound[node.id][1]
@@ -216,7 +214,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return DEFERRED
 
     def _resolve_getattr(self, node: ast.Call) -> Any:
-        """What `getattr` of a module gives, with a literal for a name and perhaps for a default."""
+        """Return the value of `getattr(module, "name"[, default])`."""
         owner = self._resolved(node.args[0]) if len(node.args) in (2, 3) else DEFERRED
         if not isinstance(owner, torch.nn.Module) or not isinstance(node.args[1], ast.Constant):
             return DEFERRED
@@ -226,7 +224,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return found
 
     def _module_path(self, node: ast.AST) -> str | None:
-        """The expression of a submodule; None for other expressions."""
+        """Return the path of a submodule expression, None for others."""
         if isinstance(node, ast.Name):
             if node.id in self._bound:
                 return self._bound[node.id][0]
@@ -270,7 +268,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         raise RuntimeError(_CLOSED_OVER_ERROR.format(type(value).__name__))
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """A variable, a constant from outside, or a module that a loop goes over."""
+        """Rewrite a variable, captured constant or loop module."""
         if isinstance(node.ctx, ast.Store) or node.id == self._self:
             return node
         if node.id in self._bound:
@@ -282,12 +280,12 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             raise self.wrong(node, f"undefined value {node.id}", RuntimeError)
         if isinstance(value, (bool, int, float, complex, str, list, tuple, dict, Tensor)) and not isinstance(
             value, enum.Enum
-        ):  # unlike attributes of modules, as `math.pi`, they may change
+        ):  # they may change, unlike attributes of Python modules (`math.pi`)
             raise self.wrong(node, _CLOSED_OVER_ERROR.format(type(value).__name__), RuntimeError)
         return self._expr(self._literal(value))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """An attribute of a value; of modules and classes from outside what it means."""
+        """Rewrite an attribute of a value; resolve attributes of captured modules and classes."""
         self._check_typed(node)
         value = self._resolved(node)
         made = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
@@ -311,7 +309,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             return self._expr(f"{self._module_path(node.value)}.__{node.attr}_getter()")
         if isinstance(owner, torch.nn.Module) and is_library_class(type(owner).__module__, "nn.modules"):
             if isinstance(node.ctx, ast.Load) and node.attr != "training" and _is_constant_value(value):
-                return self._expr(self._literal(value))  # layers of the library have no attributes in a program
+                return self._expr(self._literal(value))  # library layers have no attributes in programs
         if path is not None and not callable(value) or isinstance(value, torch.nn.Module) and path is not None:
             found = self._expr(path)
             if isinstance(found, ast.Attribute):
@@ -322,7 +320,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return self._expr(self._literal(value))
 
     def _check_typed(self, node: ast.Attribute) -> None:
-        """RuntimeError for an attribute of the module that has no type, and for a new one."""
+        """Raise RuntimeError for an untyped or new attribute of the module."""
         if self._module is None or not isinstance(node.value, ast.Name) or node.value.id != self._self:
             return
         kind = self._writer.untyped.get((id(self._module), node.attr))
@@ -349,7 +347,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         out: list[Any] = []
         for number, node in enumerate(body):
             if not number and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                continue  # what documents the function
+                continue  # docstring
             self._check(node)
             made = self.visit(node)
             if made is None:
@@ -367,12 +365,12 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             raise self.wrong(node, f"{said} supported", UnsupportedNodeError)
 
     def visit(self, node: ast.AST) -> Any:
-        """A node, rewritten. UnsupportedNodeError for forms that TorchScript does not have."""
+        """Rewrite a node. Raise UnsupportedNodeError for unsupported syntax."""
         self._check(node)
         return super().visit(node)
 
     def _known(self, node: ast.AST) -> bool | None:
-        """The value of a condition that is known before the run; None for others."""
+        """Return a condition's compile-time value, None if unknown."""
         if isinstance(node, ast.Constant):
             return bool(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -414,14 +412,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return None
 
     def _may_change(self, node: ast.AST) -> bool:
-        """Whether an expression is an attribute whose class says that it has a value or none."""
+        """True if an expression is an attribute declared Optional."""
         owner = self._resolved(node.value) if isinstance(node, ast.Attribute) else None
         if not isinstance(owner, torch.nn.Module) or node.attr not in owner.__dict__:  # type: ignore[attr-defined]
             return False
         return node.attr in getattr(type(owner), "__annotations__", {})  # type: ignore[attr-defined]
 
     def _is_constant(self, node: ast.AST) -> bool:
-        """Whether an expression is a setting that never changes."""
+        """True if an expression is an immutable setting."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self._self:
             cls = type(self._module)
             finals = [n for n, t in getattr(cls, "__annotations__", {}).items() if "Final" in str(t)]
@@ -429,7 +427,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return isinstance(node, ast.Name) and node.id not in self._locals
 
     def visit_If(self, node: ast.If) -> Any:
-        """A condition; of one that is known before the run only the part that runs."""
+        """Rewrite a condition; keep only the taken branch of a compile-time condition."""
         known = self._known(node.test)
         if known is not None:
             chosen = node.body if known else node.orelse
@@ -438,14 +436,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.If(test, self._block(node.body), self._block(node.orelse) if node.orelse else [])
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """A choice between two expressions."""
+        """Rewrite a conditional expression."""
         known = self._known(node.test)
         if known is not None:
             return self.visit(node.body if known else node.orelse)
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> Any:
-        """A loop; over modules once for each of them."""
+        """Rewrite a loop; unroll loops over modules."""
         if node.orelse:
             raise self.wrong(node, "else branches of for loops aren't supported", UnsupportedNodeError)
         found = self._modules_of(node.iter)
@@ -464,7 +462,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return out
 
     def _modules_of(self, node: ast.AST) -> Any:
-        """What a loop over modules goes over: pairs (expression, module), with numbers or names beside them."""
+        """Return (expression, module) pairs of a loop over modules, with indices or names if requested."""
         if isinstance(node, ast.Call):
             called = self._resolved(node.func)
             if called is enumerate:
@@ -502,13 +500,13 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return None
 
     def visit_While(self, node: ast.While) -> Any:
-        """A loop with a condition."""
+        """Rewrite a while loop."""
         if node.orelse:
             raise self.wrong(node, "else branches of while loops aren't supported", UnsupportedNodeError)
         return ast.While(self.visit(node.test), self._block(node.body), [])
 
     def visit_With(self, node: ast.With) -> Any:
-        """A context: of `torch.no_grad()` its class in the program."""
+        """Rewrite a context manager; `torch.no_grad()` becomes its program class."""
         items = []
         for item in node.items:
             called = self._resolved(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else None
@@ -519,7 +517,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.With(items, self._block(node.body))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """An assignment with a type."""
+        """Rewrite an annotated assignment."""
         kind = self._annotation(node.annotation)
         if isinstance(node.target, ast.Attribute):
             self.fields[node.target.attr] = kind
@@ -529,7 +527,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.Assign([self.visit(node.target)], made, lineno=0)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """An assignment; the types of an object's new attributes are guessed from what they get."""
+        """Rewrite an assignment; infer the types of new object attributes from their values."""
         target, *more = node.targets
         if more:
             keep = target.id if isinstance(target, ast.Name) else f"value_{id(node)}"
@@ -554,7 +552,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.Assign([self.visit(target)], value, lineno=0)
 
     def _is_bound(self, name: str, node: ast.AST) -> bool:
-        """Whether a variable is another name of a module, or of one that is not there: it has one value ever."""
+        """True if a variable aliases a module or None, and has a single value."""
         value = self._resolved(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else DEFERRED
         is_absent = value is None and isinstance(node, ast.Call)
         if not (isinstance(value, torch.nn.Module) or is_absent):
@@ -582,7 +580,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return "Tensor"
 
     def _annotation(self, node: Any) -> str:
-        """The text of a type that an annotation means."""
+        """Return the text of an annotated type."""
         try:
             return self._writer.type(type_value(node, self._globals))
         except UnresolvedType as error:
@@ -591,7 +589,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
     _type_text = _annotation
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        """An exception: its message after its name."""
+        """Rewrite a `raise` to type and message."""
         made = node.exc
         name, said = "Exception", None
         if isinstance(made, ast.Call):
@@ -604,14 +602,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return [ast.Expr(call), ast.Assert(ast.Constant(False), ast.Constant(name))]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
-        """`del`: of names nothing is to be done."""
+        """Drop `del`."""
         targets = [t for t in node.targets if not isinstance(t, ast.Name)]
         return ast.Delete([self.visit(t) for t in targets]) if targets else ast.Pass()
 
     # -- expressions ------------------------------------------------------------------------------
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
-        """An f-string as `format`."""
+        """Rewrite an f-string to `format`."""
         text, values = "", []
         for part in node.values:
             if isinstance(part, ast.Constant):
@@ -624,7 +622,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, [])
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
-        """A list of a loop's values; over modules one item each."""
+        """Rewrite a list comprehension; unroll over modules."""
         if len(node.generators) != 1:
             raise self.wrong(node, "Only a single generator is currently supported")
         loop = node.generators[0]
@@ -641,7 +639,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.List(items, ast.Load())
 
     def visit_DictComp(self, node: ast.DictComp) -> Any:
-        """A dict of a loop's keys and values."""
+        """Rewrite a dictionary comprehension."""
         if len(node.generators) != 1 or node.generators[0].ifs:
             raise self.wrong(node, "Comprehension ifs are not supported yet")
         return self._comprehension(node)
@@ -664,7 +662,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """A comparison: of three values as two of two."""
+        """Rewrite chained comparisons to pairs."""
         if len(node.ops) == 1:
             return self.generic_visit(node)
         sides = [node.left, *node.comparators]
@@ -672,14 +670,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         return ast.BoolOp(ast.And(), [self.generic_visit(p) for p in pairs])
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        """An item; of containers of modules the module."""
+        """Rewrite an item access; resolve items of module containers."""
         value = self._resolved(node)
         path = self._module_path(node) if isinstance(value, (torch.nn.Module, Tensor)) else None
         return self._expr(path) if path is not None else self.generic_visit(node)
 
 
 def _is_constant_value(value: Any) -> bool:
-    """Whether a value is a number, a text, None, or a tuple of such."""
+    """True if a value is a number, string, None, or a tuple of them."""
     if isinstance(value, tuple):
         return all(map(_is_constant_value, value))
     return value is None or isinstance(value, (bool, int, float, str))

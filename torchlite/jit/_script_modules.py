@@ -1,4 +1,4 @@
-"""Modules and functions of programs, as Python has them."""
+"""ScriptModule, ScriptFunction and their subclasses: the Python objects of compiled programs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torchlite.nn.modules.module import Module
 from .._dispatch.call import Tensor
 from . import _arguments
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
-from ._state import Attribute
+from ._script import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
 
 
 def _lazy_module(name: str) -> Any:
-    """A module that stands on this one."""
+    """Import a module that depends on this one."""
     return importlib.import_module(f"{__package__}.{name}")
 
 
 class ScriptMeta(type):
-    """The class of ScriptModule's subclasses: an object is compiled when its `__init__` is through."""
+    """Metaclass of ScriptModule: compiles an object after its `__init__`."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
@@ -34,10 +34,12 @@ class ScriptMeta(type):
 
 
 class ScriptModule(Module, metaclass=ScriptMeta):
-    """What `torch.jit.script`, `trace` and `load` make of modules derives from this; a base of modules that are written
-    for TorchScript: methods marked by `torch.jit.script_method`, and those that `define` adds, are its methods.
+    """Base class of scripted, traced and loaded modules, and of user modules for TorchScript. Its methods are those
+    marked by `torch.jit.script_method` and those added by `define`.
 
-    Python runs what is marked, and the program that is compiled of it runs what `define` adds.
+    Python runs marked methods; the compiled program runs methods from `define`.
+
+    `arg` has no effect: PyTorch ignores it too.
     """
 
     def __init__(self, arg: Any = None) -> None:
@@ -51,8 +53,8 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         super().__setattr__(name, value)
 
     def define(self, src: str) -> None:
-        """Add the methods of a text, which sees the names of the frame that calls this. RuntimeError for what
-        TorchScript does not have.
+        """Add the methods of a text, which can use names of the caller's frame. Raise RuntimeError for unsupported
+        syntax.
         """
         sources = _lazy_module("_source_resolution")
         for one in sources.class_definitions(src, sources.names_in_frame(1)):
@@ -62,7 +64,7 @@ class ScriptModule(Module, metaclass=ScriptMeta):
 
     @property
     def _actual_script_module(self) -> Any:
-        """The program of the module as it is now."""
+        """Return the compiled program of the module's current state."""
         own = self.__dict__
         if not own.get("_compiled"):
             own["_compiled"] = _lazy_module("_recursive").script_module(self)
@@ -75,35 +77,35 @@ class ScriptModule(Module, metaclass=ScriptMeta):
 
     @property
     def code(self) -> str:
-        """The text of `forward`."""
+        """Return the text of `forward`."""
         return self._actual_script_module.code
 
     @property
     def graph(self) -> Any:
-        """`forward` as a graph."""
+        """Return `forward` as a graph."""
         return self._actual_script_module.graph
 
     @property
     def inlined_graph(self) -> Any:
-        """`forward` as a graph."""
+        """Return `forward` as a graph."""
         return self._actual_script_module.inlined_graph
 
     @property
     def original_name(self) -> str:
-        """The name of the class."""
+        """Return the class name."""
         return type(self).__name__
 
     def save(self, f: Any, **kwargs: Any) -> None:
-        """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
+        """Write the program to a file; see `torch.jit.save`."""
         _lazy_module("_save").save(self, f, kwargs.get("_extra_files"))
 
     def save_to_buffer(self, **kwargs: Any) -> bytes:
-        """The bytes of the file that `save` writes."""
+        """Return the bytes of the saved file."""
         return _lazy_module("_save").to_bytes(self, kwargs.get("_extra_files"))
 
 
 def _make_method(name: str) -> Any:
-    """A method of a text, for Python to call."""
+    """Return a Python method that calls a method defined by text."""
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = self._actual_script_module
@@ -117,7 +119,7 @@ def _make_method(name: str) -> Any:
 
 
 class ScriptMethod:
-    """A method of a program, bound to its module."""
+    """Method of a program, bound to its module."""
 
     def __init__(self, owner: Any, name: str, function: Any):
         self.owner, self.name, self._function = owner, name, function
@@ -129,17 +131,17 @@ class ScriptMethod:
 
     @property
     def code(self) -> str:
-        """The method's text."""
+        """Return the method's text."""
         return self.owner._script.text(self.name)
 
     @property
     def schema(self) -> Any:
-        """What the method takes and returns."""
+        """Return the method's schema."""
         return _arguments.schema_of(self.owner._script, self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The parameters by their names, as `inspect.signature` shows those of a method."""
+        """Return the signature for `inspect.signature`."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature(
             [
@@ -150,7 +152,7 @@ class ScriptMethod:
 
     @property
     def graph(self) -> Any:
-        """The method as a graph."""
+        """Return the method's graph."""
         return _lazy_module("_graph_text").graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -158,8 +160,8 @@ class ScriptMethod:
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A module of a program: its parameters, buffers and submodules are those of any Module, and its attributes and
-    methods those of its class in the program.
+    """Module of a program: parameters, buffers and submodules as in Module; attributes and methods by its program
+    class.
     """
 
     def __init__(self, script: Any):
@@ -173,7 +175,7 @@ class RecursiveScriptModule(ScriptModule):
 
     @property
     def forward(self) -> ScriptMethod:  # type: ignore[override]
-        """The program's `forward`, with its schema. A call raises RuntimeError for arguments that it does not take."""
+        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not match."""
         method = self._script.methods.get("forward")
         if method is None:
             raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
@@ -212,38 +214,38 @@ class RecursiveScriptModule(ScriptModule):
         else:
             super().__setattr__(name, value)
 
-    # -- what there is to see --------------------------------------------------------------------
+    # -- introspection ------------------------------------------------------------------------------
 
     @property
     def original_name(self) -> str:
-        """The name of the class that the module was made from."""
+        """Return the original class name."""
         return self._script.original_name
 
     @property
     def code(self) -> str:
-        """The text of `forward`."""
+        """Return the text of `forward`."""
         return self._script.text("forward")
 
     @property
     def code_with_constants(self) -> tuple[str, Any]:
-        """The text of `forward`, and the constants that it names."""
+        """Return the text of `forward` and its constants."""
         program = self._script.program
         names = {f"c{i}": value for i, value in enumerate(program.constants if program is not None else ())}
         return self.code, _ConstantsView(names)
 
     @property
     def graph(self) -> Any:
-        """`forward` as a graph."""
+        """Return `forward` as a graph."""
         return _lazy_module("_graph_text").graph_of(self._script, "forward")
 
     @property
     def inlined_graph(self) -> Any:
-        """`forward` as a graph."""
+        """Return `forward` as a graph."""
         return self.graph
 
     @property
     def _c(self) -> Any:
-        """The program's object, as PyTorch's C++ has it."""
+        """Return the C++ style module handle."""
         own = self.__dict__
         return own.get("_handle") or _lazy_module("_module_handle").ModuleHandle(self)
 
@@ -253,19 +255,19 @@ class RecursiveScriptModule(ScriptModule):
 
     @property
     def forward_magic_method(self) -> Any:
-        """The method that a call runs."""
+        """Return the method that a call runs."""
         return self.forward
 
     @property
     def qualified_name(self) -> str:
-        """The whole name of the module's class in the program."""
+        """Return the qualified class name in the program."""
         return self._script.name
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"
 
     def extra_repr(self) -> str:
-        """The name of the class that the module was made from."""
+        """Return the original class name."""
         return f"original_name={self.original_name}"
 
     def __dir__(self) -> list[str]:
@@ -301,25 +303,25 @@ class RecursiveScriptModule(ScriptModule):
         return self._modules[key]
 
     def keys(self) -> Any:
-        """The names of a ModuleDict's modules."""
+        """Return a ModuleDict's keys."""
         return self._modules.keys()
 
     def values(self) -> Any:
-        """The modules of a ModuleDict."""
+        """Return a ModuleDict's modules."""
         return self._modules.values()
 
     def items(self) -> Any:
-        """Names and modules of a ModuleDict."""
+        """Return a ModuleDict's items."""
         return self._modules.items()
 
     def hasattr(self, name: str) -> bool:
-        """Whether the module has an attribute."""
+        """True if the module has an attribute."""
         return hasattr(self, name)
 
     # -- moving and copying --------------------------------------------------------------------
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """As `Module.to`; constants of the program, and the devices that it names, move too."""
+        """Move the module as `Module.to` does, with the program's constants and device constants."""
         from torchlite.nn.modules.module import _parse_to
 
         where = _parse_to(args, kwargs)[0]
@@ -356,7 +358,7 @@ class RecursiveScriptModule(ScriptModule):
         return made
 
     def copy(self) -> Any:
-        """Another module with the same tensors."""
+        """Return another module that shares the tensors."""
         made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
             made.__dict__[name] = value.copy() if isinstance(value, (dict, set)) else value
@@ -398,9 +400,7 @@ def _is_scripted(module: Any) -> bool:
 
 
 def _replace_moved(value: Any, moved: dict[int, tuple[Any, Any]], known: dict[int, Any]) -> Any:
-    """A value with the tensors that were moved in the place of those that they were. known: by their identity, the
-    containers that were seen before.
-    """
+    """Return a value with moved tensors replaced. known: visited containers by id."""
     if isinstance(value, Tensor):
         return moved[id(value)][1] if id(value) in moved else value
     if value.__class__ not in (list, tuple, dict):
@@ -416,7 +416,7 @@ def _replace_moved(value: Any, moved: dict[int, tuple[Any, Any]], known: dict[in
 
 
 def _bind_original_attribute(self: Any, original: Any, name: str) -> Any:
-    """An attribute that Python's own module has, with the scripted one as `self`."""
+    """Return an attribute of the original module, bound to the scripted one."""
     found = getattr(type(original), name, None)
     if isinstance(found, property) and found.fget is not None:
         return found.fget(self)
@@ -428,21 +428,21 @@ def _bind_original_attribute(self: Any, original: Any, name: str) -> Any:
 
 
 class TracedModule(RecursiveScriptModule):
-    """What `trace` makes of a module's submodules."""
+    """Submodule of a traced module."""
 
     def _get_name(self) -> str:
         return self.original_name
 
 
 class TopLevelTracedModule(TracedModule):
-    """What `trace` returns for a module."""
+    """Result of `trace` for a module."""
 
 
 SCRIPTED.update((RecursiveScriptModule, TracedModule, TopLevelTracedModule))
 
 
 class ScriptFunction:
-    """A function of a program."""
+    """Function of a program."""
 
     _function: Any
     _script: Any
@@ -464,39 +464,42 @@ class ScriptFunction:
 
     @property
     def qualified_name(self) -> str:
-        """The function's whole name in its program."""
+        """Return the qualified name."""
         return self._script.name
 
     @property
     def code(self) -> str:
-        """The function's text."""
+        """Return the text."""
         return self._script.text(self.name)
 
     @property
     def schema(self) -> Any:
-        """What the function takes and returns."""
+        """Return the schema."""
         return _arguments.schema_of(self._script, self.name)
 
     @property
     def graph(self) -> Any:
-        """The function as a graph."""
+        """Return the graph."""
         return _lazy_module("_graph_text").graph_of(self._script, self.name)
 
     inlined_graph = graph
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Any:
-        """The function as a graph."""
+        """Return the graph; arguments are not needed.
+
+        `args` and `kwargs` have no effect: there is one graph for all inputs.
+        """
         return self.graph
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _arguments.call_function(self._function, None, self._script, self.name, args, kwargs)
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
-        """Write the function to a file, for `torch.jit.load`."""
+        """Write the function to a file for `torch.jit.load`."""
         _lazy_module("_save").save(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Any = None) -> bytes:
-        """The bytes of the file that `save` writes."""
+        """Return the bytes of the saved file."""
         return _lazy_module("_save").to_bytes(self, _extra_files)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""What the methods `__setstate__` of a file may do while it is read: a count of steps and of memory bounds them.
+"""Execution budget of `__setstate__` methods during loading: bounds on steps and memory.
 
-Such methods run before anybody asked for the program, so they are the file's, and the file's length says what they may
-cost. Their functions are compiled a second time, with a call of `Budget` around each call and in each loop. The
-operators on tensors are those whose work grows with their tensors alone.
+These methods run before the user calls the program, so the file's length bounds their cost. Their functions are
+compiled a second time, with `Budget` calls around each call and in each loop. Allowed tensor operators have cost linear
+in their tensors.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ._liveness import walk
 from ._runtime import GLOBALS, SCRIPTED, ClassConstructor, DeferredFunction, augmented_assign, call_method
 from ._scalar_ops import SCALARS, count_visited
 
-# Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes some 4 us.
+# Steps and bytes: a constant plus a multiple of the file size. A step takes about 4 us.
 _FREE_STEPS, _STEPS_PER_BYTE = 1 << 16, 1
 _FREE_BYTES, _BYTES_PER_BYTE = 32 << 20, 25
-_BYTES_PER_ITEM = 40  # bytes of an item of a list, with its value
+_BYTES_PER_ITEM = 40  # size of a list item with its value
 _BYTES_PER_ELEMENT = 8  # of a tensor
 
-# Operators on lists, dicts and text that do not go over all items.
+# Operators on lists, dictionaries and strings with constant cost.
 _CHEAP_METHODS = frozenset(
     "append len _set_item get setdefault __getitem__ pop insert popitem Delete clear __is__ __isnot__ __not__".split()
 )
-# Operators that make a tensor of sizes, or of numbers from one to another.
+# Operators that create a tensor from sizes or a range.
 _SIZED = frozenset(
     "zeros ones empty full rand randn new_zeros new_ones new_empty new_full empty_strided expand repeat tile".split()
 )
 _RANGES = frozenset(("arange", "range"))
-# Operators, beside those that are pointwise or give views, whose work is a number of their tensors' elements.
+# Operators with cost linear in their tensors, besides pointwise ops and views.
 _LINEAR = frozenset(
     (
         "tensor as_tensor scalar_tensor clone contiguous to reshape flatten cat concat stack hstack vstack copy_ "
@@ -50,7 +50,7 @@ _LINEAR = frozenset(
         "isinf isfinite __contains__"
     ).split()
 )
-# Pointwise operators that are one function of NumPy. Others are many of these, and some iterate for each element.
+# Pointwise operators that are one NumPy function. Others consist of several or iterate per element.
 _CHEAP = frozenset(
     (
         "abs add sub mul div true_divide neg square sqrt rsqrt reciprocal exp log sin cos tanh sigmoid relu clamp "
@@ -59,9 +59,9 @@ _CHEAP = frozenset(
         "__add__ __sub__ __mul__ __truediv__ __neg__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
     ).split()
 )
-_COSTLY = 64  # times the steps of a cheap operator
+_COSTLY = 64  # step factor of a costly operator
 _NUMBERS = (int, float, bool, complex)
-# Functions that take no time that depends on what they are given, and those whose callees count themselves.
+# Functions of constant cost, and functions whose callees count themselves.
 _FREE = frozenset(
     GLOBALS[name]
     for name in (
@@ -72,28 +72,28 @@ _FREE = frozenset(
 
 
 class Budget:
-    """The steps and bytes that the methods `__setstate__` of one file have."""
+    """Steps and bytes for the `__setstate__` methods of one file."""
 
     def __init__(self, size: int):
         self._steps = _FREE_STEPS + _STEPS_PER_BYTE * size
         self._bytes = _FREE_BYTES + _BYTES_PER_BYTE * size
-        self.globals: Any = None  # of the program's functions
-        self.places: dict[Any, tuple[str, list, list]] = {}  # by what they call: an operator, and its arguments
+        self.globals: Any = None  # the program's globals
+        self.places: dict[Any, tuple[str, list, list]] = {}  # call sites: operator and arguments, by callee
 
     def step(self, count: int = 1) -> None:
-        """Pay for work. RuntimeError when all is spent."""
+        """Consume steps. Raise RuntimeError if exhausted."""
         self._steps -= count
         if self._steps < 0:
             raise RuntimeError("a __setstate__ of the file does more work than a file of this length can need")
 
     def take(self, count: float) -> None:
-        """Pay for memory. RuntimeError when all is spent."""
+        """Consume bytes. Raise RuntimeError if exhausted."""
         if count > self._bytes:
             raise RuntimeError("a __setstate__ of the file makes more than a file of this length can need")
         self._bytes -= int(count)
 
     def call(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
-        """Call a function of the program, or an operator."""
+        """Call a function or operator and count it."""
         self.step()
         given = [*args, *kwargs.values()]
         place = self.places.get(function)
@@ -125,7 +125,7 @@ class Budget:
         return (not whole or whole[0].__class__ not in SCRIPTED) and self._operator(name, whole)
 
     def item(self, value: Any, index: Any) -> Any:
-        """`value[index]`."""
+        """Return `value[index]` and count it."""
         self.step()
         if isinstance(value, Tensor):
             parts = index if index.__class__ is tuple else (index,)
@@ -144,7 +144,7 @@ class Budget:
         self.step(count_visited(*given, most=self._steps))
 
     def _operator(self, name: str, given: list) -> bool:
-        """Pay for an operator. Returns whether it makes what it gives."""
+        """Consume an operator's cost. Return True if its result is new memory."""
         first = given[0] if given else None
         if name in _CHEAP_METHODS and not isinstance(first, Tensor):
             self.step(len(first) >> 8 if first.__class__ is list else 0)
@@ -168,7 +168,7 @@ class Budget:
         if kind == "sized":
             sizes = _numbers_in([*(v for values in lists for v in values), *_scalar_sizes(name, given)])
             work = max(1, work) * math.prod(max(1, n) for n in sizes)
-        elif kind == "range":  # whichever of them is the step
+        elif kind == "range":  # any argument may be the step
             numbers = _numbers_in(given)
             work = max(numbers, default=0) / min([1, *filter(None, numbers)])
         else:
@@ -185,7 +185,7 @@ class Budget:
 
 
 def _numbers_in(values: list) -> list[float]:
-    """The numbers among values, without their signs. Tensors of one element are numbers too."""
+    """Return absolute values of the numbers among values, including one-element tensors."""
     found = []
     for value in values:
         if isinstance(value, Tensor) and math.prod(value.shape) == 1 and not value.is_complex():
@@ -196,9 +196,9 @@ def _numbers_in(values: list) -> list[float]:
 
 
 def _scalar_sizes(name: str, given: list) -> list:
-    """What may be a size of a tensor that is made, beside lists of sizes: tensors, and integers where these may be."""
+    """Return possible sizes of a created tensor besides size lists: integers where allowed, and tensors."""
     name = name.removeprefix("torch.").removeprefix("ops.aten.")
-    if "full" in name:  # what it is filled with
+    if "full" in name:  # without the fill value
         return []
     rest = given if name in ("zeros", "ones", "empty", "rand", "randn", "empty_strided") else given[1:]
     integers = name in ("expand", "repeat", "tile", "rand", "randn")
@@ -206,7 +206,7 @@ def _scalar_sizes(name: str, given: list) -> list:
 
 
 def _max_result_count(name: str, given: list, tensors: list) -> float:
-    """How many tensors an operator makes of one, at most."""
+    """Return the maximum number of tensors that an operator returns for one."""
     if not any(part in name for part in ("chunk", "tensor_split", "hsplit", "vsplit", "dsplit")):
         return max((max(v.shape, default=1) for v in tensors), default=0)
     lists = [len(v) for v in given if v.__class__ in (list, tuple)]
@@ -214,16 +214,14 @@ def _max_result_count(name: str, given: list, tensors: list) -> float:
 
 
 def _cost_class(name: str) -> str | None:
-    """How the work of an operator grows; None for those that may do more than their tensors ask for."""
+    """Return an operator's cost class, None if its cost is not linear in its tensors."""
     name = name.removeprefix("torch.")
     if name.startswith("ops."):
         space, _, name = name[4:].partition(".")
         if space == "prim":
             return "linear" if name in _LINEAR else None
         if space != "aten":
-            return (
-                None if space == "torchlite" or allowed_packet(space, name) is None else "linear"
-            )  # an op of the user
+            return None if space == "torchlite" or allowed_packet(space, name) is None else "linear"  # a user's op
     if name in _SIZED:
         return "view" if name == "expand" else "sized"
     if name in _RANGES:
@@ -233,7 +231,7 @@ def _cost_class(name: str) -> str | None:
     packet = allowed_packet("aten", name)
     if packet is None:
         return None
-    if name.rstrip("_") in COUNT_ARGUMENTS:  # repeats its work by a number
+    if name.rstrip("_") in COUNT_ARGUMENTS:  # repeats its work by an argument
         return None
     overloads = [getattr(packet, overload) for overload in packet.overloads() if "out" not in overload]
     if overloads and all(overload.is_view for overload in overloads):
@@ -250,8 +248,8 @@ def _broadcast(shapes: list) -> list[int]:
 
 
 def instrument(tree: ast.AST) -> None:
-    """Let a translated function count what it does: in place."""
-    for node in [*walk(tree)][::-1]:  # what lies in others first
+    """Instrument a translated function in place to count its work."""
+    for node in [*walk(tree)][::-1]:  # inner nodes first
         for name, value in list(node.__dict__.items()):
             if isinstance(value, ast.Subscript):
                 setattr(node, name, _item(value))
@@ -279,7 +277,7 @@ def _index(node: ast.expr) -> ast.expr:
 
 @contextlib.contextmanager
 def count_program(program: Any, budget: Budget) -> Iterator[None]:
-    """Within this the functions of a program count what they do."""
+    """Make functions of a program count their work within the context."""
     budget.globals = program.globals
     budget.places = {program.globals[made]: place for made, place in program.named_places.items()}
     program.globals |= {
@@ -296,7 +294,7 @@ def count_program(program: Any, budget: Budget) -> Iterator[None]:
     finally:
         for function, code in plain:
             function.__code__ = code
-        # An inner function that the methods kept goes on without a budget.
+        # Inner functions kept by the methods run without budget afterwards.
         program.globals |= {
             "own.counted": lambda run, *args, **kwargs: run(*args, **kwargs), "own.step": lambda: None,
             "own.item": operator.getitem,

@@ -1,8 +1,8 @@
-"""What is compiled: a function's definition, the names that it sees, and its annotations, resolved.
+"""Resolves the source of functions to compile: definition, visible names and annotations.
 
-A function of Python has its text and its globals; one of a text (`CompilationUnit`, `ScriptModule.define`) sees the
-names of the frame that gave the text, and those that types have in the language. Nothing of a text is evaluated:
-annotations and defaults are literals, names, attributes and items of types.
+A Python function has its source and globals. A function from a text (`CompilationUnit`, `ScriptModule.define`) sees
+names of the defining frame and TorchScript's types. Text is never evaluated: annotations and defaults are literals,
+names, attributes and type subscripts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..futures import Future
 
 
 class FunctionDefinition:
-    """A function of a text, that no Python function is."""
+    """Function defined by a text."""
 
     __module__ = "__main__"
 
@@ -38,10 +38,10 @@ class FunctionDefinition:
 
 
 class FunctionSource:
-    """The definition of a function, its text, where that is, and the names that it sees."""
+    """Definition, text, location and visible names of a function."""
 
     def __init__(self, function: Any, classes: Mapping[str, Any] = types.MappingProxyType({})):
-        """classes: those whose methods are being compiled: a decorator's class has no name in its module yet."""
+        """classes: classes whose methods are compiled now, as a decorated class is not yet bound in its module."""
         self.function = None if isinstance(function, FunctionDefinition) else function
         if isinstance(function, FunctionDefinition):
             self.node, self.text, self.names = copy.deepcopy(function.node), function.text, function.names
@@ -54,13 +54,13 @@ class FunctionSource:
         self.file, self.start = plain.__code__.co_filename, plain.__code__.co_firstlineno
 
     def defaults(self) -> list[Any]:
-        """The values of the parameters that have one, in order; what a text writes is its node."""
+        """Return the defaults in order; for functions from text, syntax nodes."""
         if self.function is None:
             return list(self.node.args.defaults)
         return list(getattr(inspect.unwrap(self.function), "__defaults__", None) or ())
 
     def hints(self) -> dict[str, Any]:
-        """The annotations by the parameters' names: types, or None where the node has to be read."""
+        """Return annotations by parameter name: types, or None if the node must be parsed."""
         if self.function is None:
             a = self.node.args
             found = {p.arg: p.annotation for p in (*a.args, *a.kwonlyargs) if p.annotation is not None}
@@ -72,7 +72,7 @@ class FunctionSource:
 
 
 def _definition_of(function: Any) -> tuple[ast.FunctionDef, str]:
-    """The definition of a function. OSError in PyTorch's words where its text cannot be had."""
+    """Return the syntax tree of a function. Raise OSError with PyTorch's message if the source is unavailable."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
@@ -82,7 +82,7 @@ def _definition_of(function: Any) -> tuple[ast.FunctionDef, str]:
         ) from None
     try:
         tree = parse(text)
-    except SyntaxError:  # a part of a longer expression
+    except SyntaxError:  # part of a longer expression
         tree = ast.Module([], [])
     found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
     if found is None or function.__name__ == "<lambda>":
@@ -91,7 +91,7 @@ def _definition_of(function: Any) -> tuple[ast.FunctionDef, str]:
 
 
 def class_definitions(text: str, names: Mapping[str, Any]) -> list[FunctionDefinition]:
-    """The functions of a text, which see each other. RuntimeError for a text that has anything else."""
+    """Return the functions of a text, which can call each other. Raise RuntimeError for other content."""
     text = textwrap.dedent(text)
     try:
         body = parse(text).body
@@ -110,14 +110,14 @@ def class_definitions(text: str, names: Mapping[str, Any]) -> list[FunctionDefin
 
 
 def names_in_frame(up: int) -> dict[str, Any]:
-    """The names that a caller's frame sees, its own before its module's. up: how many callers."""
+    """Return the names visible in a caller's frame, locals before globals. up: number of callers."""
     import sys
 
     frame = sys._getframe(up + 1)
     return {**frame.f_globals, **frame.f_locals}
 
 
-# Types by the names that the language has for them.
+# Type names of the language.
 _TYPES: dict[str, Any] = {
     "Tensor": torch.Tensor,
     "List": typing.List,  # noqa: UP006
@@ -136,11 +136,11 @@ _TYPES: dict[str, Any] = {
 
 
 class UnresolvedType(RuntimeError):
-    """An annotation that names nothing."""
+    """An annotation that names no type."""
 
 
 def type_value(node: ast.AST, names: Mapping[str, Any]) -> Any:
-    """What an annotation means, as a type of Python. NoType for one that means none."""
+    """Return the Python type of an annotation. Raise UnresolvedType if it names none."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             try:
@@ -191,7 +191,7 @@ def _container_type(node: ast.Subscript, names: Mapping[str, Any]) -> Any:
 
 
 def warn_of_annotations(module: Any) -> None:
-    """Warn where `__init__` annotates an attribute that gets an empty container: the annotation is not seen."""
+    """Warn if `__init__` annotates an attribute with an empty container: the annotation is lost."""
     init = type(module).__dict__.get("__init__")
     if not isinstance(init, types.FunctionType):
         return
@@ -213,7 +213,7 @@ def warn_of_annotations(module: Any) -> None:
 
 
 def _is_empty(value: ast.AST, annotation: ast.AST) -> bool:
-    """Whether a value is an empty list or dict, or None."""
+    """True if a value is an empty list or dictionary, or None."""
     if isinstance(value, ast.List):
         return not value.elts
     if isinstance(value, ast.Dict):

@@ -1,28 +1,31 @@
-"""Tracing: the names of `torch.jit` that are there before a program is traced."""
+"""Public entry points of tracing: trace, trace_module, is_tracing. Implementations load on first use."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
-from ._state import STATE
+from .._jit_internal import STATE
 
-__all__ = ["is_tracing", "trace", "trace_module"]
+__all__ = ["TracerWarning", "is_tracing", "trace", "trace_module"]
+
+
+class TracerWarning(Warning):
+    """Warning category of tracing."""
 
 
 def is_tracing() -> bool:
-    """Whether the function that calls this is being traced."""
+    """True if the calling function is being traced."""
     return STATE.recorder is not None
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """The program of what a function or module does with example inputs: `torch.jit.trace`.
+    """Return the program of a function's or module's run on example inputs: `torch.jit.trace`.
 
-    func: a function or Module. example_inputs: a tensor or a tuple of inputs. check_trace: whether the program is
-    compared with another run (a TracerWarning where they differ). strict: whether lists and dicts are refused as
-    outputs.
-    Values that Python reads of tensors are as they were for the example, with a TracerWarning; sizes are asked of the
-    inputs. RuntimeError for inputs and outputs that no program has.
+    func: a function or Module. example_inputs: a tensor or tuple of inputs. check_trace: compare with a second run and
+    give a TracerWarning if they differ. strict: refuse lists and dictionaries as outputs.
+    Values that Python reads from tensors become constants, with a TracerWarning; sizes stay dynamic. Raise RuntimeError
+    for unsupported inputs and outputs.
     """
     from . import _trace_to_script
 
@@ -30,14 +33,14 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> A
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
+    """Trace several methods of a module: `inputs` has example inputs by method name."""
     from . import _trace_to_script
 
     return _trace_to_script.trace_module(mod, inputs, *args, **kwargs)
 
 
 def _script_if_tracing(fn: Any) -> Any:
-    """A function that would be scripted when it is first traced."""
+    """Return the function; PyTorch scripts it at the first traced call."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -57,10 +60,10 @@ def _get_trace_graph(
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> Any:
-    """A run of a module or function as a graph of operators, and what it gave: for tools that count them.
+    """Return a run of a module or function as an operator graph, and its outputs, for tools that count operators.
 
-    The graph has `nodes()`, `inputs()` and `outputs()`; a node its `kind()`, such as "aten::linear", the `scopeName()`
-    that hooks pushed on `torch._C._get_tracing_state()`, and values with types. return_inputs: also the inputs.
+    The graph has `nodes()`, `inputs()` and `outputs()`. A node has `kind()`, such as "aten::linear", typed values, and
+    `scopeName()`, set by hooks on `torch._C._get_tracing_state()`. return_inputs: also return the inputs.
     """
     from . import _trace_graph
 

@@ -1,4 +1,4 @@
-"""A run of a module as a graph of operators: what `torch.jit._get_trace_graph` gives to tools that count them."""
+"""Traces a run to a TorchScript graph: the tracer behind `torch.jit._get_trace_graph`."""
 
 from __future__ import annotations
 
@@ -13,296 +13,43 @@ from torchlite.fx.experimental._op_recorder import OpRecorder
 from torchlite.utils import _pytree as pytree
 
 from .._jit_internal import STATE
-from ._types import (
-    AnyType,
-    BoolType,
-    DeviceObjType,
-    FloatType,
-    IntType,
-    ListType,
-    NoneType,
-    StringType,
-    TensorType,
-    Type,
-)
-
-_LITERALS: dict[type, Any] = {
-    int: IntType, bool: BoolType, float: FloatType, str: StringType, type(None): NoneType,
-}  # fmt: skip
-_FIELDS = {int: "i", bool: "i", float: "f", str: "s", torch.Tensor: "t"}
-_NUMBERED = (torch.dtype, torch.layout, torch.memory_format)
-
-
-class CompleteTensorType(TensorType):
-    """A tensor's type with what was seen of it."""
-
-    def __init__(self, tensor: Any) -> None:
-        self._sizes, self._strides = list(tensor.shape), list(tensor.stride())
-        self._dtype, self._device, self._requires = tensor.dtype, tensor.device, tensor.requires_grad
-
-    def kind(self) -> str:
-        """ "TensorType"."""
-        return "TensorType"
-
-    def sizes(self) -> list[int]:
-        """The tensor's shape."""
-        return self._sizes
-
-    def varyingSizes(self) -> list[int]:
-        """The tensor's shape."""
-        return self._sizes
-
-    def strides(self) -> list[int]:
-        """The tensor's strides, in elements."""
-        return self._strides
-
-    def dim(self) -> int:
-        """How many dimensions the tensor has."""
-        return len(self._sizes)
-
-    def dtype(self) -> torch.dtype:
-        """The tensor's dtype."""
-        return self._dtype
-
-    def scalarType(self) -> str:
-        """The dtype's name in C++, such as "Float"."""
-        return torch.empty(0, dtype=self._dtype).type().rpartition(".")[2].removesuffix("Tensor")
-
-    def device(self) -> torch.device:
-        """The tensor's device."""
-        return self._device
-
-    def requiresGrad(self) -> bool:
-        """Whether the tensor has or wants a history."""
-        return self._requires
-
-    def __str__(self) -> str:
-        sizes = ", ".join(map(str, self._sizes))
-        return (
-            f"{self.scalarType()}({sizes}{', ' if sizes else ''}strides={self._strides}, "
-            f"requires_grad={int(self._requires)}, device={self._device})"
-        )
-
-
-class Value:
-    """An input of a graph, or what a node gives."""
-
-    def __init__(self, node: Node, number: int, kind: Type) -> None:
-        self._node, self._number, self._type = node, number, kind
-        self._name = str(number)
-        self._uses: list[Node] = []
-
-    def debugName(self) -> str:
-        """The name that the graph's text has."""
-        return self._name
-
-    def setDebugName(self, name: str) -> Value:
-        """Give it another name."""
-        self._name = name
-        return self
-
-    def unique(self) -> int:
-        """Its number in the graph."""
-        return self._number
-
-    def type(self) -> Type:
-        """Its type: of a tensor with sizes and dtype."""
-        return self._type
-
-    def isCompleteTensor(self) -> bool:
-        """Whether it is a tensor whose sizes are known."""
-        return isinstance(self._type, CompleteTensorType)
-
-    def requires_grad(self) -> bool:
-        """Whether it is a tensor that has or wants a history."""
-        return isinstance(self._type, CompleteTensorType) and self._type.requiresGrad()
-
-    def node(self) -> Node:
-        """The node that gives it."""
-        return self._node
-
-    def uses(self) -> list[Node]:
-        """The nodes that take it."""
-        return self._uses
-
-    def toIValue(self) -> Any:
-        """The value of a constant; None for what a run gives."""
-        return self._node.constant
-
-    def __repr__(self) -> str:
-        return f"{self._name} defined in ({self._node!r})"
-
-    def __str__(self) -> str:
-        return f"%{self._name} : {self._type}"
-
-
-class Node:
-    """A call of an operator, a constant, or a list made of values."""
-
-    def __init__(self, graph: Graph, kind: str, inputs: list[Value], scope: str, constant: Any = None) -> None:
-        self._graph, self._kind, self._inputs, self._scope = graph, kind, inputs, scope
-        self._outputs: list[Value] = []
-        self.constant = constant
-        for value in inputs:
-            value._uses.append(self)
-
-    def kind(self) -> str:
-        """The operator, such as "aten::linear" or "prim::Constant"."""
-        return self._kind
-
-    def scopeName(self) -> str:
-        """The scopes that were pushed when it was called, joined by "/"."""
-        return self._scope
-
-    def inputs(self) -> Iterator[Value]:
-        """What it takes, as the operator's schema has it: defaults are constants."""
-        return iter(self._inputs)
-
-    def outputs(self) -> Iterator[Value]:
-        """What it gives."""
-        return iter(self._outputs)
-
-    def inputsSize(self) -> int:
-        """How many values it takes."""
-        return len(self._inputs)
-
-    def outputsSize(self) -> int:
-        """How many values it gives."""
-        return len(self._outputs)
-
-    def inputsAt(self, place: int) -> Value:
-        """What it takes at a place."""
-        return self._inputs[place]
-
-    def outputsAt(self, place: int) -> Value:
-        """What it gives at a place."""
-        return self._outputs[place]
-
-    def input(self) -> Value:
-        """The only value that it takes."""
-        (value,) = self._inputs
-        return value
-
-    def output(self) -> Value:
-        """The only value that it gives."""
-        (value,) = self._outputs
-        return value
-
-    def attributeNames(self) -> list[str]:
-        """`["value"]` of a constant that is not None."""
-        return [] if self.constant is None else ["value"]
-
-    def hasAttribute(self, name: str) -> bool:
-        """Whether it has an attribute."""
-        return name in self.attributeNames()
-
-    def kindOf(self, name: str) -> str:
-        """The letter of an attribute's type: i, f, s, t; "ival" for others."""
-        if not self.hasAttribute(name):
-            raise IndexError(f"required keyword attribute '{name}' is undefined")
-        return _FIELDS.get(type(self.constant), "ival")
-
-    def __getitem__(self, name: str) -> Any:
-        self.kindOf(name)
-        return self.constant
-
-    i = f = s = t = ival = __getitem__
-
-    def __repr__(self) -> str:
-        outputs = ", ".join(map(str, self._outputs))
-        value = "" if self.constant is None else f"[value={self.constant!r}]"
-        return f"{outputs} = {self._kind}{value}({', '.join('%' + v.debugName() for v in self._inputs)})"
-
-
-class Graph:
-    """The nodes of a run in order, with its inputs, the module's parameters and buffers among them, and outputs."""
-
-    def __init__(self) -> None:
-        self._nodes: list[Node] = []
-        self._count = 0
-        self._param = Node(self, "prim::Param", [], "")
-        self._results: list[Value] = []
-
-    def nodes(self) -> Iterator[Node]:
-        """The nodes."""
-        return iter(self._nodes)
-
-    def inputs(self) -> Iterator[Value]:
-        """The inputs of the run, then parameters and buffers."""
-        return self._param.outputs()
-
-    def outputs(self) -> Iterator[Value]:
-        """What the run gives."""
-        return iter(self._results)
-
-    def param_node(self) -> Node:
-        """The node that gives the inputs."""
-        return self._param
-
-    def return_node(self) -> Node:
-        """A node that takes the outputs."""
-        return Node(self, "prim::Return", list(self._results), "")
-
-    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
-        """The nodes of a kind."""
-        return [node for node in self._nodes if node.kind() == kind]
-
-    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
-        """The first node of a kind."""
-        return next(iter(self.findAllNodes(kind)), None)
-
-    def __str__(self) -> str:
-        inputs = ",\n      ".join(map(str, self.inputs()))
-        lines = "".join(f"  {node!r}\n" for node in self._nodes)
-        return f"graph({inputs}):\n{lines}  return ({', '.join('%' + v.debugName() for v in self._results)})\n"
-
-    __repr__ = __str__
-
-    def _value(self, node: Node, kind: Type) -> Value:
-        value = Value(node, self._count, kind)
-        self._count += 1
-        node._outputs.append(value)
-        return value
-
-    def _add(self, kind: str, inputs: list[Value], scope: str, types: list[Type], constant: Any = None) -> list[Value]:
-        node = Node(self, kind, inputs, scope, constant)
-        self._nodes.append(node)
-        return [self._value(node, one) for one in types]
+from ._graph_ir import _LITERALS, _NUMBERED, CompleteTensorType, Graph, Value
+from ._types import AnyType, DeviceObjType, IntType, ListType, TensorType, Type
 
 
 class TracingState:
-    """What `torch._C._get_tracing_state()` gives while a run is recorded."""
+    """Tracing state returned by `torch._C._get_tracing_state()` during a trace."""
 
     def __init__(self) -> None:
         self._scopes: list[str] = []
 
     def push_scope(self, name: str) -> None:
-        """Name what is called from now on."""
+        """Enter a scope."""
         self._scopes.append(name)
 
     def pop_scope(self) -> None:
-        """Leave the scope that was entered last."""
+        """Leave the innermost scope."""
         self._scopes.pop()
 
     def current_scope(self) -> str:
-        """The scopes, joined by "/"."""
+        """Return the scopes, joined by "/"."""
         return "/".join(self._scopes)
 
 
 class _ScopedGraph(Recorded):
-    """A recorded graph whose nodes know in which scope they were called."""
+    """Recorded graph whose nodes store their scope."""
 
     state: TracingState
 
     def create_node(self, *args: Any, **kwargs: Any) -> Any:
-        """A node, with its scope."""
+        """Create a node with its scope."""
         node = super().create_node(*args, **kwargs)
         node.meta["scope"] = self.state.current_scope()
         return node
 
 
 def trace_graph(f: Any, args: Any = (), kwargs: Any = None, return_inputs: bool = False) -> Any:
-    """The graph of a run of a function or module, what it gave, and the inputs where they are wanted."""
+    """Return the graph of a run, its outputs, and the inputs if requested."""
     args = args if isinstance(args, tuple) else (args,)
     kwargs = kwargs or {}
     recorded = _ScopedGraph()
@@ -347,7 +94,7 @@ def _set_tracing_state(state: TracingState) -> Iterator[None]:
 
 
 class _GraphConverter:
-    """A recorded graph as one of operators by the names of their schemas."""
+    """Converter of a recorded graph to operators by schema name."""
 
     def __init__(self, inputs: list[tuple[Any, Type]], constants: dict[str, Any]) -> None:
         self._inputs, self._constants = inputs, constants
@@ -355,7 +102,7 @@ class _GraphConverter:
         self._values: dict[Any, Any] = {}
 
     def graph(self, recorded: Any, results: list[Any]) -> Graph:
-        """The graph."""
+        """Return the converted graph."""
         made = self._graph
         for node, kind in self._inputs:
             self._values[node] = made._value(made._param, kind)
@@ -398,7 +145,7 @@ class _GraphConverter:
         if not hasattr(node.target, "_schema"):
             if seen is not None:
                 raise NotImplementedError(f"torch.jit._get_trace_graph: {node.target} is no operator of such a graph")
-            return  # of grad mode, which the graph does not have
+            return  # grad mode changes, not part of the graph
         name, values = _schema_call(node)
         inputs = [self._value_of(value, scope) for value in values]
         several = isinstance(seen, (list, tuple))
@@ -411,7 +158,7 @@ def _type_of(value: Any) -> Type:
 
 
 def _schema_call(node: Any) -> tuple[str, list[Any]]:
-    """The name of what a node calls, and all its arguments in the schema's order."""
+    """Return the operator name of a node, and all arguments in schema order."""
     schema = node.target._schema
     given = dict(zip([a.name for a in schema.arguments], node.args, strict=False)) | node.kwargs
     values = [given.get(a.name, a.default_value) for a in schema.arguments]
@@ -429,4 +176,4 @@ def _schema_call(node: Any) -> tuple[str, list[Any]]:
     return name, values
 
 
-__all__ = ["Graph", "Node", "TracingState", "Value", "trace_graph"]
+__all__ = ["TracingState", "trace_graph"]

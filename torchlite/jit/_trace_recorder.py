@@ -1,8 +1,7 @@
-"""Records a run as statements of TorchScript.
+"""TraceRecorder: records a run as TorchScript statements.
 
-While it runs, tensors' methods tell the recorder of sizes and of values that are read (`_METHODS`), and an interceptor
-sees each op as the program called it: `flatten` stays `flatten`, and a size that was asked of a tensor is asked again
-by the program, whatever its arguments' sizes are then.
+Tensor methods report sizes and reads of values to the recorder (`_METHODS`), and an interceptor sees each op as the
+program called it. `flatten` stays `flatten`, and queried sizes are queried again by the traced program.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
+from .._jit_internal import STATE
 from .._library.library_op import LibraryOp
 from .._library.torch_dispatch import library_call_for
 from .._types import dtypes
@@ -26,10 +26,10 @@ from .._types.layouts import Size, layout, memory_format
 from ..utils.weak import WeakIdKeyDictionary
 from ._builtin_ops import _matches_type
 from ._dtype_codes import to_code
-from ._state import STATE, TracerWarning
+from ._trace import TracerWarning
 
 Parameter = torch.nn.Parameter
-# What an argument of a schema is called in a record.
+# Schema argument names and their names in records.
 _PARAMETER_ALIASES = {
     "self": ("input",),
     "input": ("self",),
@@ -54,7 +54,7 @@ _REDUCTION = {"none": 0, "mean": 1, "sum": 2}
 
 
 class TracedSize(int):
-    """An integer that a program asked a tensor for, with how it asks for it."""
+    """Integer returned by a size query, with the expression of the query."""
 
     text: str
 
@@ -104,10 +104,10 @@ TracedSize.__neg__ = _negative  # type: ignore[method-assign]
 
 
 class TracedMethods(Trace):
-    """The methods of Tensor that no op is, of the values of a program that is traced."""
+    """Trace of Tensor methods that are no ops."""
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """What a method or property gives, written down."""
+        """Record a method or property; return its result."""
         recorder, run = STATE.recorder, _METHODS.get(name)
         if run is None or recorder is None or STATE.inside or not recorder.watches(args[0]):
             return super().method(name, args, kwargs)
@@ -115,7 +115,7 @@ class TracedMethods(Trace):
 
 
 def _reading_method(name: str, kind: str) -> Any:
-    """A method that reads elements: the program gets them as constants, with a warning."""
+    """Return a method that reads elements: they become constants, with a warning."""
 
     def run(recorder: TraceRecorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
         warnings.warn(
@@ -124,7 +124,7 @@ def _reading_method(name: str, kind: str) -> Any:
             "Python values, so this value will be treated as a constant in the future. This means that the trace might "
             "not generalize to other inputs!",
             TracerWarning,
-            stacklevel=5,  # of the program, which calls Tensor's method
+            stacklevel=5,  # the program's frame, which calls Tensor's method
         )
         with _RecordingPaused():
             return getattr(Tensor, name)(tensor, *args, **kwargs)
@@ -145,7 +145,7 @@ def _size(recorder: TraceRecorder, tensor: Any, dim: Any) -> Any:
     shape = _shape(recorder, tensor)
     if dim is None:
         return shape
-    _run_unrecorded(tensor.size, dim)  # its errors
+    _run_unrecorded(tensor.size, dim)  # raises its errors
     return shape[dim]
 
 
@@ -154,7 +154,7 @@ def _numel(recorder: TraceRecorder, tensor: Any) -> Any:
 
 
 def _run_unrecorded(function: Any, *args: Any) -> Any:
-    """What a function gives of which nothing is written down."""
+    """Call a function without recording."""
     with _RecordingPaused():
         return function(*args)
 
@@ -175,14 +175,14 @@ _METHODS: dict[str, Any] = {
 
 
 class TraceRecorder(Interceptor):
-    """Statements of one traced function; `known` has the expressions of tensors that are there before it runs."""
+    """Statements of one traced function; `known` has expressions of tensors that exist before."""
 
     is_scoped = True
 
     def __init__(self, known: dict[int, str]):
         self.lines: list[str] = []
         self.constants: list[Any] = []
-        self._known = known  # of what lives as long as the program
+        self._known = known  # of objects that live as long as the program
         self._names = WeakIdKeyDictionary()
         self._constant_names: dict[int, str] = {}
         self._watched = WeakIdKeyDictionary()
@@ -191,22 +191,22 @@ class TraceRecorder(Interceptor):
     # -- the run ------------------------------------------------------------------------------
 
     def watches(self, tensor: Any) -> bool:
-        """Whether a tensor is a value of the program: reads of others are no matter of the recorder's."""
+        """True if a tensor is a value of the program; only reads of those are recorded."""
         return tensor in self._watched
 
     def watch(self, tensor: Any) -> None:
-        """Let a tensor report."""
+        """Track a tensor."""
         self._watched[tensor] = True
 
     def statement(self, text: str) -> str:
-        """A new name for the value of an expression."""
+        """Assign an expression's value to a new name."""
         name = f"_{self._count}"
         self._count += 1
         self.lines.append(f"{name} = {text}")
         return name
 
     def bind(self, result: Any, text: str) -> Any:
-        """Say that a result is what an expression gives."""
+        """Set the expression of a result."""
         if isinstance(result, Tensor):
             self._give(result, self.statement(text))
         elif isinstance(result, (tuple, list)) and any(isinstance(r, (Tensor, tuple, list)) for r in result):
@@ -227,7 +227,7 @@ class TraceRecorder(Interceptor):
         self._names[tensor] = name
 
     def name(self, tensor: Any) -> str:
-        """The expression of a tensor: a name, or a constant of the program for one that was made out of sight."""
+        """Return a tensor's expression: a name, or a constant for an untracked tensor."""
         found = self._names.get(tensor) or self._known.get(id(tensor))
         if found is None:
             found = self._names[tensor] = f"CONSTANTS.c{len(self.constants)}"
@@ -235,7 +235,7 @@ class TraceRecorder(Interceptor):
         return found
 
     def method(self, name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:
-        """A method that no interceptor sees as it was called."""
+        """Record a method that interceptors do not see as called."""
         with _RecordingPaused():
             result = getattr(owner, name)(*_to_plain_ints(args), **kwargs)
         where = self.name(owner)
@@ -250,7 +250,7 @@ class TraceRecorder(Interceptor):
         return result
 
     def _moved(self, owner: Any, result: Any, where: str, args: tuple, kwargs: dict) -> None:
-        """What `to` gave that is another tensor."""
+        """Record a `to` that returned another tensor."""
         other = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         if other is not None:
             text = f"torch.to({where}, {self.name(other)}, False, False)"
@@ -263,7 +263,7 @@ class TraceRecorder(Interceptor):
     # -- ops ------------------------------------------------------------------------------------
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
-        """Run an op and write it down."""
+        """Run an op and record it."""
         writes = function.__class__ is InPlaceCall
         found = None
         if not STATE.inside:
@@ -308,7 +308,7 @@ class TraceRecorder(Interceptor):
         return None
 
     def _added(self, op: LibraryOp, args: tuple, kwargs: dict) -> str:
-        """A call of an op that a program added."""
+        """Record a call of a custom op."""
         texts = [
             f"{a.name}={self.text(value, a.type.base)}" if a.kwarg_only else self.text(value, a.type.base)
             for a, value in zip(op.schema.arguments, op.schema.bind(args, kwargs), strict=True)
@@ -316,7 +316,7 @@ class TraceRecorder(Interceptor):
         return f"ops.{op.name.replace('::', '.')}({', '.join(texts)})"
 
     def _called(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
-        """A call of an overload with a record's values; None where they do not fit its schema."""
+        """Return the call of an overload with a record's values, None if its schema does not match."""
         left = dict(named)
         positional: list[tuple[Any, str]] = []
         keywords: list[tuple[Any, str]] = []
@@ -337,7 +337,7 @@ class TraceRecorder(Interceptor):
                     return None
                 text = self.text(value, a.type.base)
             if a.kwarg_only and a.has_default and not isinstance(value, Tensor) and value == a.default_value:
-                continue  # what is left out is the default
+                continue  # omitted: equal to the default
             (keywords if a.kwarg_only else positional).append((a, text))
         for key, value in left.items():
             unset = value is None or value is False or (not isinstance(value, Tensor) and value == defaults.get(key))
@@ -362,7 +362,7 @@ class TraceRecorder(Interceptor):
     # -- expressions --------------------------------------------------------------------------
 
     def text(self, value: Any, base: str = "") -> str:
-        """A value as an expression."""
+        """Return a value as an expression."""
         if isinstance(value, Tensor):
             return self.name(value)
         if isinstance(value, TracedSize):
@@ -394,7 +394,7 @@ class TraceRecorder(Interceptor):
         return f"CONSTANTS.c{len(self.constants) - 1}"
 
     def _indexed(self, where: str, owner: Any, index: Any) -> str:
-        """`owner[index]` as an expression."""
+        """Return `owner[index]` as an expression."""
         parts = _index_parts(index, owner.ndim)
         if len(parts) == 1 and isinstance(parts[0], torch.Tensor) and parts[0].dtype is torch.bool:
             return f"torch.index({where}, annotate(List[Optional[Tensor]], [{self.name(parts[0])}]))"
@@ -448,7 +448,7 @@ class TraceRecorder(Interceptor):
 
 
 class _RecordingPaused:
-    """While an op runs: what it asks of tensors is its own."""
+    """Context of a running op: its own tensor queries are not recorded."""
 
     def __enter__(self) -> None:
         self.before = STATE.inside
@@ -459,7 +459,7 @@ class _RecordingPaused:
 
 
 def _to_plain_ints(values: Any) -> tuple:
-    """Arguments with plain integers in the place of traced ones."""
+    """Return arguments with traced sizes as plain ints."""
     return tuple(_single(v) for v in values)
 
 
@@ -491,7 +491,7 @@ def _float(value: float) -> str:
 
 
 def _index_parts(index: Any, ndim: int) -> list:
-    """The parts of an index, with slices in the place of `...`."""
+    """Return an index's parts, with `...` expanded to slices."""
     parts = list(index) if isinstance(index, tuple) else [index]
     used = 0
     for p in parts:
@@ -508,7 +508,7 @@ def _index_parts(index: Any, ndim: int) -> list:
 
 
 def _library_aliases(op: Any, writes: bool) -> list[str]:
-    """Other names of the library that an op may have."""
+    """Return other ATen names of an op."""
     names = {
         "_filled": ["full"],
         "_new": ["empty"],

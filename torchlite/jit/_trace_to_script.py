@@ -1,4 +1,4 @@
-"""`torch.jit.trace`: a run, written down as a program."""
+"""`torch.jit.trace`: turns a recorded run into a TorchScript program."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import torchlite as torch
 from .._device.generators import copy_default_generators, use_copied_generators
 from .._dispatch.call import Tensor
 from .._dispatch.mode_restoring import restores_modes
+from .._jit_internal import STATE
 from .._types.python_source import attribute, is_identifier, quote
 from ._compilation_unit import ScriptClass, ScriptProgram
 from ._program_unpickler import set_attribute
 from ._save import type_of
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._state import STATE, TracerWarning
+from ._trace import TracerWarning
 from ._trace_recorder import TracedMethods, TracedSize, TraceRecorder
 
 _numbers = itertools.count()
@@ -38,17 +39,23 @@ def trace(
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """The program of what a function or module does with example inputs.
+    """Trace a function or module on example inputs to a program.
 
-    Returns a module or function that does the same, in the same order, with other inputs: values that Python read
-    (`if x.sum() > 0`) are as they were for the example, with a TracerWarning; sizes are asked of the inputs. With
-    `check_trace` the result is compared with another run. RuntimeError for outputs that no program has.
+    Returns a module or function that repeats the recorded ops on other inputs. Values that Python read (`if x.sum() >
+    0`) are constants of the example, with a TracerWarning; sizes stay dynamic. `check_trace` compares the result with a
+    second run. Raise RuntimeError for unsupported outputs.
 
     >>> import torchlite as torch
     >>> double = torch.jit.trace(lambda x: x * 2, torch.ones(2))
     >>> double(torch.arange(3.0))
     tensor([0., 2., 4.])
     """
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     if isinstance(func, (ScriptModule, ScriptFunction)) and not isinstance(func, TracedModule):
         if isinstance(func, RecursiveScriptModule | ScriptFunction):
             warnings.warn(
@@ -83,7 +90,13 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
-    """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
+    """Trace several methods of a module: `inputs` has example inputs by method name."""
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
     if not isinstance(mod, torch.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
@@ -110,7 +123,7 @@ class _TraceCheck:
 
 
 def class_name(cls: type) -> str:
-    """The name of a class of modules in a program that is made now: no other one has it."""
+    """Return a unique class name of a module in the current program."""
     module = "__torch__" if cls.__module__ == "__main__" else f"__torch__.{cls.__module__}"
     module = ".".join(p if is_identifier(p) else "_" for p in module.split("."))
     module = module.replace("__torch__.torchlite.", "__torch__.torch.", 1)
@@ -119,7 +132,7 @@ def class_name(cls: type) -> str:
 
 
 def path_of(names: tuple[str, ...], root: str = "self") -> str:
-    """The expression of an attribute of attributes."""
+    """Return the expression of an attribute path."""
     text = root
     for name in names:
         text = attribute(text, name)
@@ -127,12 +140,12 @@ def path_of(names: tuple[str, ...], root: str = "self") -> str:
 
 
 def declared_types(name: str, kind: str) -> str:
-    """The line of a class that declares an attribute."""
+    """Return the line that declares an attribute of a class."""
     return f"  {name} : {kind}\n" if is_identifier(name) else f"  __annotations__[{quote(name)}] = {kind}\n"
 
 
 def function_header(module: Any, name: str) -> list[str]:
-    """The lines of a module's class that say what parameters and buffers it has."""
+    """Return the lines that declare a module class's parameters and buffers."""
     lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
     parameters = [n for n, p in module._parameters.items() if p is not None]
     buffers = [n for n, b in module._buffers.items() if b is not None]
@@ -144,14 +157,14 @@ def function_header(module: Any, name: str) -> list[str]:
 
 
 class _TracedClasses:
-    """The classes of a tree of modules: a text for each, with what its objects have."""
+    """Classes of a module tree: text and attributes of each."""
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.texts: dict[str, str] = {}
 
     def add(self, module: Any, methods: str = "") -> str:
-        """The name of the class of a module, and of its submodules."""
+        """Return the class name of a module, and add its submodules."""
         if id(module) in self.names:
             return self.names[id(module)]
         name = self.names[id(module)] = class_name(type(module))
@@ -163,7 +176,7 @@ class _TracedClasses:
         return name
 
     def sources(self) -> dict[str, str]:
-        """The texts by the module that they are in."""
+        """Return the texts by module name."""
         found: dict[str, str] = {}
         for name, text in self.texts.items():
             module = name.rpartition(".")[0]
@@ -205,7 +218,7 @@ def _bind_arguments(made: Any, name: str) -> Callable:
 
 
 def _device_of(tensors: list, inputs: Any) -> Any:
-    """The device that the program is on, where it is none that a file names."""
+    """Return the program's device, if it is one that files cannot name."""
     found = next((t.device for t in tensors), None)
     return found if found is not None and found.type == "opencl" else None
 
@@ -224,7 +237,7 @@ def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
 def _object(
     module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule
 ) -> Any:
-    """The module of a program that has another's parameters, buffers and submodules."""
+    """Return the module of a program that shares another's parameters, buffers and submodules."""
     if id(module) in made:
         return made[id(module)]
     out = made[id(module)] = kind(program.find(classes.names[id(module)]))
@@ -255,7 +268,7 @@ def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _TraceCheck
 
 
 def function_of(program: ScriptProgram, path: str) -> Any:
-    """A function of a program, for Python to call."""
+    """Return a function of a program for Python."""
     function = program.find(path)
     script = ScriptClass(path, "function")
     name = path.rpartition(".")[2]
@@ -281,7 +294,7 @@ def _written(
     start: int,
     owner: str | None,
 ) -> tuple[str, list]:
-    """The text of a function that does what a run with these inputs did, and its constants."""
+    """Return the text of a function that repeats a run, and its constants."""
     names = _parameter_names(signature, args, kwargs)
     copies = [_copy_tensors(value) for value in (*args, *kwargs.values())]
     known = dict(known)
@@ -321,12 +334,12 @@ def _parameter_names(signature: Any, args: tuple, kwargs: dict) -> list[str]:
         elif p.kind is p.VAR_POSITIONAL:
             found += [f"{p.name}_{i}" if i else p.name for i in range(len(args) - len(found))]
     found += [f"argument_{i}" for i in range(len(found), len(args))]
-    # What the recorder calls its own values.
+    # Avoid the recorder's own names.
     return [f"{n}_" if n.startswith("_") and n[1:].isdecimal() or n == "self" else n for n in (*found, *kwargs)]
 
 
 def _copy_tensors(value: Any) -> Any:
-    """An input that a trace may look at: another object over the same data."""
+    """Return a traced input: another tensor over the same data."""
     if isinstance(value, Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad) if value.is_leaf else value.clone()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -358,7 +371,7 @@ def _name_inputs(text: str, value: Any, known: dict[int, str], found: list) -> N
 
 
 def _type_of_value(value: Any) -> str:
-    """The type of an input or output."""
+    """Return the type of an input or output."""
     if isinstance(value, Tensor):
         return "Tensor"
     if isinstance(value, TracedSize):
@@ -412,7 +425,7 @@ def _output_expression(recorder: TraceRecorder, value: Any, strict: bool) -> str
 
 
 def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
-    """Compare a traced program with another run. TracerWarning where they differ."""
+    """Compare a traced program with another run; give a TracerWarning if they differ."""
     if not checking.wanted:
         return
     sets = [(args, kwargs)]

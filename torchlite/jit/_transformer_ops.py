@@ -1,4 +1,4 @@
-"""PyTorch's fused operators of transformers, which scripted ones call in eval mode, in other operators."""
+"""PyTorch's fused transformer operators, which scripted models call in eval mode, as compositions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ F = torch.nn.functional
 
 
 class NestedSequences:
-    """Sequences of several lengths: one tensor (batch, length, features), and which of its places there are."""
+    """Nested sequences: a tensor (batch, length, features) and its mask."""
 
     __module__ = "torchlite.jit"
 
@@ -21,20 +21,20 @@ class NestedSequences:
 
 
 def is_left_aligned(tensor: Any, mask: Any) -> bool:
-    """Whether each row of a mask is True first, then False."""
+    """True if each row of a mask is True first, then False."""
     kept = mask.to(torch.int64)
     return bool((kept[:, 1:] <= kept[:, :-1]).all())
 
 
 def nested_from_mask(tensor: Any, mask: Any, mask_check: bool = True) -> NestedSequences:
-    """The places of a tensor where a mask is True."""
+    """Return the masked positions of a tensor as nested sequences."""
     if mask_check and not is_left_aligned(tensor, mask):
         raise RuntimeError("Expected mask to be left-aligned: in each row True comes first")
     return NestedSequences(tensor, mask)
 
 
 def to_padded(nested: Any, padding: float, output_size: Any = None) -> Any:
-    """A tensor of the longest sequence's length, with a number where a sequence has ended."""
+    """Return a padded tensor of the longest length."""
     length = int(nested.mask.sum(1).max().item())
     kept = nested.mask[:, :length, None]
     out = torch.where(kept, nested.tensor[:, :length], torch.full_like(nested.tensor[:, :length], padding))
@@ -44,8 +44,9 @@ def to_padded(nested: Any, padding: float, output_size: Any = None) -> Any:
 
 
 def _attention_scores(mask: Any, kind: Any, batch: int, like: Any) -> Any:
-    """What is added to scores: (L, L) for an attention mask (0), (N, 1, 1, S) for a padding mask (1), both together
-    (2)."""
+    """Return the additive attention mask: (L, L) for an attention mask (0), (N, 1, 1, S) for a padding mask (1), or
+    both combined (2).
+    """
     if mask is None:
         return None
     if kind == 1:
@@ -70,7 +71,7 @@ def attention(
     average_attn_weights: bool = True,
     mask_type: Any = None,
 ) -> Any:
-    """Attention of several heads: the result, and the weights where they are wanted (else None)."""
+    """Return multi-head attention, and its weights if requested (else None)."""
     nested = query if isinstance(query, NestedSequences) else None
     if nested is not None:
         same = key is query and value is query
@@ -116,7 +117,7 @@ def encoder_layer(
     mask: Any = None,
     mask_type: Any = None,
 ) -> Any:
-    """A layer of a transformer's encoder, without dropout."""
+    """Return a transformer encoder layer without dropout."""
     nested = src if isinstance(src, NestedSequences) else None
     x = src if nested is None else nested.tensor
     if nested is not None:

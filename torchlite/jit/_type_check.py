@@ -1,8 +1,7 @@
-"""What TorchScript refuses for its types, found before a program is written.
+"""Type checker of scripted functions: raises TorchScript's type errors before a program is written.
 
-A value has a type where the text says so beyond doubt: literals, annotated parameters, arithmetic, and ops that give
-tensors in all their forms. What is not known for sure is taken: all that is refused here PyTorch refuses too, and not
-the other way round.
+It infers types only where the text is conclusive: literals, annotated parameters, arithmetic, ops that always return
+tensors. Unknown types are accepted, so it refuses less than PyTorch and never more.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
+from .._jit_internal import is_library_class
 from .._types.python_source import literal, parse
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition, FunctionSource
-from ._state import is_library_class
 from ._types import (
     AnyType,
     BoolType,
@@ -58,7 +57,7 @@ _NAMES: dict[Any, type] = {_INT: int, _FLOAT: float, _BOOL: bool}
 
 
 def parse_annotation(node: Any) -> Type | None:
-    """The type that a program's annotation is; None for one that this module does not tell apart."""
+    """Return the type of an annotation, None if this module does not distinguish it."""
     node = parse(node, mode="eval").body if isinstance(node, str) else node
     if isinstance(node, ast.Name):
         return _PLAIN.get(node.id)
@@ -73,16 +72,16 @@ def parse_annotation(node: Any) -> Type | None:
 
 
 def _is_certain_mismatch(value: Type | None, wanted: Type | None) -> bool:
-    """Whether it is sure that a value is not of a type."""
+    """True if a value is certainly not of a type."""
     if value is None or wanted is None or value.isSubtypeOf(wanted):
         return False
     if isinstance(value, (ListType, DictType, TupleType)) or isinstance(wanted, (UnionType, AnyType)):
-        return False  # literals take the type that is wanted of them
+        return False  # literals adapt to the wanted type
     return not isinstance(wanted, OptionalType) or not isinstance(value, OptionalType)
 
 
 def _unify_types(a: Type | None, b: Type | None) -> Any:
-    """The type of what is of one type or of the other; None where that is not known, False where there is none."""
+    """Return the join of two types, None if unknown, False if there is none."""
     if a is None or b is None:
         return None
     if a.isSubtypeOf(b):
@@ -96,13 +95,13 @@ def _unify_types(a: Type | None, b: Type | None) -> Any:
 
 
 def _is_tensor_attribute(name: str) -> bool:
-    """Whether tensors have an attribute in a program: every op is a method there."""
+    """True if tensors have an attribute in programs; every op is a method."""
     return name != "numpy" and (hasattr(Tensor, name) or getattr(torch.ops.aten, name, None) is not None)
 
 
 @functools.cache
 def _returns_tensor(name: str) -> bool:
-    """Whether an op has one tensor for a result, whatever it is given."""
+    """True if an op always returns one tensor."""
     packet = getattr(torch.ops.aten, name, None)
     if packet is None or name in ("add", "sub", "mul", "div", "pow", "size", "tensor", "max", "min"):
         return False
@@ -111,14 +110,14 @@ def _returns_tensor(name: str) -> bool:
 
 
 class _UnreadableVariable:
-    """A variable that cannot be read: an error tells so."""
+    """Variable whose read raises an error."""
 
     def __init__(self, said: str):
         self.said = said
 
 
 class TypeChecker:
-    """Goes through a function as it would run, with the types of its variables."""
+    """Checker that follows a function's control flow with the types of its variables."""
 
     def __init__(self, printer: Any):
         self._printer = printer
@@ -127,7 +126,7 @@ class TypeChecker:
         self._returned: list[Type | None] = []
 
     def check(self, node: ast.FunctionDef) -> None:
-        """Go through a function. RuntimeError for what has a type that it must not have."""
+        """Check a function. Raise RuntimeError for a type error."""
         arguments = [*node.args.args, *node.args.kwonlyargs]
         env: dict[str, Any] = {a.arg: parse_annotation(self._given.get(a.arg, "Tensor")) for a in arguments}
         if self._printer._self is not None:
@@ -141,7 +140,7 @@ class TypeChecker:
     # -- statements ------------------------------------------------------------------------------
 
     def _block(self, body: list, env: dict[str, Any], outer: dict[str, Any]) -> bool:
-        """Go through statements; whether none that follows is reached."""
+        """Check statements; return True if the end is unreachable."""
         for node in body:
             handler = _STATEMENTS.get(type(node))
             if handler is not None:
@@ -181,7 +180,7 @@ class TypeChecker:
             self._store(target, kind, env, outer)
 
     def _commented(self, node: ast.AST) -> bool:
-        """Whether the line says a type in a comment."""
+        """True if the line has a type comment."""
         lines = self._printer._text.split("\n")[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
         return any("# type:" in line for line in lines)
 
@@ -298,7 +297,7 @@ class TypeChecker:
         changed = {**outer, **env}
         self._block(node.body, inner, {} if parts is not None else changed)
         for name in assigned:
-            if parts is not None:  # written out once for each part, in the block around it
+            if parts is not None:  # unrolled in the enclosing block
                 env[name] = None
             elif name not in env:
                 env[name] = _UnreadableVariable(f"undefined value {name}")
@@ -309,10 +308,10 @@ class TypeChecker:
                 self._store(item.optional_vars, None, env, outer)
         return self._block(node.body, env, outer)
 
-    # -- what conditions say ---------------------------------------------------------------------
+    # -- type refinement ----------------------------------------------------------------------------
 
     def _known(self, test: ast.AST, env: dict[str, Any]) -> bool | None:
-        """The value of a condition that types decide."""
+        """Return a condition's value if types decide it."""
         known = self._printer._known(test)
         if known is not None:
             return known
@@ -326,7 +325,7 @@ class TypeChecker:
         return None
 
     def _refine(self, test: ast.AST, env: dict[str, Any], way: bool) -> None:
-        """What is known of variables where a condition is true, or false."""
+        """Refine variable types for a condition being True or False."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             self._refine(test.operand, env, not way)
         elif isinstance(test, ast.BoolOp):
@@ -340,7 +339,7 @@ class TypeChecker:
         elif isinstance(test, ast.Call):
             for name in {n.id for n in ast.walk(test) if isinstance(n, ast.Name) and n.id in env}:
                 if isinstance(env[name], (OptionalType, UnionType, AnyType)):
-                    env[name] = None  # `isinstance` says what it is
+                    env[name] = None  # `isinstance` determines the type
 
     # -- expressions -----------------------------------------------------------------------------
 
@@ -350,7 +349,7 @@ class TypeChecker:
                 self._type(part, env)
 
     def _type(self, node: ast.AST, env: dict[str, Any], hinted: bool = False) -> Type | None:
-        """The type of an expression, as far as it is known. hinted: whether an annotation says what literals are."""
+        """Return an expression's type, if known. hinted: an annotation determines literal types."""
         handler = _EXPRESSIONS.get(type(node))
         if handler is not None:
             kind = handler(self, node, env)
@@ -401,7 +400,7 @@ class TypeChecker:
         return self._of_module(node) if owner is None else None
 
     def _check_attribute(self, node: ast.Attribute, owner: Type | None) -> None:
-        """RuntimeError where a value has no attribute of the name."""
+        """Raise RuntimeError if a value lacks an attribute."""
         kind = _NAMES.get(owner) if owner is not None else None
         absent = (
             isinstance(owner, OptionalType)
@@ -412,7 +411,7 @@ class TypeChecker:
             raise self._wrong(node, f"'{owner}' object has no attribute or method '{node.attr}'.")
 
     def _of_module(self, node: ast.Attribute) -> Type | None:
-        """The type of a plain attribute of the module: an optional one stays so, whatever was asked of it."""
+        """Return the type of a module attribute; an Optional one is not refined."""
         module = self._printer._module
         if module is None or not isinstance(node.value, ast.Name) or node.value.id != self._printer._self:
             return None
@@ -586,7 +585,7 @@ class TypeChecker:
         return None
 
     def _function(self, node: ast.Call, called: Any, given: list, named: dict) -> Type | None:
-        """A call of a function of the user's: its arguments, and the type that it says it returns."""
+        """Check a call of a user's function; return its declared result type."""
         if getattr(called, "_torchscript_modifier", None) is not None or hasattr(called, "__original_fn"):
             return None
         try:
@@ -622,7 +621,7 @@ class TypeChecker:
         return self._hinted(hints["return"]) if "return" in hints else None
 
     def _hinted(self, hint: Any) -> Type | None:
-        """The type of an annotation, as a type of Python or a text."""
+        """Return the type of an annotation, given as a Python type or text."""
         try:
             text = self._printer._annotation(hint) if isinstance(hint, ast.AST) else self._printer._writer.type(hint)
         except (RuntimeError, NotImplementedError):
@@ -631,7 +630,7 @@ class TypeChecker:
 
 
 def _is_none_test(test: ast.Compare) -> bool:
-    """Whether a comparison is `value is None` or `value is not None`."""
+    """True for `value is None` or `value is not None`."""
     right = test.comparators[0]
     return isinstance(test.ops[0], (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None
 

@@ -1,4 +1,4 @@
-"""Types as programs write them, and whether a value is of one."""
+"""Parses type texts of programs to functions that check or convert values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 
 
 def checker_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
-    """A function that says whether a value is of a type, or of one of several. ValueError for what is no type."""
+    """Return a function that tests if a value is of a type, or one of several. Raise ValueError for an invalid type."""
     if depth > 30:
         raise ValueError("a type is too deep")
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -89,10 +89,10 @@ def _container_checker(outer: str, tests: list, text: str) -> Callable[[Any], bo
 
 
 def matching_members(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
-    """What makes Python's members of enumerations those of a program's type, in its lists, tuples and dicts as well;
-    None for types without any. TypeError for what is no member.
+    """Return a converter of Python enum members to a program's, also inside lists, tuples and dictionaries. Return None
+    for types without enums. Raise TypeError for a value that is no member.
 
-    A program has enumerations of its own: a member of the user's class is the one of the same name and value.
+    A program has its own enums: members correspond by name and value.
     """
     path = dotted_name(node) if node is not None else None
     if path is not None:

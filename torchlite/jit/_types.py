@@ -1,4 +1,4 @@
-"""TorchScript's types as values: they print, compare and say what they are made of. Programs annotate with them."""
+"""TorchScript's type objects (`torch._C.TensorType`, ...): printing, comparison and contained types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class Type:
-    """A type of TorchScript.
+    """A TorchScript type.
 
     >>> import torchlite as torch
     >>> torch.DictType(torch.StringType.get(), torch.ListType(torch.IntType.get()))
@@ -25,19 +25,19 @@ class Type:
 
     @property
     def annotation_str(self) -> str:
-        """The type as it is written in a program."""
+        """Return the type as an annotation."""
         return f"{self._name}[{', '.join(map(str, self._parts))}]" if self._parts else self._name
 
     def kind(self) -> str:
-        """The name of the type's class."""
+        """Return the class name."""
         return type(self).__name__
 
     def containedTypes(self) -> list[Type]:
-        """The types that this one is made of."""
+        """Return the contained types."""
         return list(self._parts)
 
     def isSubtypeOf(self, other: Type) -> bool:
-        """Whether each value of this type is one of the other."""
+        """True if this type is a subtype of the other."""
         if self == other or isinstance(other, AnyType):
             return True
         if isinstance(other, (OptionalType, UnionType)):
@@ -56,11 +56,11 @@ class Type:
 
 
 class _SingletonType(Type):
-    """A type of which there is one: `get` returns it."""
+    """Type with a single instance, which `get` returns."""
 
     @classmethod
     def get(cls) -> Any:
-        """The type."""
+        """Return the instance."""
         return cls()
 
 
@@ -149,51 +149,51 @@ class TensorType(_SingletonType):
 
 
 class _ElementType(Type):
-    """A type made of one other."""
+    """Type with one element type."""
 
     def __init__(self, element: Type) -> None:
         self._parts = (element,)
 
     def getElementType(self) -> Type:
-        """The other type."""
+        """Return the element type."""
         return self._parts[0]
 
 
 class ListType(_ElementType):
-    """A list whose items are of a type."""
+    """List of a type."""
 
     _name = "List"
 
     @staticmethod
     def ofInts() -> ListType:
-        """A list of ints."""
+        """Return the type of a list of ints."""
         return ListType(IntType())
 
     @staticmethod
     def ofTensors() -> ListType:
-        """A list of tensors."""
+        """Return the type of a list of tensors."""
         return ListType(TensorType())
 
 
 class OptionalType(_ElementType):
-    """A type or None."""
+    """Optional of a type."""
 
     _name = "Optional"
 
     @staticmethod
     def ofTensor() -> OptionalType:
-        """A tensor or None."""
+        """Return the type of an optional tensor."""
         return OptionalType(TensorType())
 
 
 class FutureType(_ElementType):
-    """What will have a value of a type."""
+    """Future of a type."""
 
     _name = "Future"
 
 
 class DictType(Type):
-    """A dict by the types of its keys and values."""
+    """Dictionary, by key and value type."""
 
     _name = "Dict"
 
@@ -201,16 +201,16 @@ class DictType(Type):
         self._parts = (key, value)
 
     def getKeyType(self) -> Type:
-        """The keys' type."""
+        """Return the key type."""
         return self._parts[0]
 
     def getValueType(self) -> Type:
-        """The values' type."""
+        """Return the value type."""
         return self._parts[1]
 
 
 class TupleType(Type):
-    """A tuple by the types of its items."""
+    """Tuple, by element types."""
 
     _name = "Tuple"
 
@@ -218,12 +218,12 @@ class TupleType(Type):
         self._parts = tuple(elements)
 
     def elements(self) -> list[Type]:
-        """The items' types."""
+        """Return the element types."""
         return list(self._parts)
 
 
 class UnionType(Type):
-    """One of several types."""
+    """Union of types."""
 
     _name = "Union"
 

@@ -1,4 +1,4 @@
-"""Types that programs annotate with for TorchScript."""
+"""Type annotations for TorchScript under PyTorch's module name."""
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 

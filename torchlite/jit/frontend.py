@@ -1,4 +1,4 @@
-"""The errors of what TorchScript does not have, by PyTorch's names."""
+"""TorchScript's frontend errors under PyTorch's module name."""
 
 from ._source_writer import FrontendError, NotSupportedError, UnsupportedNodeError
 

@@ -72,7 +72,7 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
         fn(number, *args)
     except KeyboardInterrupt:
         pass  # the parent has it, too, or is gone
-    except Exception:
+    except Exception:  # the user's function may raise anything: the parent raises it
         with (
             contextlib.suppress(FileNotFoundError),  # the folder went with the parent
             open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file,

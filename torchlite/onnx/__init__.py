@@ -1,4 +1,4 @@
-"""ONNX: `load` reads a file as a module, `export` writes one."""
+"""`torch.onnx`: `export` writes ONNX models, `load` reads them as modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ONNXProgram", "OnnxExporterError", "OnnxFileError", "errors", "expor
            "register_custom_op_symbolic", "unregister_custom_op_symbolic"]  # fmt: skip
 
 producer_name = "torchlite"
-# By name: the module that has it, which is loaded when it is first asked for.
+# Lazily loaded names, with their module.
 _WHERE = {
     "ONNXProgram": "_onnx_program", "export": "_export_api", "load": "_load", "ops": "",
     "select_model_mode_for_export": "utils", "utils": "",
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
 
 def is_in_onnx_export() -> bool:
-    """Whether this thread exports a model."""
+    """True if this thread exports a model."""
     import sys
 
     module = sys.modules.get(f"{__name__}._export_api")
@@ -41,8 +41,8 @@ def is_in_onnx_export() -> bool:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
-    """Say how an op is exported from a version of ONNX's ops on: `symbolic_fn(g, *arguments)` writes nodes by
-    `g.op("domain::Name", ...)` and returns what they give. ValueError for a name that is not `library::op`.
+    """Register the export of an op from an opset version on: `symbolic_fn(g, *arguments)` adds nodes by
+    `g.op("domain::Name", ...)` and returns their results. Raise ValueError for a name that is not `library::op`.
     """
     library, _, name = symbolic_name.partition("::")
     if not library or not name:
@@ -53,5 +53,5 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Forget what `register_custom_op_symbolic` was told."""
+    """Remove a function of `register_custom_op_symbolic`."""
     importlib.import_module(f"{__name__}._custom_symbolics").SYMBOLICS.pop((symbolic_name, opset_version), None)

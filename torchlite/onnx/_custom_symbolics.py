@@ -1,4 +1,4 @@
-"""Functions of programs that say an op in ONNX's: what `register_custom_op_symbolic` keeps."""
+"""Custom symbolic functions: adapts those of `register_custom_op_symbolic` to export rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SUFFIXES: dict[str, Callable] = {"i": int, "f": float, "s": str, "t": lambda va
 
 
 class GraphContext:
-    """The graph that a symbolic function writes to."""
+    """Graph under construction, as passed to a symbolic function."""
 
     def __init__(self, writer: OnnxGraphBuilder) -> None:
         self._writer, self.opset = writer, writer.version
 
     def op(self, opname: str, *args: Any, outputs: int = 1, **attributes: Any) -> Any:
-        """Write a node: `g.op("Add", x, y)`, `g.op("domain::Name", x, alpha_f=0.1)`. Attributes end with the kind that
-        they are of: `_i`, `_f`, `_s`, `_t`.
+        """Add a node: `g.op("Add", x, y)`, `g.op("domain::Name", x, alpha_f=0.1)`. Attribute names end with their kind:
+        `_i`, `_f`, `_s`, `_t`.
         """
         domain, _, name = opname.rpartition("::")
         domain = "" if domain in ("onnx", "ai.onnx") else domain
@@ -48,7 +48,7 @@ class GraphContext:
 
 
 def to_export_rule(function: Callable) -> Callable:
-    """A function that takes a graph, as one that takes a writer."""
+    """Return a symbolic function of a graph as an export rule."""
 
     def write(writer: OnnxGraphBuilder, *args: Any, **kwargs: Any) -> Any:
         found = function(GraphContext(writer), *args, **kwargs)

@@ -1,4 +1,4 @@
-"""The element types of ONNX, and what stands for those of them that torchlite has no tensors of."""
+"""ONNX element types, and NarrowTensor for types without torchlite dtype."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NAMES = (
     "float8_e8m0 uint2 int2"
 ).split()
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
-OLD_NAMES = {"float": "float32", "double": "float64"}  # in version 1 of Cast, whose types were text
-# By a type without tensors here: the dtype that holds its values, and its bits.
+OLD_NAMES = {"float": "float32", "double": "float64"}  # type names of Cast in opset 1
+# By narrow type: the dtype that holds its values, and its bits.
 NARROW = {
     "uint4": ("uint8", 4), "int4": ("int8", 4), "uint2": ("uint8", 2), "int2": ("int8", 2),
     "float4_e2m1": ("float32", 4), "float8_e8m0": ("float32", 8),
@@ -26,21 +26,21 @@ FLOAT4 = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], np.float32)
 
 
 class NarrowTensor(NamedTuple):
-    """A tensor of a type that torchlite has no dtype for: its values in a wider one, and the type's name."""
+    """Tensor of a narrow type: values in a wider dtype, and the type's name."""
 
     values: Tensor
     type: str
 
 
 def dtype_of(number: int) -> torch.dtype:
-    """The dtype of a type's number. ValueError for one that has no tensors."""
+    """Return the dtype of an ONNX type number. Raise ValueError for a type without tensors."""
     if not 0 < number < len(NAMES) or NAMES[number] in NARROW or NAMES[number] == "string":
         raise ValueError(f"there are no tensors of ONNX's type {number}")
     return getattr(torch, NAMES[number])
 
 
 def type_name(value: Any) -> str:
-    """The name of the type of a value's elements."""
+    """Return the name of a value's element type."""
     if isinstance(value, NarrowTensor):
         return value.type
     if isinstance(value, np.ndarray):
@@ -49,7 +49,7 @@ def type_name(value: Any) -> str:
 
 
 def to_narrow(values: Tensor, type: str, saturate: bool = True, round_mode: str = "up") -> NarrowTensor:
-    """Values brought to a type that has no dtype here, held by a wider one."""
+    """Round values to a narrow type, stored in a wider dtype."""
     if type == "float8_e8m0":
         return NarrowTensor(_round_to_power_of_two(values, saturate, round_mode), type)
     if type == "float4_e2m1":
@@ -64,19 +64,19 @@ def to_narrow(values: Tensor, type: str, saturate: bool = True, round_mode: str 
 
 
 def _float4(values: Tensor) -> Tensor:
-    """The nearest of sixteen numbers, ties to the even one."""
+    """Round to float4: the nearest of sixteen values, ties to even."""
     size = values.float().abs()
     out = torch.zeros_like(size)
     for i in range(1, 8):
         half = float(FLOAT4[i - 1] + FLOAT4[i]) / 2
         passed = size > half if i % 2 else size >= half
         out = torch.where(passed, torch.full_like(out, float(FLOAT4[i])), out)
-    # What is no number becomes minus zero, as in ml_dtypes.
+    # NaN becomes -0, as in ml_dtypes.
     return torch.where(torch.isnan(size), torch.full_like(out, -0.0), torch.copysign(out, values.float()))
 
 
 def _round_to_power_of_two(values: Tensor, saturate: bool, round_mode: str) -> Tensor:
-    """The power of two beside each number, from 2**-127 to 2**127."""
+    """Round to a power of two from 2**-127 to 2**127."""
     mantissa, exponent = torch.frexp(values.float().abs())
     low = exponent - 1
     up = {
@@ -93,7 +93,7 @@ def _round_to_power_of_two(values: Tensor, saturate: bool, round_mode: str) -> T
 
 
 def unpack(data: np.ndarray, type: str, count: int) -> np.ndarray:
-    """The numbers of a narrow type that stand several in a byte, the first in the lowest bits."""
+    """Unpack values of less than a byte, lowest bits first."""
     holder, bits = NARROW[type]
     if type == "float8_e8m0":
         out = np.ldexp(np.float32(1), data.astype(np.int32) - 127).astype(np.float32)

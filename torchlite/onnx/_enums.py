@@ -1,4 +1,4 @@
-"""What exports are asked for, by PyTorch's names."""
+"""Export options under PyTorch's names: TrainingMode, OperatorExportTypes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._element_types import NUMBERS
 
 
 class TrainingMode(enum.Enum):
-    """In which mode a model is exported."""
+    """Mode in which a model is exported."""
 
     EVAL = 0
     PRESERVE = 1
@@ -16,7 +16,7 @@ class TrainingMode(enum.Enum):
 
 
 class OperatorExportTypes(enum.Enum):
-    """As which ops a model is exported."""
+    """Kind of ops to export."""
 
     ONNX = 0
     ONNX_ATEN = 1

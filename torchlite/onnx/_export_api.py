@@ -1,4 +1,4 @@
-"""`torch.onnx.export`: a module as an ONNX model."""
+"""`torch.onnx.export`: captures a module and writes an ONNX model."""
 
 from __future__ import annotations
 
@@ -39,23 +39,26 @@ def export(
     custom_opsets: Mapping[str, int] | None = None,
     export_modules_as_functions: bool | Collection[type] = False, autograd_inlining: bool = True,
 ) -> ONNXProgram | None:  # fmt: skip
-    """Write a module, or an exported program, as an ONNX model: an `ONNXProgram`.
+    """Export a module, or an exported program, as an ONNX model: an `ONNXProgram`.
 
-    The module is captured with `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and each of its ops is
-    written in ONNX's of `opset_version` (11 to 25; 20 unless it is said; an older one is written as 11, with a
-    warning). An LSTM or GRU is one node a layer and attention is written out; weights keep their names.
+    The module is captured by `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and its ops are translated
+    to ONNX of `opset_version` (11 to 25, default 20; older versions are written as 11, with a warning). An LSTM or GRU
+    becomes one node per layer, attention is decomposed, and weights keep their names.
 
-    `f` is a path or a binary file to which the model is saved. With a path the weights go to a file beside it, named as
-    it is with `.data` behind, unless `external_data` is False; with `dynamo=False` they stay in the file up to 2 GB,
-    the module is in the mode of `training` meanwhile, and None is returned.
-    `dynamic_shapes` are those of `torch.export`; `dynamic_axes` says by an input's name which dimensions vary, and what
-    they are called. `custom_translation_table` has functions for ops, by the op: each is called with a graph, whose
-    `op("domain::Name", *inputs, attribute_i=1)` writes a node, and the op's arguments; so are the functions that
-    `register_custom_op_symbolic` was given. `verify` runs the model and compares.
+    `f` is a path or binary file for the model. With a path, the weights go to a second file with the suffix `.data`,
+    unless `external_data` is False. With `dynamo=False` they stay in the model file up to 2 GB, the module is exported
+    in the mode of `training`, and None is returned. `dynamic_shapes` is that of `torch.export`. `dynamic_axes` names
+    dynamic dimensions by input name. `custom_translation_table` maps ops to functions, which are called with a graph
+    and the op's arguments; `graph.op("domain::Name", *inputs, attribute_i=1)` adds a node. Functions of
+    `register_custom_op_symbolic` have the same form. `verify` runs the model and compares the results.
 
     `verbose`, `report`, `optimize`, `profile`, `dump_exported_program`, `artifacts_dir`, `operator_export_type`,
-    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are taken and mean nothing here.
-    OnnxExporterError (UnsupportedOperatorError for an op that ONNX has no words for) where it cannot be written.
+    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are accepted and have no effect. Raise
+    OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express.
+
+    `verbose`, `optimize`, `do_constant_folding` and `autograd_inlining` have no effect: they change how PyTorch gets to
+    the model, not what it computes. `artifacts_dir` has no effect: NotImplementedError for `report`, `profile`,
+    `dump_exported_program`, `export_modules_as_functions` and other types of operators than ONNX's.
 
     >>> import io, torchlite as torch
     >>> file = io.BytesIO()
@@ -64,6 +67,11 @@ def export(
     >>> torch.onnx.load(file.getvalue())(torch.ones(4, 3)).shape
     torch.Size([4, 2])
     """
+    _refuse_unsupported(
+        report=report, profile=profile, dump_exported_program=dump_exported_program,
+        export_modules_as_functions=export_modules_as_functions,
+        operator_export_type=operator_export_type is not OperatorExportTypes.ONNX,
+    )  # fmt: skip
     version = _target_opset(opset_version)
     if isinstance(args, Tensor):
         args = (args,)
@@ -94,6 +102,12 @@ def export(
     return program if dynamo or f is None else None
 
 
+def _refuse_unsupported(**options: Any) -> None:
+    for name, value in options.items():
+        if value:
+            raise NotImplementedError(f"torch.onnx.export(): torchlite does not support `{name}`")
+
+
 def _target_opset(asked: int | None) -> int:
     if asked is None:
         return DEFAULT
@@ -111,7 +125,7 @@ def _capture_program(
     model: Any, args: tuple, kwargs: dict, dynamic_shapes: Any, dynamic_axes: Any, input_names: Any,
     training: TrainingMode, dynamo: bool,
 ) -> Any:  # fmt: skip
-    """The exported program of a module: what is one is one already."""
+    """Return the exported program of a module; a program is returned unchanged."""
     if hasattr(model, "graph_signature"):
         return model
     if dynamic_shapes is None and dynamic_axes:
@@ -128,7 +142,7 @@ def _capture_program(
 
 
 class _FunctionModule(torch.nn.Module):
-    """A function as a module."""
+    """Module that calls a function."""
 
     def __init__(self, function: Callable) -> None:
         super().__init__()
@@ -139,7 +153,7 @@ class _FunctionModule(torch.nn.Module):
 
 
 def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
-    """Which dimensions vary, by the value's name and the dimension: what each is called."""
+    """Return the names of dynamic dimensions by value name and dimension."""
     found = {}
     for name, axes in (dynamic_axes or {}).items():
         named = axes.items() if isinstance(axes, Mapping) else ((d, f"{name}_dynamic_axes_{d + 1}") for d in axes)
@@ -148,7 +162,7 @@ def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dic
 
 
 def _dynamic_shapes(model: Any, args: tuple, kwargs: dict, dynamic_axes: Mapping[str, Any], input_names: Any) -> Any:
-    """`dynamic_shapes` for inputs that are named: by `input_names`, or as the module's `forward` names them."""
+    """Return `dynamic_shapes` for inputs named by `input_names` or by `forward`'s parameters."""
     import inspect
 
     called = model.forward if isinstance(model, torch.nn.Module) else model
@@ -180,7 +194,7 @@ def _custom_rules(table: Mapping[Callable, Callable] | None, version: int) -> di
 
 
 def program_to_export(exported: Any) -> ExportedGraph:
-    """What is written of an exported program."""
+    """Return the parts of an exported program to export."""
     signature = exported.graph_signature
     tensors, inputs = {}, []
     for spec in signature.input_specs:

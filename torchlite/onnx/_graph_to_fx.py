@@ -1,4 +1,4 @@
-"""A file's graph as a graph of `torch.fx`: each node calls a function of `_ops`, or one of torch that does the same."""
+"""Converts an ONNX graph to an FX graph whose nodes call functions of `_import` or equivalent torch functions."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from ._tensor_data import TensorData
 from ._torch_equivalents import CHECKED_RESULT, KnownResult, known_result_after, known_result_of, torch_equivalent
 from .errors import OnnxFileError
 
-_HOST_SIZE = 64  # elements up to which integers are held by the host
-# Nodes that functions may make: of any file, for each of its nodes, and for so many bytes of it. One takes 1.2 kB.
+_HOST_SIZE = 64  # maximum number of integers held on the host
+# Limit of nodes from function expansion: a constant, plus a multiple per node and per bytes of the file. A node takes
+# 1.2 kB.
 _FREE_NODES, _TIMES, _NODE = 20_000, 4, 24
-_MODULE = 20  # nodes that a module takes beside its own
-_ELEMENTS = 64  # of `max_elements` for a node
-_FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
-_COMPILED = 1 << 13  # nodes and arguments of a file until graphs are interpreted: Python's compiler takes 11 kB a node
-# By op: places of inputs that no training changes.
+_MODULE = 20  # cost of a module in nodes
+_ELEMENTS = 64  # elements of `max_elements` per node
+_FREE_ITEMS = 1 << 17  # maximum number of argument items, in addition to one per byte of the file
+_COMPILED = 1 << 13  # nodes and arguments beyond which graphs are interpreted: Python's compiler takes 11 kB per node
+# Inputs by op that are never trainable.
 _FIXED = {
     "BatchNormalization": (3, 4), "QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2),
     "QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,),
     "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
-# Ops whose result is on the host whatever their inputs are.
+# Ops whose result is always on the host.
 _ON_HOST = {
     "Shape", "Size", "ConstantOfShape", "Range", "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow",
     "BlackmanWindow", "MelWeightMatrix", "SequenceLength", "OptionalHasElement", "StringSplit", "RegexFullMatch",
@@ -53,7 +54,7 @@ _ATTRIBUTES = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensor
 
 
 class FileConstant(NamedTuple):
-    """A tensor that the file has. `trains` is whether it is a weight."""
+    """Tensor of the file. `trains`: it is a weight."""
 
     array: np.ndarray
     type: str
@@ -62,12 +63,12 @@ class FileConstant(NamedTuple):
 
     @property
     def small(self) -> bool:
-        """Whether it is held by the host."""
+        """True if it is small enough for the host."""
         return self.array.size <= _HOST_SIZE and self.type in ("int64", "int32", "bool", "uint8")
 
 
 class ModelBuilder:
-    """What all graphs of one file of `size` bytes share."""
+    """Shared state of all graphs in a file of `size` bytes."""
 
     def __init__(
         self, model: Message, size: int, elements: TensorData, custom: dict[tuple[str, str], Op], trains: Any,
@@ -84,7 +85,7 @@ class ModelBuilder:
             self.functions[key] = f
         self.versions = opset_versions(model.opset_import)
         self.open: list[tuple] = []
-        # By the message: its constant, and by the array: its tensor, which all calls of a function share.
+        # Constants by message, and tensors by array, shared by all calls of a function.
         self.constants: dict[int, FileConstant] = {}
         self.tensors: dict[int, tuple[Any, np.ndarray]] = {}
         self.lists: dict[int, tuple[list, Any]] = {}
@@ -96,7 +97,7 @@ class ModelBuilder:
         self.code = _COMPILED
 
     def spend(self, count: int = 1) -> None:
-        """Count nodes, or what else a graph has. OnnxFileError where functions inside functions make too many."""
+        """Count nodes or similar. Raise OnnxFileError if nested functions create too many."""
         self.left -= count
         self.code -= count
         if self.left < 0:
@@ -105,7 +106,7 @@ class ModelBuilder:
             )
 
     def spend_items(self, count: int) -> None:
-        """Count inputs, outputs and elements of lists, which a function's or a constant's every use has anew."""
+        """Count inputs, outputs and list items, which each use of a function or constant repeats."""
         self.items -= count
         self.code -= count
         if self.items < 0:
@@ -117,7 +118,7 @@ def _domain(name: str) -> str:
 
 
 def opset_versions(imports: list[Message]) -> dict[str, int]:
-    """The version of each domain of ops."""
+    """Return the opset version of each domain."""
     found: dict[str, int] = {}
     for entry in imports:
         if found.setdefault(_domain(entry.domain), entry.version) != entry.version:
@@ -126,12 +127,12 @@ def opset_versions(imports: list[Message]) -> dict[str, int]:
 
 
 def shorten_name(name: str) -> str:
-    """A name of a file as an error shows it."""
+    """Return a file's name shortened for error messages."""
     return repr(name if len(name) <= 100 else name[:100] + "...")
 
 
 class GraphBuilder:
-    """One graph while it is built. `around` is the graph that a body of control flow stands in."""
+    """Builder of one graph. `around` is the enclosing graph of a control flow body."""
 
     def __init__(
         self,
@@ -145,16 +146,16 @@ class GraphBuilder:
         self.values: dict[str, Any] = {}
         self.host: set[Node] = set()
         self.known: dict[Node, KnownResult] = {}
-        self.lists: dict[int, Node] = {}  # by what it is a list of, which the model keeps
-        self.paths: dict[int, Node] = {}  # by the array or list, which the model keeps
+        self.lists: dict[int, Node] = {}  # by the list's source, which the model keeps alive
+        self.paths: dict[int, Node] = {}  # by the array or list, which the model keeps alive
         self.names: set[str] = set()
         self.counts: dict[tuple[int, str], int] = {}
         self.before: list[Message] = []
 
-    # What a graph has.
+    # -- graph construction
 
     def placeholder(self, name: str) -> Node:
-        """A new input of the graph."""
+        """Add an input."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "input"
         if plain[0].isdigit() or plain[0] == "_" or keyword.iskeyword(plain) or plain in ("self", "torch"):
             plain = f"input_{plain.strip('_')}"
@@ -162,7 +163,7 @@ class GraphBuilder:
         return self.graph.placeholder(self.unique(plain, self.names.__contains__))
 
     def unique(self, plain: str, taken: Any, place: int = 0) -> str:
-        """A name that is not taken. `place` keeps the numbers of several modules apart."""
+        """Return a unique name. `place` separates the numbering of modules."""
         name, count = plain, self.counts.get((place, plain), 0)
         while taken(name):
             count += 1
@@ -172,7 +173,7 @@ class GraphBuilder:
         return name
 
     def call(self, function: Any, *args: Any, host: bool = False, **kwargs: Any) -> Node:
-        """A new node."""
+        """Add a node."""
         self.model.spend()
         node = self.graph.call_function(function, args, kwargs)
         if host:
@@ -180,14 +181,14 @@ class GraphBuilder:
         return node
 
     def add(self, name: str, value: Any, what: str) -> None:
-        """Give a value its name. OnnxFileError for one that is there: a graph says each value once."""
+        """Bind a name to a value. Raise OnnxFileError if it is bound: ONNX is in SSA form."""
         if name:
             if name in self.values:
                 raise OnnxFileError(f"{what}: there are two values {shorten_name(name)}")
             self.values[name] = value
 
     def value(self, name: str, what: str) -> Any:
-        """The value of a name: a node, a constant, or None for "". OnnxFileError where there is none."""
+        """Return the value of a name: a node, a constant, or None for "". Raise OnnxFileError if undefined."""
         if not name:
             return None
         if name not in self.values:
@@ -195,7 +196,7 @@ class GraphBuilder:
         return self.values[name]
 
     def keep(self, name: str, value: Any) -> str:
-        """Give the graph's module a tensor or module, under its name as far as modules can have it."""
+        """Add a tensor or submodule to the graph's module, under its name as far as valid."""
         *path, last = [part for part in name.split(".") if part] or ["constant"]
         if len(path) > 20:
             path, last = [], "_".join([*path, last])
@@ -220,11 +221,11 @@ class GraphBuilder:
         return ".".join([*places, last])
 
     def free(self, module: Module, name: str) -> str:
-        """A name that a module does not have yet."""
+        """Return an unused attribute name."""
         return self.unique(name, lambda taken: hasattr(module, taken) or taken in _reserved_names(), id(module))
 
     def tensor(self, value: Any) -> Any:
-        """A value as a node, constants among them."""
+        """Return a value as a node; constants become get_attr nodes."""
         if not isinstance(value, FileConstant):
             return value
         key = id(value.array)
@@ -239,7 +240,8 @@ class GraphBuilder:
                 self.paths[key] = self.call(input_checks.int_constant, values, sizes, value.type, host=True)
         else:
             if key not in self.model.tensors:
-                own = value.array.flags.writeable and value.array.flags.c_contiguous  # no part of the message
+                # separate from the message's buffer
+                own = value.array.flags.writeable and value.array.flags.c_contiguous
                 tensor = torch.from_numpy(value.array if own else np.array(value.array, order="C"))
                 self.model.tensors[key] = Parameter(tensor) if value.trains else tensor, value.array
             path = self.keep(value.name, self.model.tensors[key][0])
@@ -249,7 +251,7 @@ class GraphBuilder:
         return self.paths[key]
 
     def listed(self, source: Any, read: Callable[[], Any]) -> Any:
-        """What is read from a source as an argument. All uses of its source share a long list, which is a node."""
+        """Return a parsed constant as an argument. All uses share a long list, which is a node."""
         key = id(source)
         if key in self.lists:
             return self.lists[key]
@@ -266,7 +268,7 @@ class GraphBuilder:
         return self.lists[key]
 
     def constant(self, tensor: Message, name: str = "", trains: bool = False) -> FileConstant:
-        """A tensor of the file. Those without a name of their own get one that no other has."""
+        """Add a tensor of the file. Unnamed ones get a unique name."""
         kept = self.model.constants.get(id(tensor))
         if kept is not None:
             self.names.add(kept.name)
@@ -278,10 +280,10 @@ class GraphBuilder:
         self.model.constants[id(tensor)] = found
         return found
 
-    # What a file's graph becomes.
+    # -- conversion of a file's graph
 
     def initializers(self, graph: Message) -> None:
-        """The graph's tensors."""
+        """Add the graph's initializers."""
         self.model.spend_items(len(graph.initializer) + len(graph.sparse_initializer))
         fixed = {
             node.input[i]
@@ -302,7 +304,7 @@ class GraphBuilder:
             self.add(name, self.call(sequences.sparse_to_dense, *parts, sizes), "the sparse initializers")
 
     def nodes(self, nodes: list[Message]) -> None:
-        """The graph's nodes, one after the other."""
+        """Add the graph's nodes in order."""
         for number, node in enumerate(nodes):
             self.model.spend()
             self.model.spend_items(len(node.input) + len(node.output) + len(node.attribute))
@@ -315,7 +317,7 @@ class GraphBuilder:
                 raise OnnxFileError(f"{what}: it has {len(node.output)} outputs, and the op {len(results)}")
 
     def node(self, node: Message, what: str) -> list[Any]:
-        """One node's results."""
+        """Add one node's results."""
         domain = _domain(node.domain)
         attributes = self.read_attributes(node, what)
         values = [self.value(name, what) for name in node.input]
@@ -335,7 +337,7 @@ class GraphBuilder:
         return self.ordinary(found, node, values, attributes, what)
 
     def ordinary(self, op: Op, node: Message, values: list, attributes: dict[str, Any], what: str) -> list[Any]:
-        """A node that calls a function."""
+        """Add a node that calls a function."""
         while values and values[-1] is None:
             values.pop()
         unknown = set() if op.attributes is None else set(attributes) - op.attributes - {"consumed_inputs"}
@@ -381,13 +383,13 @@ class GraphBuilder:
         return self.parts(result, count, host)
 
     def parts(self, result: Node, count: int, host: bool) -> list[Node]:
-        """The elements of a node that gives several."""
+        """Return the getitem nodes of several outputs."""
         found = [self.call(operator.getitem, result, i, host=host) for i in range(count)]
         self.known |= dict.fromkeys(found, self.known.get(result, CHECKED_RESULT))
         return found
 
     def argument(self, value: Any, op: Op, place: int) -> Any:
-        """A value as a function gets it: a constant that is a number rather than data as Python's."""
+        """Return a value as a function argument: a constant for a numeric input becomes a Python value."""
         kind = op.host.get(op.inputs[place]) if place < len(op.inputs) else None
         if kind is None or not isinstance(value, FileConstant) or value.type == "string":
             return self.tensor(value)
@@ -396,7 +398,7 @@ class GraphBuilder:
         return self.listed(value.array, value.array.ravel().tolist)
 
     def read_attributes(self, node: Message, what: str) -> dict[str, Any]:
-        """A node's attributes, with those that stand for a function's filled in."""
+        """Return a node's attributes, with references to function attributes resolved."""
         found = {}
         for item in node.attribute:
             if item.name in found:
@@ -411,7 +413,7 @@ class GraphBuilder:
         return found
 
     def attribute(self, item: Any, what: str) -> Any:
-        """An attribute as a function gets it."""
+        """Return an attribute as a function argument."""
         value = self.listed(item, lambda: attribute_value(item, what))
         if isinstance(value, Message) and value._kind == "Tensor":
             return self.tensor(self.constant(value))
@@ -427,7 +429,7 @@ class GraphBuilder:
         return value
 
     def function(self, function: Message, values: list, attributes: dict, node: Message, what: str) -> list[Any]:
-        """A call of a function that the file has: its nodes stand in this graph."""
+        """Inline a call of a function defined in the file."""
         key = (function.domain, function.name, function.overload)
         if key in self.model.open:
             raise OnnxFileError(f"{what}: the function {shorten_name(function.name)} calls itself")
@@ -440,7 +442,7 @@ class GraphBuilder:
         )
         bound = {item.name: item for item in function.attribute_proto}
         bound |= {name: value for name, value in attributes.items() if name in function.attribute or name in bound}
-        inner = copy.copy(self)  # of the same graph, with values of its own
+        inner = copy.copy(self)  # same graph, separate names
         inner.opsets, inner.around, inner.attributes = opset_versions(function.opset_import), None, bound
         inner.values, inner.before = {}, []
         for name, value in itertools.zip_longest(function.input, values):
@@ -451,7 +453,7 @@ class GraphBuilder:
         return [inner.value(name, f"the function {shorten_name(function.name)}") for name in function.output]
 
     def body(self, graph: Message, what: str) -> tuple[Node, tuple]:
-        """A body of control flow: its module, and what it reads of the graph around it."""
+        """Return a control flow body: its module, and its outer references."""
         inner = GraphBuilder(self.model, self.opsets, self, self.attributes)
         formal = {item.name for item in graph.initializer}
         for item in graph.input:
@@ -464,7 +466,7 @@ class GraphBuilder:
         for name in free_names(graph):
             value = self.values.get(name)
             if value is None:
-                continue  # the node that reads it says so
+                continue  # the node that reads it raises
             if isinstance(value, FileConstant) and (value.small or value.type == "string"):
                 inner.values[name] = value
             else:
@@ -479,12 +481,12 @@ class GraphBuilder:
         return self.graph.get_attr(path), tuple(reads)
 
     def finish(self, outputs: list[str], what: str) -> None:
-        """The graph's results."""
+        """Add the graph's output."""
         found = tuple(self.tensor(self.value(name, f"the outputs of {what}")) for name in outputs)
         self.graph.output(found[0] if len(found) == 1 else found)
 
     def module(self, name: str) -> LoadedModule:
-        """The graph as a module."""
+        """Return the graph as a module."""
         self.model.spend(_MODULE)
         called = re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph"
         self.graph.set_codegen(CountingCode(compiled=self.model.code >= 0))
@@ -503,7 +505,7 @@ def _check_sparse(values: FileConstant, indices: FileConstant, sizes: list[int],
 
 
 def missing_op_error(domain: str, name: str, version: int) -> str:
-    """What an error says of an op that is not there."""
+    """Return the error for an unknown op."""
     since = _import.op_versions(domain, name)
     rest = f"; it has that of version {min(since)} on" if since else ""
     return f"torchlite does not have the op {name} of {domain or 'ai.onnx'}, version {version}{rest}"
@@ -511,12 +513,12 @@ def missing_op_error(domain: str, name: str, version: int) -> str:
 
 @functools.cache
 def _reserved_names() -> frozenset[str]:
-    """The attributes that every module of a file has."""
+    """Return the attributes of every loaded module."""
     return frozenset(dir(LoadedModule(Module(), Graph())))
 
 
 def _valid_name_part(part: str) -> str:
-    """A part of a name that a module can have."""
+    """Return a name part as a valid attribute name."""
     plain = re.sub(r"\W", "_", part, flags=re.ASCII)[:100] or "_"
     if plain.startswith("_") or keyword.iskeyword(plain):
         plain = f"w{plain}"
@@ -524,7 +526,7 @@ def _valid_name_part(part: str) -> str:
 
 
 def attribute_value(item: Any, what: str) -> Any:
-    """What an attribute holds."""
+    """Return an attribute's value."""
     kind = item.type
     name = _ATTRIBUTES[kind] if 0 < kind < len(_ATTRIBUTES) else item.which(*_ATTRIBUTES[1:])
     if not name:
@@ -545,7 +547,7 @@ def attribute_value(item: Any, what: str) -> Any:
 
 
 def free_names(graph: Message) -> list[str]:
-    """The names that a graph reads and does not say, in the order in which they come."""
+    """Return the outer names that a graph reads, in order of first use."""
     own = {item.name for item in (*graph.input, *graph.initializer)}
     own |= {item.values.name for item in graph.sparse_initializer if item.values is not None}
     found: dict[str, None] = {}
@@ -558,7 +560,7 @@ def free_names(graph: Message) -> list[str]:
     return list(found)
 
 
-# Nodes that are more than a call.
+# -- nodes with special conversion
 
 
 def _constant(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
@@ -584,7 +586,7 @@ def _constant(scope: GraphBuilder, values: list, attributes: dict, outputs: int,
 
 
 def _control_flow_attributes(attributes: dict, what: str, *graphs: str, **defaults: Any) -> list[Any]:
-    """The graphs and other attributes of control flow."""
+    """Return the graphs and other attributes of a control flow node."""
     unknown = set(attributes) - set(graphs) - set(defaults)
     if unknown:
         raise OnnxFileError(f"{what}: the op has no attribute {shorten_name(min(unknown))}")
@@ -656,7 +658,7 @@ def _sequence_map(scope: GraphBuilder, values: list, attributes: dict, outputs: 
 
 
 def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
-    """The derivative of a value that nodes before this one make: these run once more, with gradients recorded."""
+    """Add the gradient of an earlier value: its nodes are run again with gradients recorded."""
     known = {name: attribute_value(item, what) for name, item in attributes.items()}
     wanted, result = list(known.get("xs", [])), known.get("y")
     inner = GraphBuilder(scope.model, scope.opsets, scope, scope.attributes)
@@ -692,7 +694,7 @@ SPECIAL = frozenset(_SPECIAL)
 
 
 def input_node(scope: GraphBuilder, item: Message, what: str) -> Node:
-    """An input of the whole program, asked for its type and shape."""
+    """Add a model input with checks of type and shape."""
     node = scope.placeholder(item.name)
     about = item.type
     if about is None or not about.has("tensor_type"):

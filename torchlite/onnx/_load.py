@@ -1,4 +1,4 @@
-"""`torch.onnx.load`: a file as a module."""
+"""`torch.onnx.load`: reads an ONNX file as a module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .errors import OnnxFileError
 
 
 def read_model(f: Any) -> tuple[Message, int, str | None]:
-    """The model that a path, bytes or binary file holds, the bytes of the file, and the folder that it is in."""
+    """Return the model of a path, bytes or binary file, the file's bytes, and its folder."""
     if isinstance(f, (bytes, bytearray, memoryview)):
         return parse(f), memoryview(f).nbytes, None
     if isinstance(f, (str, os.PathLike)):
@@ -32,12 +32,12 @@ def read_model(f: Any) -> tuple[Message, int, str | None]:
 
 
 def _folder_of(stream: Any) -> str | None:
-    """The folder that an open file lies in. The name of an archive's member is a text of the archive and no path."""
+    """Return the folder of an open file. An archive member's name is no path."""
     name = getattr(stream, "name", None)
     try:
         if isinstance(name, str) and os.path.samestat(os.fstat(stream.fileno()), os.stat(name)):
             return os.path.dirname(os.path.abspath(name))
-    except (AttributeError, OSError, ValueError):  # it has no descriptor, or the path leads elsewhere by now
+    except (AttributeError, OSError, ValueError):  # no descriptor, or the path is stale
         return None
     return None
 
@@ -46,23 +46,24 @@ def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """A module that runs an ONNX model, with its weights as parameters: a `torch.fx.GraphModule`.
+    """Load an ONNX model as a `torch.fx.GraphModule` with its weights as parameters.
 
-    `f` is a path, the bytes, or a binary file. Tensors of floating-point numbers with a dimension are parameters under
-    their names in the file, and train; statistics of batch norms, numbers of quantised ops and all else are buffers.
-    `parameters` says, by a tensor's name, whether it is to be a parameter. `custom_ops` has functions for ops that
-    torchlite does not have, by domain and name: each is called with the inputs in order and the attributes as keywords.
+    `f` is a path, bytes, or a binary file. Floating-point tensors with at least one dimension become trainable
+    parameters under their names in the file. Batch norm statistics, quantization constants and all other tensors become
+    buffers. `parameters` decides by tensor name whether it is a parameter. `custom_ops` has functions for ops that
+    torchlite lacks, by (domain, name); they take the inputs in order and the attributes as keywords.
 
-    The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
-    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
-    and sizes, the versions of the ops, and who made the file.
+    The module takes the model's inputs in order as tensors or NumPy arrays (strings as object arrays, sequences as
+    lists), and returns its output or a tuple. `module.meta["onnx"]` has names, types and sizes of inputs and outputs,
+    opset versions, and the producer.
 
-    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**20, 8
-    for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
-    All results of a call may have 256 times as many, and its loops may run a cheap node for every sixth. Functions of
-    the file may make a node for every 64. What asks for more raises OnnxFileError with the op and the number.
+    `max_elements` limits the elements of four bytes that a call's values hold at once. The default is 2**20, plus 8 per
+    four bytes of the file, 256 per input element, and up to 2**28 for products of inputs with inputs and 50 of the
+    file. All results of a call together are limited to 256 times this number. Loops can run one cheap node per six
+    elements, and functions of the file can create one node per 64 elements. Raise OnnxFileError with the op and the
+    number if a limit is exceeded.
 
-    OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
+    Raise OnnxFileError for an invalid file, an unknown op, or external data outside the file's folder.
 
     >>> import torchlite as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
@@ -81,7 +82,7 @@ def build_module(
     model: Message, size: int, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """The module of a model that was parsed from a file of `size` bytes."""
+    """Return the module of a model parsed from a file of `size` bytes."""
     _import.register_all()
     graph = model.graph
     if graph is None:
@@ -123,9 +124,7 @@ def build_module(
 
 
 def _tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
-    """The type of elements and the sizes that the file says of a tensor, a size that varies as its name or "?"; None of
-    what is no tensor.
-    """
+    """Return the element type and sizes of a tensor, dynamic sizes by name or "?"; None for other types."""
     if about is None or not about.has("tensor_type") or not 0 < about.tensor_type.elem_type < len(NAMES):
         return None
     shape = about.tensor_type.shape
@@ -143,7 +142,7 @@ def _is_narrow(type: Message | None) -> bool:
 
 
 def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
-    """OnnxFileError that names every op which is not there."""
+    """Raise OnnxFileError that names all unknown ops."""
     own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
     asked: dict[tuple[str, str, int], None] = {}
 

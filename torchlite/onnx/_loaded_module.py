@@ -1,4 +1,4 @@
-"""The module that a file becomes: a `GraphModule` that pickles as its graph."""
+"""LoadedModule: a GraphModule of a loaded ONNX model, pickled as its graph."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ._import.elementwise import CHECKED, DIRECT, PLAIN
 from ._import.resource_limits import RUN, RunLimits, count_elements, element_budget, value_counter
 from .errors import OnnxFileError
 
-_GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
-_VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
-# Functions whose results have memory of their own, and among them those that give as many bytes as they take.
+_GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # regenerated attributes
+_VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # results alias inputs
+# Functions whose results are new memory, and among them those whose result is as large as the input.
 _FRESH_RESULT_FUNCTIONS = frozenset(
     (*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear)
 )
@@ -28,15 +28,15 @@ _SAME_SIZE_FUNCTIONS = frozenset((*PLAIN.values(), torch.softmax, torch.log_soft
 
 
 class _NodeReference:
-    """A node in a pickle: which of the graph's it is."""
+    """Pickled reference to a node."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class CountingCode(CodeGen):
-    """Writes a graph as Python that counts each value that a node makes. A value that is as large as one that is freed
-    there counts where gradients are recorded, for these keep both. Graphs that are not `compiled` are interpreted.
+    """CodeGen that counts each value. A value that replaces a freed one of equal size counts only with gradients
+    recorded, as both stay alive then. Graphs that are not `compiled` are interpreted.
     """
 
     def __init__(self, compiled: bool = True) -> None:
@@ -60,7 +60,7 @@ class CountingCode(CodeGen):
 
 
 class _CountingInterpreter(Interpreter):
-    """Runs a graph node by node, and counts each value as the code of `CountingCode` does."""
+    """Interpreter that counts each value, as `CountingCode` does."""
 
     def __init__(self, module: GraphModule, ends: dict[Node, list[Node]]) -> None:
         self.module, self.graph, self.env, self.ends = module, module._graph, {}, ends
@@ -79,7 +79,7 @@ class _CountingInterpreter(Interpreter):
 
 
 def _interpreted(graph: Graph) -> Any:
-    """A `forward` that interprets the module's graph."""
+    """Return a `forward` that interprets the graph."""
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     kind, own = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     takes = inspect.Signature([inspect.Parameter(str(node.target), kind) for node in inputs])
@@ -93,7 +93,7 @@ def _interpreted(graph: Graph) -> Any:
 
 
 def _counted(run: Any) -> Any:
-    """A `forward` that counts what it makes. A body counts with the call around it."""
+    """Return a `forward` that counts. A body counts with its caller."""
 
     @functools.wraps(run)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -103,7 +103,8 @@ def _counted(run: Any) -> Any:
         RUN.limits = self._limits((*args, *kwargs.values()))
         try:
             return run(self, *args, **kwargs)
-        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:  # which no input's shape explains
+        # not explained by any input's shape
+        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:
             raise OnnxFileError(f"the model asks an op for what it has not: {error}") from error
         finally:
             RUN.limits = before
@@ -112,12 +113,12 @@ def _counted(run: Any) -> Any:
 
 
 def _has_own_memory(node: Node) -> bool:
-    """Whether a node's value has memory of its own."""
+    """True if a node's value does not alias its inputs."""
     return node.op == "call_function" and node.target not in _VIEW_FUNCTIONS
 
 
 def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
-    """Whether a node's value is as large as its only input, which is freed there."""
+    """True if a node's value is as large as its single input, which dies there."""
     if node.target not in _SAME_SIZE_FUNCTIONS:
         return False
     sources = node.all_input_nodes
@@ -125,14 +126,13 @@ def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
 
 
 class LoadedModule(GraphModule):
-    """A graph of ONNX's ops.
+    """FX module of an ONNX model.
 
-    Its pickle holds the nodes, for they cannot be had by tracing: the inputs' check refuses a Proxy, and constants of
-    the host are calls without inputs.
+    It pickles its nodes, as tracing cannot recover them: input checks refuse Proxies, and host constants are calls
+    without inputs.
 
-    A call counts what its values hold: `max_elements` is how many elements they may have at once, or None for what
-    the file's elements and the inputs' pay for. `file_elements` has the former, None for a body of control flow, which
-    counts with the call around it.
+    `max_elements` limits the elements that live at once in a call, None for the default by file and inputs.
+    `file_elements` is the file's part, None for a control flow body, which counts with its caller.
     """
 
     max_elements: int | None = None
@@ -144,7 +144,7 @@ class LoadedModule(GraphModule):
         super().__init__(root, graph, class_name)
 
     def recompile(self) -> Any:
-        """Write and compile the code anew, unless the graph is interpreted."""
+        """Regenerate the code, unless the graph is interpreted."""
         code = None
         if self._is_compiled():
             code = super().recompile()
@@ -158,7 +158,7 @@ class LoadedModule(GraphModule):
 
     @property
     def code(self) -> str:
-        """The Python code of `forward`."""
+        """Return the Python code of `forward`."""
         return super().code if self._is_compiled() else self._graph.python_code("self").src
 
     def _limits(self, given: tuple) -> RunLimits:
@@ -198,7 +198,7 @@ class LoadedModule(GraphModule):
 
 
 def _arrays_in(values: Any) -> list[Any]:
-    """The tensors and arrays in inputs."""
+    """Return the tensors and arrays among inputs."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -209,7 +209,7 @@ def _arrays_in(values: Any) -> list[Any]:
 
 
 def _rebuild_module(name: str, body: dict[str, Any], nodes: list[tuple], compiled: bool = True) -> LoadedModule:
-    """The module of a pickle."""
+    """Return the module of a pickle."""
     graph = Graph()
     graph.set_codegen(CountingCode(compiled))
     made: list[Node] = []

@@ -1,4 +1,4 @@
-"""`ONNXProgram`: a model that was written, to be saved and run."""
+"""ONNXProgram: an exported model, to save and run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from torchlite.utils import _pytree as pytree
 from ._protobuf import Message, encode
 from .errors import OnnxExporterError
 
-_LARGEST = (1 << 31) - (1 << 24)  # bytes of one message, which protobuf bounds at 2 GB
-_SMALL = 1024  # bytes up to which a tensor stays in the model's file
+_LARGEST = (1 << 31) - (1 << 24)  # maximum bytes of one message; protobuf's limit is 2 GB
+_SMALL = 1024  # maximum bytes of a tensor stored in the model file
 _ALIGNED = 64
 
 
 class ONNXProgram:
-    """An ONNX model, and the exported program that it was made of.
+    """An ONNX model and its exported program.
 
     >>> import torchlite as torch
     >>> program = torch.onnx.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
@@ -45,12 +45,12 @@ class ONNXProgram:
 
     @property
     def model(self) -> Message:
-        """The model as a message: its fields are those of ONNX's ModelProto."""
+        """Return the model as a message with the fields of ONNX's ModelProto."""
         return self._model
 
     @property
     def model_proto(self) -> Any:
-        """The model as the package onnx has it, which must be installed."""
+        """Return the model as the onnx package's ModelProto; the package must be installed."""
         try:
             import onnx
         except ImportError:
@@ -58,7 +58,7 @@ class ONNXProgram:
         return onnx.load_model_from_string(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The model as a file has it. OnnxExporterError for one of more than 2 GB, whose weights need a file."""
+        """Return the serialized model. Raise OnnxExporterError above 2 GB, where weights need a file."""
         if _size(self._model) > _LARGEST:
             raise OnnxExporterError("the model has more than 2 GB: save it with external_data=True")
         return b"".join(encode(self._model))
@@ -67,8 +67,8 @@ class ONNXProgram:
         self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:  # fmt: skip
-        """Write the model to a path or a binary file. With `external_data`, which is so above 2 GB in any case, larger
-        tensors go to a file beside it, named as it is with `.data` behind.
+        """Write the model to a path or binary file. With `external_data`, and always above 2 GB, larger tensors go to a
+        second file with the suffix `.data`.
         """
         model = self._model
         if not include_initializers:
@@ -88,7 +88,7 @@ class ONNXProgram:
                 stream.write(piece)
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Put other tensors in the place of the model's, by their names."""
+        """Replace tensors of the model by name."""
         from ._export.graph_builder import make_tensor
         from ._export.program_to_model import as_array
 
@@ -105,10 +105,10 @@ class ONNXProgram:
         self._run = None
 
     def optimize(self) -> None:
-        """Nothing: what nobody reads is left out when the model is written."""
+        """Do nothing: the export has removed unused nodes."""
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
-        """Make what runs the model: onnxruntime's session, or with `initializer` what it returns."""
+        """Create the onnxruntime session, or with `initializer` its result."""
         if initializer is None:
             import onnxruntime
 
@@ -117,11 +117,11 @@ class ONNXProgram:
             self._run = initializer(self.to_bytes())
 
     def release(self) -> None:
-        """Forget what runs the model."""
+        """Release the session."""
         self._run = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
-        """The model's outputs: by onnxruntime where it is installed, else by `torch.onnx.load`."""
+        """Return the model's outputs, by onnxruntime if installed, else by `torch.onnx.load`."""
         if self._run is None and importlib.util.find_spec("onnxruntime") is not None:
             self.initialize_inference_session()
         if self._run is None:
@@ -134,7 +134,7 @@ class ONNXProgram:
         return tuple(torch.from_numpy(array) for array in self._run.run(None, feeds))
 
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
-        """The model's outputs by `torch.onnx.load`."""
+        """Return the model's outputs by `torch.onnx.load`."""
         from ._load import build_module
         from ._protobuf import parse
 
@@ -154,7 +154,7 @@ def _size(model: Message) -> int:
 
 
 def _replace_graph_fields(model: Message, **fields: Any) -> Message:
-    """A model whose graph has other fields."""
+    """Return a model with some graph fields replaced."""
     graph = Message("Graph", **{**model.graph._set, **fields})
     return Message("Model", **{**model._set, "graph": graph})
 
@@ -166,7 +166,7 @@ def _describe_tensor(tensor: Message) -> Message:
 
 
 def _with_external_data(model: Message, path: str) -> Message:
-    """The model with its larger tensors in a file beside it, which is written."""
+    """Write larger tensors to an external file and return the model that refers to it."""
     name = f"{os.path.basename(path)}.data"
     kept, offset = [], 0
     with replace_file(os.path.join(os.path.dirname(path), name), plain=True) as stream:

@@ -1,7 +1,6 @@
-"""Messages of ONNX files: read from bytes, and written.
+"""Protobuf parser and serializer for ONNX messages.
 
-Reading trusts nothing: every length is checked against what is left, nesting is bounded, and what a message takes is a
-multiple of its bytes. Fields that ONNX does not have are skipped.
+The parser checks all lengths, bounds nesting, and uses memory proportional to the input. It skips unknown fields.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ import numpy as np
 from ._schema import BY_NAME, BY_NUMBER, MESSAGES, ONE_OF, SCALARS, Field
 from .errors import OnnxFileError
 
-_DEEPEST = 100  # messages inside each other, as protobuf has it
+_DEEPEST = 100  # maximum nesting, as in protobuf
 _DEFAULTS = {"int32": 0, "int64": 0, "uint64": 0, "float": 0.0, "double": 0.0, "string": "", "bytes": b""}
-_FIXED = {"float": ("<f", 5, 4), "double": ("<d", 1, 8)}  # its form, wire type and width
+_FIXED = {"float": ("<f", 5, 4), "double": ("<d", 1, 8)}  # format, wire type and width
 
 
 class Message:
-    """A message of the given kind, with its fields as attributes: `Message("Dimension", dim_value=3).dim_value`.
+    """Message of a kind with fields as attributes: `Message("Dimension", dim_value=3).dim_value`.
 
-    A field that was not set reads as its type's zero, None for a message, and as an empty list where it repeats.
+    An unset field is its type's zero, None for a message, an empty list if repeated.
     """
 
     __slots__ = ("_kind", "_set")
@@ -50,11 +49,11 @@ class Message:
         self._set[name] = value
 
     def has(self, name: str) -> bool:
-        """Whether a field was set."""
+        """True if a field is set."""
         return name in self._set
 
     def which(self, *names: str) -> str:
-        """The first of these fields that was set, "" for none."""
+        """Return the first set field of these, "" for none."""
         return next((name for name in names if name in self._set), "")
 
     def __repr__(self) -> str:
@@ -72,7 +71,7 @@ def _restore_message(kind: str, fields: dict[str, Any]) -> Message:
 
 
 def parse(data: Any, kind: str = "Model") -> Message:
-    """The message that bytes hold; what of it is bytes shares their memory. OnnxFileError for bytes that are none."""
+    """Parse a message; bytes fields share the input's memory. Raise OnnxFileError for invalid bytes."""
     view = memoryview(data).cast("B").toreadonly()
     return _message(Message(kind), view, 0, len(view), kind, 0)
 
@@ -118,7 +117,7 @@ def _message(out: Message, view: memoryview, at: int, end: int, where: str, dept
 
 
 def _append(found: dict[str, Any], name: str, value: Any) -> None:
-    """More of a field that repeats: one element, or an array of packed ones. A list holds what comes in pieces."""
+    """Append to a repeated field: one element, or an array of packed ones."""
     kept = found.get(name)
     if kept is None:
         found[name] = value if isinstance(value, np.ndarray) else [value]
@@ -131,7 +130,7 @@ def _append(found: dict[str, Any], name: str, value: Any) -> None:
 def _field_extent(
     view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int
 ) -> tuple[int, int]:
-    """Where a field's content begins and ends."""
+    """Return begin and end of a field's content."""
     if wire == 0:
         return at, _varint(view, at, end, where)[1]
     if wire == 2:
@@ -148,7 +147,7 @@ def _field_extent(
 
 
 def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: int) -> int:
-    """The end of a group, an old form that ONNX never had."""
+    """Return the end of a group (deprecated wire type)."""
     if depth > _DEEPEST:
         raise OnnxFileError(f"no ONNX model: {where}: groups inside more than {_DEEPEST} others")
     while True:
@@ -161,7 +160,7 @@ def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: 
 
 
 def _value(field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any) -> Any:
-    """What a field holds; None where its wire type is another field's, which protobuf takes for an unknown one."""
+    """Return a field's value, None if its wire type does not match; protobuf treats it as unknown."""
     type = field.type
     if type not in SCALARS:
         if wire != 2:
@@ -195,7 +194,7 @@ def _signed(type: str, value: int) -> int:
 
 
 def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
-    """Numbers that stand one after the other."""
+    """Return packed numbers."""
     if type in _FIXED:
         form, _, width = _FIXED[type]
         if len(part) % width:
@@ -217,7 +216,7 @@ def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
 
 
 def encode(message: Message) -> list[Any]:
-    """A message's bytes in pieces, to be written one after the other; large parts are not copied."""
+    """Return a serialized message in parts, without copies of large ones."""
     return list(_encode_pieces(message))
 
 

@@ -1,7 +1,6 @@
-"""ONNX's messages: for each its fields with number, name and type.
+"""Schema of ONNX's protobuf messages: number, name and type of each field.
 
-A type is a scalar's name, or another message's; `*` after it says that the field repeats, `**` that the numbers of such
-a field stand packed when they are written.
+A type is a scalar or a message; `*` marks a repeated field, `**` a packed one.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Function: 1 name string, 4 input string*, 5 output string*, 6 attribute string*,
   12 value_info ValueInfo*, 14 metadata_props StringString*
 """
 SCALARS = {"int32", "int64", "uint64", "float", "double", "string", "bytes"}
-# Fields of which a message has one at most: the last that was read.
+# Fields of which a message has at most one: the last one read.
 ONE_OF = {
     "Type": ("tensor_type", "sequence_type", "map_type", "optional_type", "sparse_tensor_type", "opaque_type"),
     "Dimension": ("dim_value", "dim_param"),

@@ -1,4 +1,4 @@
-"""ONNX's tensors as NumPy arrays: their elements are in the message, or in a file beside the model's."""
+"""Reads ONNX tensors as NumPy arrays, from the message or external files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ._element_types import NAMES, NARROW, unpack
 from ._protobuf import Message
 from .errors import OnnxFileError
 
-_EXTERNAL = 1  # of data_location
-_EMPTY = 1 << 20  # elements that a tensor without elements may have in its other dimensions
-_SHARED = 4  # tensors that may have the same bytes of another file, as tied weights do
-# Where a tensor has its elements that has no raw data.
+_EXTERNAL = 1  # value of data_location
+_EMPTY = 1 << 20  # maximum product of the nonzero sizes of an empty tensor
+_SHARED = 4  # number of tensors that may share external bytes, as tied weights do
+# Fields with elements of tensors without raw data.
 _FIELDS = {
     "float32": "float_data", "complex64": "float_data", "float64": "double_data", "complex128": "double_data",
     "int64": "int64_data", "uint32": "uint64_data", "uint64": "uint64_data", "string": "string_data",
@@ -29,23 +29,21 @@ _PLACES = (*dict.fromkeys(_FIELDS.values()), "int32_data", "raw_data")
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    """The NumPy dtype of a type that has tensors."""
+    """Return the NumPy dtype of an element type."""
     return getattr(torch, name).np if name != "bool" else np.dtype(bool)
 
 
 class TensorData:
-    """Where the elements of a file's tensors are: in the file, or in others of its folder, which is None for a model
-    that came without a path.
-    """
+    """Element source of a file's tensors: the file, or others in its folder (None if unknown)."""
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        self.named: dict[str, int] = {}  # by path: bytes of a file of the folder that tensors have
-        self._paths: dict[str, str] = {}  # by the name in the model
+        self.named: dict[str, int] = {}  # bytes used, by path of an external file
+        self._paths: dict[str, str] = {}  # paths by name in the model
 
     def array(self, tensor: Message) -> tuple[np.ndarray, str]:
-        """A tensor's elements and its type's name: an array, of Python's strings for text, in a wider dtype for types
-        that torchlite has none of. OnnxFileError where they are not what the tensor says.
+        """Return a tensor's elements and type name: an array, of str objects for strings, in a wider dtype for narrow
+        types. Raise OnnxFileError if they do not match the tensor's declaration.
         """
         where = f"the tensor {tensor.name[:200]!r}"
         if not 0 < tensor.data_type < len(NAMES):
@@ -94,7 +92,7 @@ class TensorData:
         return (flat != 0) if name == "bool" else flat.view(numpy_dtype(name))
 
     def _external(self, tensor: Message, size: int, where: str) -> Any:
-        """Bytes of a file of the model's folder, and of no other."""
+        """Return bytes of an external file in the model's folder only."""
         about = {entry.key: entry.value for entry in tensor.external_data}
         name = about.get("location", "")
         if self.folder is None:
@@ -153,7 +151,7 @@ def _size(name: str, shape: tuple) -> int:
 
 
 def _typed_field_data(tensor: Message, name: str, shape: tuple, where: str) -> np.ndarray:
-    """The elements of a tensor that has them one by one in a field of numbers."""
+    """Return the elements of a typed repeated field."""
     field = _FIELDS.get(name, "int32_data")
     values = np.asarray(getattr(tensor, field), {"float_data": "<f4", "double_data": "<f8", "uint64_data": "<u8"}.get(
         field, "<i8"))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Nodes that need no function of ours: what torch's own does with the same arguments."""
+"""Maps ONNX nodes to equivalent torch functions, for nodes that need no function of `_import`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torchlite.nn import functional as F
 
 from ._import.elementwise import CHECKED, DIRECT
 
-MAX_GROWTH = 64  # elements for one of the inputs, up to which no function of ours has to check them
-# Ops that functions of ours do, whose results are not larger than their inputs.
+MAX_GROWTH = 64  # maximum growth per input element without size check
+# Ops whose results are not larger than their inputs.
 _SAME = {
     "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization",
     "Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Cast",
@@ -24,8 +24,8 @@ _CONV = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
 def torch_equivalent(
     name: str, version: int, values: list, args: list, kwargs: dict[str, Any], host: set, known: KnownResult
 ) -> tuple[Any, tuple, dict] | None:
-    """A function of torch and its arguments; None where it takes more than a call. `values` has constants as they are,
-    `host` the nodes whose tensors may be on another device than the others', `known` what is known of the result.
+    """Return a torch function and its arguments, None if one call is not enough. `values` includes constants, `host`
+    has nodes possibly on another device, `known` has properties of results.
     """
     if any(a in host for a in args if a.__class__.__name__ == "Node"):
         return None
@@ -48,11 +48,11 @@ def torch_equivalent(
 
 
 class KnownResult(NamedTuple):
-    """What is known of a node's result before it runs.
+    """Static properties of a node's result.
 
-    `growth` is how many elements it has at most for each one of the program's inputs, through nodes that nothing
-    checks. A result that was checked, or comes from the file, has the most, so that what is larger is checked. `width`
-    is the size of the last dimension, and `matrix` the shape of a constant that was transposed.
+    `growth`: maximum elements per program input element through unchecked nodes; the maximum for checked results and
+    file constants, so larger ones are checked. `width`: size of the last dimension. `matrix`: shape of a transposed
+    constant.
     """
 
     growth: float = 1.0
@@ -66,7 +66,7 @@ NOTHING, CHECKED_RESULT = KnownResult(), KnownResult(MAX_GROWTH)
 def known_result_of(
     name: str, values: list, args: list, kwargs: dict[str, Any], known: dict[Any, KnownResult]
 ) -> KnownResult:
-    """What is known of a node's result where torch's own function makes it."""
+    """Return the properties of the result of a torch function."""
     data = args[:1] if name in ("Conv", "Gemm", "MatMul") else args
     growth = max((known.get(a, NOTHING).growth for a in data if a.__class__.__name__ == "Node"), default=MAX_GROWTH)
     array = getattr(values[1], "array", None) if len(values) > 1 else None
@@ -105,14 +105,14 @@ def _conv_growth(array: Any, kwargs: dict[str, Any], growth: float) -> float:
 
 
 def known_result_after(name: str, known: KnownResult, plain: bool) -> KnownResult:
-    """What is known of a node's result, by whether torch's own function makes it."""
+    """Return the properties of a node's result, by whether a torch function computes it."""
     if name in _SAME or name.startswith("Reduce") or plain and known.growth <= MAX_GROWTH:
         return known
     return known._replace(growth=MAX_GROWTH)
 
 
 def _is_single_element(value: Any) -> bool:
-    """Whether a value is a constant of one element, with which a result is as large as its other input."""
+    """True if a value is a one-element constant, so the result is as large as the other input."""
     array = getattr(value, "array", None)
     return array is not None and array.size == 1
 

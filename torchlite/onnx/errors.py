@@ -1,4 +1,4 @@
-"""What reading and writing ONNX raises, by PyTorch's names."""
+"""Exceptions and warnings of `torch.onnx`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["CheckerError", "OnnxExporterError", "OnnxExporterWarning", "OnnxFile
 
 
 class OnnxExporterWarning(UserWarning):
-    """What an export warns of."""
+    """Warning category of the exporter."""
 
 
 class OnnxExporterError(RuntimeError):
-    """What an export raises."""
+    """The model cannot be exported."""
 
 
 class WrittenViewError(OnnxExporterError):
-    """A write to a tensor that others are views of, for which ONNX has no words."""
+    """A write to a tensor with views, which ONNX cannot express."""
 
 
 class UnsupportedOperatorError(OnnxExporterError):
-    """An op that ONNX, or an opset of it, has no words for."""
+    """An op that ONNX, or the opset, cannot express."""
 
     def __init__(self, name: str, version: int, supported_version: int | None = None) -> None:
         since = "" if supported_version is None else f"; opset {supported_version} has it"
@@ -29,18 +29,18 @@ class UnsupportedOperatorError(OnnxExporterError):
 
 
 class SymbolicValueError(OnnxExporterError):
-    """A value that an op's symbolic function cannot do with."""
+    """A symbolic function does not support a value."""
 
     def __init__(self, msg: str, value: Any = None) -> None:
         super().__init__(f"{msg}  [Caused by the value '{value}']")
 
 
 class CheckerError(OnnxExporterError):
-    """A model that is not as ONNX has it."""
+    """The model violates ONNX's specification."""
 
 
 class OnnxFileError(RuntimeError):
-    """A file that is no ONNX model, or asks for what torchlite cannot do. The text names the part, and is short."""
+    """The file is no ONNX model, or needs unsupported features. The message names the part and is short."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text if len(text) <= 2000 else f"{text[:2000]} ...")

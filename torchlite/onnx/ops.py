@@ -1,4 +1,4 @@
-"""`torch.onnx.ops`: ONNX's own ops in a model's program, for its export.
+"""`torch.onnx.ops`: ONNX's own ops in a program, for export.
 
 >>> import torchlite as torch
 >>> class Net(torch.nn.Module):
@@ -42,7 +42,7 @@ _VALID = [number for name, number in NUMBERS.items() if number and name not in N
 
 
 def _empty(number: int, shape: Sequence[Any], like: Sequence[Any]) -> Tensor:
-    """A result of an op that nobody says anything of but the type and the shape: zeros where its inputs are."""
+    """Return zeros of the declared type and shape on the device of an input."""
     device = next((x.device for x in like if isinstance(x, Tensor)), None)
     return torch.zeros(list(shape), dtype=_dtype(number), device=device)
 
@@ -74,7 +74,7 @@ def _attends(
         q_num_heads=q_num_heads or None, qk_matmul_output_mode=qk_matmul_output_mode, scale=scale, softcap=softcap,
         softmax_precision=softmax_precision, outputs=4,
     )  # fmt: skip
-    return tuple(x.clone() for x in found)  # its results are no views of each other or of what came in
+    return tuple(x.clone() for x in found)  # results must not alias each other or inputs
 
 
 def _turns(
@@ -109,12 +109,12 @@ _rotary_embedding = _define("onnx::RotaryEmbedding.opset23", _ROTARY, _turns)
 
 
 def aten_decompositions() -> dict[Any, Callable]:
-    """What the ops of this module are in terms of torch's, by the op: for `run_decompositions`."""
+    """Return decompositions of this module's ops to torch ops, for `run_decompositions`."""
     return {torch.ops.onnx.Attention.opset23: _attends, torch.ops.onnx.RotaryEmbedding.opset23: _turns}
 
 
 def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Attributes as lists of plain values. ValueError for an empty one, and for a type that ONNX has none of."""
+    """Return attributes as lists of plain values. Raise ValueError for an empty list and for unsupported types."""
     found: dict[str, Any] = {
         "attr_keys": [], "attr_types": [], "attr_pos": [], "attr_ints": [], "attr_floats": [], "attr_strs": [],
     }  # fmt: skip
@@ -155,8 +155,8 @@ def symbolic(
     domain_op: str, /, inputs: Sequence[Tensor | None], attrs: Mapping[str, Any] | None = None, *, dtype: Any,
     shape: Sequence[Any], version: int | None = None, metadata_props: Mapping[str, str] | None = None,
 ) -> Tensor:  # fmt: skip
-    """A node "domain::Name" of the exported model; run here it is zeros of `dtype` (torch's, or ONNX's number) and
-    `shape`. `attrs` are numbers, texts and lists of them; `version` is that of the domain's ops.
+    """Add a node "domain::Name" to the exported model. Executed here, it returns zeros of `dtype` (torch's, or ONNX's
+    number) and `shape`. `attrs` are numbers, strings and lists of them; `version` is that of the domain.
     """
     name, about = _describe(domain_op, attrs, version, metadata_props)
     return torch.ops.onnx_symbolic._symbolic(list(inputs), name, _number(dtype), shape=list(shape), **about)
@@ -167,7 +167,7 @@ def symbolic_multi_out(
     dtypes: Sequence[Any], shapes: Sequence[Sequence[Any]], version: int | None = None,
     metadata_props: Mapping[str, str] | None = None,
 ) -> Sequence[Tensor]:  # fmt: skip
-    """As `symbolic`, of a node with a result for each of `dtypes` and `shapes`."""
+    """Add a node like `symbolic` with one output for each of `dtypes` and `shapes`."""
     if len(shapes) != len(dtypes):
         raise RuntimeError(f"Number of shapes ({len(shapes)}) must match number of dtypes ({len(dtypes)})")
     name, about = _describe(domain_op, attrs, version, metadata_props)
@@ -179,8 +179,8 @@ def rotary_embedding(
     X: Tensor, cos_cache: Tensor, sin_cache: Tensor, position_ids: Tensor | None = None, *, interleaved: bool = False,
     num_heads: int = 0, rotary_embedding_dim: int = 0,
 ) -> Tensor:  # fmt: skip
-    """ONNX's RotaryEmbedding of opset 23: `X` (batch, heads, time, size), or (batch, time, heads times size) with
-    `num_heads`, turned by the caches' angles.
+    """Apply ONNX's RotaryEmbedding of opset 23 to `X` (batch, heads, time, size), or (batch, time, heads * size) with
+    `num_heads`.
     """
     return torch.ops.onnx.RotaryEmbedding.opset23(
         X, cos_cache, sin_cache, position_ids, interleaved=interleaved, num_heads=num_heads,
@@ -194,8 +194,8 @@ def attention(
     qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0,
     softmax_precision: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """ONNX's Attention of opset 23: the result, the keys and values with those of the past before them, and the scores
-    as `qk_matmul_output_mode` says. Three dimensions take `q_num_heads` and `kv_num_heads`.
+    """Apply ONNX's Attention of opset 23. Return the result, present keys and values, and scores as
+    `qk_matmul_output_mode` selects. Three-dimensional inputs need `q_num_heads` and `kv_num_heads`.
     """
     return torch.ops.onnx.Attention.opset23(
         Q, K, V, attn_mask, past_key, past_value, is_causal=is_causal, kv_num_heads=kv_num_heads,

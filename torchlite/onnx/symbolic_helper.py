@@ -1,4 +1,4 @@
-"""What functions that describe an op for ONNX are marked with."""
+"""Decorators of symbolic functions: parse_args, quantized_args."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["parse_args", "quantized_args"]
 
 
 def parse_args(*arg_descriptors: str) -> Any:
-    """A decorator that says of which kind each argument is: "v" a value, "i" an integer, "none" nothing …"""
+    """Return a decorator that declares the kind of each argument: "v" a value, "i" an integer, "none" nothing …"""
 
     def decorator(fn: Any) -> Any:
         fn._arg_descriptors = arg_descriptors
@@ -23,7 +23,10 @@ def parse_args(*arg_descriptors: str) -> Any:
 def quantized_args(
     *arg_q_descriptors: bool, scale: Any = None, zero_point: Any = None, quantize_output: bool = True
 ) -> Any:
-    """A decorator that says which arguments may be quantised."""
+    """Return a decorator that declares quantized arguments.
+
+    `arg_q_descriptors`, `scale`, `zero_point` and `quantize_output` have no effect: there are no quantised tensors.
+    """
 
     def decorator(fn: Any) -> Any:
         @functools.wraps(fn)

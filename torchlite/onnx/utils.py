@@ -1,4 +1,4 @@
-"""`torch.onnx.utils`: the exporter under its older names."""
+"""`torch.onnx.utils`: older names of the exporter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["export", "is_in_onnx_export", "register_custom_op_symbolic", "select
 
 @contextlib.contextmanager
 def select_model_mode_for_export(model: Any, mode: TrainingMode) -> Iterator[None]:
-    """The module in the mode of an export, and afterwards as it was."""
+    """Set the module's export mode within the context."""
     before = [(module, module.training) for module in model.modules()]
     if mode is not TrainingMode.PRESERVE:
         model.train(mode is TrainingMode.TRAINING)

@@ -115,13 +115,15 @@ def _record_always(step: int) -> ProfilerAction:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
-    """For `on_trace_ready`: writes each trace into a folder as TensorBoard's plugin looks for it."""
+    """For `on_trace_ready`: writes each trace into a folder as TensorBoard's plugin looks for it. `use_python_export`
+    has no effect: Python always writes the file.
+    """
 
     def handler(prof: Any) -> None:
         name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         try:
             os.makedirs(dir_name, exist_ok=True)
-        except Exception as error:
+        except OSError as error:
             raise RuntimeError("Can't create directory: " + dir_name) from error
         file = f"{name}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip
         prof.export_chrome_trace(os.path.join(dir_name, file))
@@ -172,6 +174,9 @@ class profile:
     on_trace_ready: called with the profile when there is a trace. record_shapes, profile_memory, with_stack,
     with_flops: as in `torch.autograd.profiler.profile`.
 
+    acc_events: a later trace adds its events. custom_trace_id_callback: makes the traces' identifiers.
+    `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
+
     >>> import torchlite as torch
     >>> traces, x = [], torch.ones(2)
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
@@ -201,6 +206,9 @@ class profile:
         custom_trace_id_callback: Any = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
+        if execution_trace_observer is not None:
+            raise NotImplementedError("profile(): torchlite has no observers of execution traces")
+        self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
         self.activities = set(activities) if activities is not None else supported_activities()
         if use_cuda:
             self.activities.add(ProfilerActivity.CUDA)
@@ -278,11 +286,13 @@ class profile:
 
     def start_trace(self) -> None:
         """Begin to record."""
+        before = self.profiler.function_events if self.profiler is not None and self.acc_events else None
         self.profiler = _autograd.profile(
             use_device=self.use_device, record_shapes=self.record_shapes, with_flops=self.with_flops,
-            profile_memory=self.profile_memory, with_stack=self.with_stack,
+            profile_memory=self.profile_memory, with_stack=self.with_stack, acc_events=self.acc_events,
+            custom_trace_id_callback=self.custom_trace_id_callback,
         )  # fmt: skip
-        self.profiler._metadata = self._metadata
+        self.profiler._metadata, self.profiler._earlier_events = self._metadata, before or ()
         self._steps = _Steps()
         self._steps.__enter__()
         self.profiler.__enter__()
@@ -311,11 +321,11 @@ class profile:
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
         """The events of one name together, with `table`."""
-        return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
+        return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"; it is always
-        Python that does.
+        Python that does. `use_python_export` has no effect: Python always writes the file.
         """
         self._finished().export_chrome_trace(path)
 
@@ -329,6 +339,10 @@ class profile:
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Go on recording, or pause, within a trace."""
+        if ProfilerActivity.CPU not in set(activities):
+            raise NotImplementedError(
+                "toggle_collection_dynamic(): a device's work is recorded with the ops of the CPU"
+            )
         recorder = getattr(self.profiler, "_recorder", None)
         if recorder is None or not self._recording:
             return
@@ -352,6 +366,10 @@ class profile:
         """As `add_metadata_json`."""
         self.add_metadata_json(key, value)
 
+    def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
+        """Make the identifiers of later traces by a function."""
+        self.custom_trace_id_callback = callback
+
     def get_trace_id(self) -> str | None:
-        """The trace's name: it has none."""
-        return None
+        """The identifier of the current trace, None before the first."""
+        return None if self.profiler is None else self.profiler.trace_id

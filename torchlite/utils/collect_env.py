@@ -79,7 +79,7 @@ def get_python_platform() -> str:
 
 
 def get_os(run_lambda: Any = run) -> str:
-    """The operating system."""
+    """The operating system. `run_lambda` has no effect: Python reads the system."""
     if sys.platform.startswith("linux") and os.path.exists("/etc/os-release"):
         with open("/etc/os-release") as file:
             found = re.search(r'PRETTY_NAME="(.*)"', file.read())
@@ -94,7 +94,7 @@ def get_libc_version() -> str:
 
 
 def get_cpu_info(run_lambda: Any = run) -> str:
-    """The processor."""
+    """The processor. `run_lambda` has no effect: Python reads the system."""
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo") as file:
             found = re.search(r"model name\s*:\s*(.*)", file.read())
@@ -104,9 +104,12 @@ def get_cpu_info(run_lambda: Any = run) -> str:
 
 
 def get_pip_packages(run_lambda: Any = run, patterns: Any = None) -> tuple[str, str]:
-    """(pip's name, the packages that matter with their versions)."""
+    """(pip's name, the packages that matter with their versions). patterns: parts of the names that matter.
+    `run_lambda` has no effect: Python reads the packages.
+    """
     found = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
-    lines = [f"{name}=={version}" for name, version in sorted(found.items()) if _PACKAGES.search(name)]
+    wanted = _PACKAGES.search if patterns is None else lambda name: any(pattern in name for pattern in patterns)
+    lines = [f"{name}=={version}" for name, version in sorted(found.items()) if wanted(name)]
     return "pip3", "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = [
     "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "load", "load_inline",
@@ -39,7 +39,7 @@ load, load_inline, CppExtension, CUDAExtension, include_paths = map(
 class BuildExtension:
     """A command for setup scripts: NotImplementedError when it is made."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _unsupported("BuildExtension")()
 
     with_options = classmethod(lambda cls, **options: cls)

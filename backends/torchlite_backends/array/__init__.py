@@ -1,7 +1,7 @@
-"""Kernels written once over an Array-API namespace; NumPy and CuPy share them.
+"""Kernels written once over an Array API namespace `xp`, shared by NumPy and CuPy.
 
-The modules here use a global `xp`. `bind(xp)` makes one set of kernels for one namespace by giving every function
-globals that hold that `xp`: nothing is looked up in a call.
+The modules here read a global `xp`. `bind(xp)` makes the kernels of one namespace: it copies every function with
+globals in which `xp` is that namespace, so a call does no extra look-up.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ NUMPY_NAMES = {
 
 
 class Namespace(types.ModuleType):
-    """A runtime's own functions, those that are given in the place of some, and what it lacks of the Array API from
-    array_api_compat.
+    """Namespace of an array runtime, with replacements for some functions and array_api_compat's for missing ones.
 
     The runtime comes first: array_api_compat wraps functions that the runtime has in a slower form with another
     signature.
@@ -45,7 +44,7 @@ class Namespace(types.ModuleType):
 
 
 def bind(runtime: types.ModuleType) -> dict[str, Any]:
-    """{op name: kernel} over the functions of an array runtime (`numpy` or `cupy`, or its `Namespace`)."""
+    """Return {op name: kernel} over an array runtime (`numpy`, `cupy`, or its `Namespace`)."""
     xp = runtime if isinstance(runtime, Namespace) else Namespace(runtime)
     table: dict[str, Any] = {op: getattr(xp, name) for op, name in NUMPY_NAMES.items()}
     table.update(bind_package(importlib.import_module(__name__), xp))
@@ -53,9 +52,7 @@ def bind(runtime: types.ModuleType) -> dict[str, Any]:
 
 
 def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
-    """The kernels of all modules of a package: their functions that bear an op's name (with a trailing underscore: its
-    in-place kernel).
-    """
+    """Bind all modules of a package; return its functions named after an op (in-place kernels end in an underscore)."""
     table: dict[str, Any] = {}
     scopes: dict[str, dict] = {}
     for info in pkgutil.iter_modules(package.__path__):
@@ -64,7 +61,7 @@ def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
 
 
 def bind_module(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
-    """The kernels of one module. `scopes` has the globals of the modules that were bound before for this `xp`."""
+    """Return the kernels of one module. `scopes` maps modules bound earlier for this `xp` to their globals."""
     from torchlite._dispatch import REGISTRY
 
     table: dict[str, Any] = {}
@@ -82,8 +79,9 @@ def bind_module(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> d
 
 
 def rebind_globals(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
-    """A module's globals with functions of its own, in which `xp` is the given namespace; so are the modules that it
-    imports from these packages.
+    """Return a copy of a module's globals in which `xp` is the given namespace.
+
+    Its functions, and the modules of these packages that it imports, are rebound the same way.
     """
     if module.__name__ in scopes:
         return scopes[module.__name__]

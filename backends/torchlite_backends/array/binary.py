@@ -1,4 +1,7 @@
-"""Functions of two and three operands beyond the basic ones of `pointwise`. An operand may be a Python number."""
+"""Binary and ternary elementwise kernels: division, powers, shifts, lerp, addcmul, minimum and maximum.
+
+Basic arithmetic is in `pointwise`. An operand may be a Python number.
+"""
 
 import numpy as np
 
@@ -10,7 +13,7 @@ xp = np
 
 
 def _common_dtype(*operands):
-    """The operands' common dtype: they were promoted, so the first array's."""
+    """Return the promoted dtype of the operands, which is the first array's."""
     for operand in operands:
         if hasattr(operand, "dtype"):
             return operand.dtype
@@ -26,7 +29,7 @@ def _any_true(mask):
 
 
 def _check_division(input, other, kernel):
-    """Check the operands of a division that rounds; whether they are integers."""
+    """Check the operands of a rounding division; return True if they are integers."""
     dtype = _common_dtype(input, other)
     kind = dtype.kind
     if kind in "bcW":
@@ -165,9 +168,7 @@ def bitwise_xor(input, other):
 
 
 def _shift_operands(input, other):
-    """Both operands as arrays of their one dtype, how many bits it has, and where the shift is less and no negative
-    number.
-    """
+    """Return both operands as arrays of one dtype, its bit width, and the mask of valid shift counts."""
     dtype = _common_dtype(input, other)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
     bits = dtype.itemsize * 8
@@ -175,7 +176,7 @@ def _shift_operands(input, other):
 
 
 def bitwise_left_shift(input, other):
-    """Nothing is left after a shift by as many bits as there are, or by a negative number."""
+    """Shift left; a shift count that is negative or not less than the bit width gives 0."""
     _check_integral(input, other, "lshift_cpu", "iu")
     input, other, _, valid = _shift_operands(input, other)
     out = xp.left_shift(input, other)
@@ -183,7 +184,7 @@ def bitwise_left_shift(input, other):
 
 
 def bitwise_right_shift(input, other):
-    """A shift by more bits than there are, or by a negative number, leaves the sign."""
+    """Arithmetic shift right; an invalid shift count leaves the sign (0 or -1)."""
     _check_integral(input, other, "rshift_cpu", "iu")
     input, other, bits, valid = _shift_operands(input, other)
     if valid.all():
@@ -231,7 +232,7 @@ def _clamp_scalars(input, min, max):
 
 
 def lerp(input, end, weight):
-    """From whichever end is nearer, so that weight 1 gives `end` exactly."""
+    """Interpolate from the nearer end, so that weight 1 gives `end` exactly."""
     if input.dtype.kind in "iub":
         raise _not_implemented("lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype)
     step = xp.subtract(end, input)
@@ -247,7 +248,7 @@ def lerp(input, end, weight):
 
 
 def _add_scaled(input, term, value):
-    """input + value * term, in the memory of `term`, which is the caller's own."""
+    """Compute input + value * term in the memory of `term`, which must be a temporary of the caller."""
     if term.ndim == 0:
         return (input + term * value).astype(input.dtype) if value != 1 else input + term
     if value != 1:
@@ -283,12 +284,12 @@ def _refuse_complex(dtype, name=None):
 
 
 def _keep_first_tie(best, input, bound, out=None):
-    """NumPy takes the second of two zeros, of float16 the first; a clamp leaves what lies within."""
+    """Keep `input` where it ties with the bound: of two zeros NumPy's maximum and minimum may return the other one."""
     return best(input, bound, out=out) if input.dtype.char == "e" else best(bound, input, out=out)
 
 
 def _cast_bound(input, number):
-    """A Python number as bfloat16 or float8 where `input` is: NumPy would compute in float32."""
+    """Cast a Python number to bfloat16 or float8 where `input` has that dtype: NumPy would compute in float32."""
     return input.dtype.type(number) if input.dtype.kind == "V" and not hasattr(number, "dtype") else number
 
 

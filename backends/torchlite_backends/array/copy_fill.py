@@ -1,4 +1,4 @@
-"""Kernels that write into their first argument, and their copying twins."""
+"""Kernels that copy or fill in place, and their out-of-place counterparts."""
 
 import numpy as xp
 

@@ -1,4 +1,4 @@
-"""Creation kernels: filled arrays, ranges and index pairs."""
+"""Creation kernels: filled arrays, ranges, and triangle indices."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _arange(start, end, step, dtype):
 
 
 def _linspace(start, end, steps, dtype):
-    """The first half counted from the start, the second from the end, in the precision of the dtype."""
+    """Count the first half from the start and the second from the end, in the precision of the dtype."""
     if steps == 1:
         return xp.full((1,), start, dtype=dtype.np)
     work = (
@@ -108,7 +108,7 @@ def _triu_indices(rows, columns, offset, dtype):
 
 
 def _fill_index_pairs(out, row, first, count):
-    """Write rows and columns of elements: of each row so many, from its first on."""
+    """Write row and column indices: `count` consecutive columns of each row, starting at `first`."""
     ends = xp.cumsum(count)
     out[0] = xp.repeat(row, count)
     out[1] = xp.arange(out.shape[1]) - xp.repeat(ends - count - first, count)

@@ -1,10 +1,10 @@
-"""Dimensions and index checks that several kernel files share. Nothing here knows an array library."""
+"""Checks of dimensions and indices, shared by kernels; independent of any array library."""
 
 from torchlite._dispatch.shapes import wrap_dim
 
 
 def wrap_dims(dim, ndim):
-    """A tuple of dimensions counted from the front; None and () mean all. RuntimeError for a repeated one."""
+    """Normalise dimensions to a tuple counted from the front; None and () mean all. RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(ndim))
     if not isinstance(dim, (tuple, list)):
@@ -20,13 +20,15 @@ def wrap_dims(dim, ndim):
 
 
 def check_not_empty(name, x, dim):
-    """IndexError when there is nothing to choose from along `dim`."""
+    """Raise IndexError for a reduction without an identity along an empty `dim`."""
     if x.ndim and x.shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(dim, x.ndim)} to have non-zero size.")
 
 
 def check_bounds(index, size, dim, error=RuntimeError, prefix=""):
-    """`index` lies within 0 .. size-1. An array of indices is looked at only twice (its least and its greatest)."""
+    """Raise `error` unless `index` lies within 0 .. size-1. An array of indices is reduced to its minimum and
+    maximum.
+    """
     if index.size == 0:
         return
     least, greatest = int(index.min()), int(index.max())
@@ -37,7 +39,7 @@ def check_bounds(index, size, dim, error=RuntimeError, prefix=""):
 
 
 def prod(shape):
-    """How many elements a shape holds."""
+    """Return the number of elements of a shape."""
     count = 1
     for n in shape:
         count *= n

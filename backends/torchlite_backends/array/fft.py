@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms over several dimensions. `scale` is what the unnormalised sum is multiplied with."""
+"""Discrete Fourier transforms over several dimensions. `scale` multiplies the unnormalised sum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ xp: Any = None
 
 
 def _scaled_transform(name, input, scale, kind, **how):
-    """One of the namespace's transforms, scaled, as dtype `kind`."""
+    """Call one of the namespace's transforms, scale the result, and return it as dtype `kind`."""
     with xp.errstate(all="ignore"):
         out = getattr(xp.fft, name)(input, **how)
         if scale != 1:

@@ -1,4 +1,4 @@
-"""Indexing kernels."""
+"""Advanced indexing: read, write and accumulate by index arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _index(input, index):
 
 
 def _index_error(input, index, error):
-    """PyTorch's words for an advanced index that does not fit."""
+    """Return PyTorch's error for an advanced index that does not fit."""
     axis, shapes = 0, []
     for item in index:
         if not hasattr(item, "dtype"):
@@ -67,8 +67,9 @@ def _index_backward(input, shape, index):
 
 
 def add_rows(out, rows, values):
-    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones
-    are added one by one, others in rounds of distinct rows.
+    """Add values[i] to out[rows[i]] for every i in order; `out` is contiguous.
+
+    Short rows use flat indices, long ones are added one by one, others in rounds of distinct rows.
     """
     count, inner = values.shape
     if not values.size:
@@ -85,8 +86,9 @@ def add_rows(out, rows, values):
 
 
 def _add_rows_by_rank(out, rows, values):
-    """Round r adds the (r+1)th value of every row, so no round has a row twice. False, and nothing done, when that
-    would take too many rounds.
+    """Add in rounds: round r adds the (r+1)th value of every row, so no round has a row twice.
+
+    Return False, with nothing written, if that would take too many rounds.
     """
     count = rows.size
     order = rows.argsort(kind="stable")
@@ -107,7 +109,7 @@ def _add_rows_by_rank(out, rows, values):
 
 
 def accumulate(out, index, values):
-    """out[index] += values, repeated places adding up. Flat places take the fast path of `add.at`."""
+    """Accumulate: out[index] += values, with repeated indices. Flat indices take the fast path of `add.at`."""
     if not len(index):
         if values.ndim > out.ndim:
             raise RuntimeError(
@@ -137,7 +139,7 @@ def _setitem(input, index, value):
 
 
 def _setitem_(input, index, value):
-    if getattr(value, "ndim", 0) > 0 and value.shape[0] == 1:  # to index only for its shape would copy what is there
+    if getattr(value, "ndim", 0) > 0 and value.shape[0] == 1:  # indexing only to learn the shape would copy the data
         target = input[index].shape
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]

@@ -34,12 +34,12 @@ def _complex_dtype(a):
 
 
 def _abs1(a):
-    """|re| + |im|: what LAPACK compares when it looks for a complex pivot."""
+    """Return |re| + |im|, by which LAPACK compares complex pivots."""
     return xp.abs(a.real) + xp.abs(a.imag) if a.dtype.kind == "c" else xp.abs(a)
 
 
 def _flat_batch_copy(a):
-    """A fresh copy with one batch dimension."""
+    """Return a fresh copy with one batch dimension."""
     batch = 1
     for n in a.shape[:-2]:
         batch *= n
@@ -61,7 +61,7 @@ def _swap_rows(a, batch, one, other):
 
 
 def _factor_panel(a, start, stop, pivots, info):
-    """Unblocked LU of the columns start..stop of a batch, in place; rows are exchanged over the whole width."""
+    """Factor the columns start..stop of a batch by unblocked LU in place; exchange rows over the full width."""
     batch = xp.arange(a.shape[0])
     for j in range(start, stop):
         chosen = j + xp.argmax(_abs1(a[:, j:, j]), axis=1)
@@ -78,7 +78,7 @@ def _factor_panel(a, start, stop, pivots, info):
 
 
 def _lu_core(input):
-    """Packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot, from 1, or 0)."""
+    """Return packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot from 1, or 0)."""
     a = _flat_batch_copy(input)
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -96,7 +96,7 @@ def _lu_core(input):
 
 
 def _pivots_to_permutation(pivots, size):
-    """The row order that a sequence of LAPACK's exchanges leads to: row i of P^T A is row order[i] of A."""
+    """Return the row permutation of LAPACK's sequence of exchanges: row i of P^T A is row order[i] of A."""
     flat = (
         pivots.reshape((-1, pivots.shape[-1]))
         if pivots.size
@@ -125,7 +125,7 @@ def _numel(shape):
 
 
 def _permutation_matrix(pivots, size, dtype):
-    """P of A = P L U."""
+    """Return P of A = P L U."""
     order = _pivots_to_permutation(pivots, size)
     return _transposed(_eye(size, dtype.np)[order])
 
@@ -134,8 +134,9 @@ def _permutation_matrix(pivots, size, dtype):
 
 
 def _substitute(a, b, upper, unit):
-    """Overwrite b with the solution of a x = b; a is (batch, n, n) triangular. Halves until a block is small, so most
-    work is matrix products.
+    """Overwrite b with the solution of a x = b for triangular a of shape (batch, n, n).
+
+    Recursive halving down to small blocks, so that most work is matrix products.
     """
     n = a.shape[-1]
     if n <= _BLOCK:
@@ -155,7 +156,7 @@ def _substitute(a, b, upper, unit):
 
 
 def _triangular_core(A, B, upper, unitriangular):
-    """x of A x = B for triangular A, batch dimensions broadcast. A zero on the diagonal gives infinities."""
+    """Solve A x = B for triangular A, batch dimensions broadcast. A zero on the diagonal gives infinities."""
     batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_numel(batch), *B.shape[-2:])), copy=True)
     a = xp.broadcast_to(A, (*batch, *A.shape[-2:])).reshape((_numel(batch), *A.shape[-2:]))
@@ -168,7 +169,7 @@ def _triangular_core(A, B, upper, unitriangular):
 
 
 def _inv_core(input):
-    """The inverse and info (the first zero pivot, from 1, or 0)."""
+    """Return the inverse and info (the first zero pivot, from 1, or 0)."""
     info = xp.zeros(input.shape[:-2], dtype=xp.int32)
     try:
         return xp.linalg.inv(input), info
@@ -182,7 +183,7 @@ def _inv_core(input):
 
 
 def _solve_core(A, B):
-    """The solution of A X = B for matrices B, and info."""
+    """Solve A X = B for matrices B; return X and info."""
     batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     info = xp.zeros(A.shape[:-2], dtype=xp.int32)
     A, B = xp.broadcast_to(A, (*batch, *A.shape[-2:])), xp.broadcast_to(B, (*batch, *B.shape[-2:]))
@@ -210,8 +211,9 @@ def _slogdet_core(input):
 
 
 def _conj_cofactor_matrix(input, det):
-    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U
-    diag(products of the other values) Vh.
+    """Return the conjugate of det's gradient, finite for singular matrices too.
+
+    It is conj(det(U Vh)) U diag(products of the other singular values) Vh.
     """
     if not input.size:
         return xp.zeros(input.shape, dtype=input.dtype)
@@ -227,8 +229,9 @@ def _conj_cofactor_matrix(input, det):
 
 
 def _cholesky_core(input):
-    """The lower factor and info (the order of the first leading minor that is not positive, or 0). Reads the lower
-    triangle.
+    """Return the lower factor and info (the order of the first leading minor that is not positive, or 0).
+
+    Only the lower triangle is read.
     """
     lower = xp.tril(input)
     whole = lower + _adjoint(xp.tril(input, -1))
@@ -245,8 +248,10 @@ def _cholesky_core(input):
 
 
 def _cholesky_columnwise(a):
-    """Cholesky of a batch of matrices in place, column by column, where some may have no factor: they stay as they are
-    from the column on that has no root. Returns the order of the first minor that is not positive, or 0.
+    """Factor a batch by Cholesky in place, column by column, where some matrices may not be positive definite.
+
+    Such a matrix stays unchanged from its first column without a root. Return the order of the first minor that is not
+    positive, or 0.
     """
     info = xp.zeros((a.shape[0],), dtype=xp.int32)
     with xp.errstate(all="ignore"):
@@ -266,7 +271,7 @@ def _cholesky_columnwise(a):
 
 
 def _qr_core(input, mode):
-    """Q and R. Q is empty for the mode "r"."""
+    """Return Q and R. Q is empty for the mode "r"."""
     if mode == "r":
         return xp.zeros((0,), dtype=input.dtype), xp.asarray(xp.linalg.qr(input, mode="r"))
     if not input.size:
@@ -279,7 +284,7 @@ def _qr_core(input, mode):
 
 
 def geqrf(input):
-    """R above the diagonal, the Householder vectors below it, and their scales tau, as LAPACK's geqrf gives them."""
+    """Return R above the diagonal with the Householder vectors below it, and their scales tau, as LAPACK's geqrf."""
     a = _flat_batch_copy(input)
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -294,9 +299,7 @@ def geqrf(input):
 
 
 def _reflector(a, j):
-    """Replace column j from the diagonal down by beta and the vector v of the reflector that makes it so; returns tau
-    (LAPACK's larfg).
-    """
+    """Replace column j from the diagonal down by beta and its Householder vector v; return tau (LAPACK's larfg)."""
     alpha, below = a[:, j, j].copy(), a[:, j + 1 :, j]
     tail = xp.sqrt(xp.sum(xp.abs(below) ** 2, axis=1))
     norm = xp.sqrt(xp.abs(alpha) ** 2 + tail**2)
@@ -313,7 +316,7 @@ def _reflector(a, j):
 
 
 def _eigh_core(input, UPLO):
-    """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle."""
     if not xp.isfinite(input).all():
         bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
         return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype(input)), bad
@@ -326,7 +329,7 @@ def _eigvalsh_core(input, UPLO):
 
 
 def _eig_core(input):
-    """Complex eigenvalues and eigenvectors of unit length."""
+    """Return complex eigenvalues and eigenvectors of unit length."""
     if not xp.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, vectors = xp.linalg.eig(input)
@@ -357,8 +360,9 @@ _BUNCH_KAUFMAN_ALPHA = (1 + 17**0.5) / 8
 
 
 def _ldl_factor_core(input, hermitian):
-    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots
-    (negative for 2x2 blocks), info.
+    """Return Bunch-Kaufman factors of the lower triangle, packed like LAPACK's sytrf/hetrf.
+
+    D and L share one array; pivots of 2x2 blocks are negative; the third result is info.
     """
     a = _flat_batch_copy(xp.tril(input))
     pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
@@ -370,7 +374,7 @@ def _ldl_factor_core(input, hermitian):
 
 
 def _ldl_pivot(a, k, hermitian):
-    """Bunch and Kaufman's choice at column k: (the row to bring up, the size of the block)."""
+    """Choose the Bunch-Kaufman pivot of column k; return (row to exchange with, block size)."""
     n = a.shape[0]
     diagonal = abs(a[k, k].real) if hermitian else _abs1(a[k, k])
     if k + 1 == n:
@@ -392,7 +396,7 @@ def _ldl_pivot(a, k, hermitian):
 
 
 def _ldl_swap(a, one, other, k, hermitian):
-    """Exchange rows and columns `one` < `other` of the trailing matrix held in its lower triangle."""
+    """Exchange rows and columns `one` < `other` of the trailing matrix, stored in its lower triangle."""
     a[other + 1 :, [one, other]] = a[other + 1 :, [other, one]]
     middle = a[one + 1 : other, one].copy()
     a[one + 1 : other, one] = xp.conj(a[other, one + 1 : other]) if hermitian else a[other, one + 1 : other]
@@ -435,7 +439,7 @@ def _ldl_unbatched(a, pivots, hermitian):
 
 
 def _ldl_solve_core(LD, pivots, B, hermitian):
-    """The solution of A X = B from the packed factors of A."""
+    """Solve A X = B from the packed factors of A."""
     batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     factors = _flat_batch_copy(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
     order = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape((_numel(batch), pivots.shape[-1]))
@@ -481,7 +485,7 @@ _PADE_RADIUS = 4.25
 
 
 def matrix_exp(input):
-    """Scaling and squaring with the [13/13] Pade approximant (Higham, 2005)."""
+    """Matrix exponential by scaling and squaring with the [13/13] Pade approximant (Higham, 2005)."""
     if input.dtype.kind in "biu" or input.shape[-1] != input.shape[-2]:
         raise TypeError("matrix_exp takes batches of square matrices of floating point or complex numbers")
     if not input.size:
@@ -514,7 +518,7 @@ def _pade(a):
 
 
 def _pinv_core(input, rtol, atol, hermitian):
-    """The pseudoinverse: singular values (or eigenvalues) up to max(atol, rtol * greatest) count as zero."""
+    """Pseudoinverse: singular values (or eigenvalues) up to max(atol, rtol * greatest) count as zero."""
     if not input.size:
         return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), dtype=input.dtype)
     with xp.errstate(all="ignore"):
@@ -529,7 +533,7 @@ def _pinv_core(input, rtol, atol, hermitian):
 
 
 def _svd_or_eigh(input, hermitian):
-    """Singular values and vectors, or eigenvalues and eigenvectors in their place."""
+    """Return singular values and vectors, or those of the eigendecomposition for Hermitian matrices."""
     if not hermitian:
         return xp.linalg.svd(input, full_matrices=False)
     values, vectors = xp.linalg.eigh(input)
@@ -537,7 +541,7 @@ def _svd_or_eigh(input, hermitian):
 
 
 def _lstsq_rank(input, rcond):
-    """The effective rank: how many singular values exceed rcond times the greatest."""
+    """Return the effective rank: the number of singular values above rcond times the greatest."""
     s = xp.linalg.svd(input, compute_uv=False)
     if not s.size:
         return xp.zeros(input.shape[:-2], dtype=xp.int64)
@@ -548,7 +552,7 @@ def _lstsq_rank(input, rcond):
 
 
 def vector_norm_core(input, ord, dim, keepdim):
-    """(sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
+    """Return (sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
     axes = tuple(dim)
     if (
         ord == 2
@@ -584,7 +588,7 @@ _CHUNK = 1 << 22
 
 
 def _cdist_core(x1, x2, p):
-    """The p-norm distance of every row of x1 to every row of x2, batch dimensions broadcast."""
+    """Return the p-norm distance of every row of x1 to every row of x2, batch dimensions broadcast."""
     batch = xp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x1, x2 = xp.broadcast_to(x1, (*batch, *x1.shape[-2:])), xp.broadcast_to(x2, (*batch, *x2.shape[-2:]))
     rows, columns, width = x1.shape[-2], x2.shape[-2], x1.shape[-1]
@@ -601,7 +605,7 @@ def _cdist_core(x1, x2, p):
 
 
 def _euclidean_by_matmul(x1, x2):
-    """|a|^2 - 2 ab + |b|^2 in one matrix product; centred first, so that little is lost to cancellation."""
+    """Compute |a|^2 - 2 ab + |b|^2 by one matrix product, after centring to reduce cancellation."""
     centre = xp.mean(x2, axis=-2, keepdims=True)
     x1, x2 = x1 - centre, x2 - centre
     squares = (

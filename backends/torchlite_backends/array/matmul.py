@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products: matmul, bmm, addmm and relatives, tensordot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ xp: Any = None
 
 
 def _half_to_float(a):
-    """Half precision: products are summed in single precision."""
+    """Convert half precision to float32: products are summed in single precision."""
     return a.dtype.itemsize < 4 and a.dtype.kind not in "biu"
 
 
@@ -74,7 +74,7 @@ def vdot(input, other):
 
 
 def _scaled_sum(input, product, beta, alpha):
-    """beta * input + alpha * product; input does not count, NaN and all, where beta is 0."""
+    """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included."""
     if input.dtype != product.dtype:
         raise RuntimeError("operands of several dtypes")
     if alpha != 1:
@@ -103,7 +103,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 
 def _tensordot(a, b):
-    """The sum of a batch of products as one product."""
+    """Contract by one matrix product."""
     count, rows, inner = a.shape
     return _product(xp.swapaxes(a, 0, 1).reshape(rows, count * inner), b.reshape(count * inner, b.shape[2]))
 

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, by their three-term recurrences, in double precision."""
+"""Orthogonal polynomials by their three-term recurrences, in double precision."""
 
 import numpy as np
 
@@ -8,8 +8,9 @@ xp = np
 
 
 def _recurrence(x, n, first, step):
-    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0
-    for n < 0 and n not finite.
+    """Return p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}).
+
+    n is truncated to an integer; p_n = 0 for n < 0 and for n not finite.
     """
     n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
     before, now = xp.ones_like(x), first
@@ -18,13 +19,15 @@ def _recurrence(x, n, first, step):
         before, now = now, step(k, x, now, before)
         value = xp.where(n == k + 1, now, value)
         if k % 16 == 0 and not xp.isfinite(before[n > k]).any():
-            # what has overflowed twice stays not a number
+            # an element that overflowed twice stays NaN
             return xp.where(n > k + 1, xp.nan, value)
     return value
 
 
 def _polynomial(f, input, n):
-    """In double precision; where the result is too large for the dtype, what the recurrence comes to in that dtype."""
+    """Evaluate in double precision; where the result overflows the dtype, return the recurrence's value in that
+    dtype.
+    """
     value = blockwise(f, input, n)
     if value.dtype != xp.float64 and not xp.isfinite(value).all():
         return xp.where(xp.isfinite(value), value, blockwise(f, input, n, wide=False))

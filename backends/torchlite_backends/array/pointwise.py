@@ -1,5 +1,6 @@
-"""Elementwise kernels that are more than one function of the namespace. Operands were promoted to one dtype; one of two
-may be a Python number.
+"""Elementwise kernels that combine several functions of the namespace.
+
+Operands are promoted to one dtype already; one of two may be a Python number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def _kind(input, other):
 
 
 def _not_implemented(kernel, *operands):
-    """PyTorch's error for a dtype that a kernel does not take; `kernel` is the name in PyTorch's message."""
+    """Return PyTorch's error for an unsupported dtype; `kernel` is the name in PyTorch's message."""
     dtype = next((o.dtype for o in operands if hasattr(o, "dtype")), None) or xp.asarray(operands[0]).dtype
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
 
@@ -49,7 +50,7 @@ def pow(input, exponent):
 
 
 def _complex_power(input, exponent):
-    """0 to a power with a positive real part is 0."""
+    """Complex power; 0 to a power with a positive real part is 0."""
     if not hasattr(exponent, "dtype") and exponent == 2:
         return xp.multiply(input, input)
     return xp.power(input, exponent)
@@ -57,7 +58,7 @@ def _complex_power(input, exponent):
 
 def _integer_power(input, exponent, kind):
     if kind == "b":
-        if exponent is True:  # PyTorch copies before it asks for the dtype
+        if exponent is True:  # PyTorch copies before it reads the dtype
             return input.copy()
         raise _not_implemented("pow", input, exponent)
     if not hasattr(exponent, "dtype"):
@@ -139,8 +140,9 @@ def real(input):
 
 
 def complex_as_real_view(input):
-    """A view of a complex array with a last dimension for the real and the imaginary parts. (complex32 comes from
-    ml_dtypes, has the kind "W" and does not know `.real`.)
+    """View a complex array with a last dimension for the real and imaginary parts.
+
+    complex32 comes from ml_dtypes, has the kind "W" and no `.real`.
     """
     kind = xp.float16 if input.dtype.kind == "W" else xp.float64 if input.dtype.itemsize == 16 else xp.float32
     return input[..., None].view(kind)
@@ -185,8 +187,9 @@ def sigmoid(input):
 
 
 def _as_dtype_of(number, array):
-    """A Python number as an array of another one's dtype, where that holds it: quicker in `where`, and right for dtypes
-    that NumPy does not know.
+    """Return a Python number as an array of another array's dtype, if that can hold it.
+
+    `where` is faster with it, and correct for dtypes that NumPy does not know.
     """
     kind = array.dtype.kind
     if (kind in "iub" and not isinstance(number, int)) or (isinstance(number, complex) and kind not in "cW"):

@@ -1,4 +1,4 @@
-"""Pooling kernels: extremes and sums over strided slices, one dimension after the other where the op allows it."""
+"""Pooling kernels: extremes and sums over strided slices, separably by dimension where the op allows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _lowest(dtype):
 
 
 def _half_to_float(x):
-    """Half precision is computed in single."""
+    """Convert half precision to float32."""
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
@@ -47,7 +47,7 @@ def _axis_index(ndim, axis, where):
 
 
 def _pad_axis(x, axis, before, after, value):
-    """`x` with `before` and `after` places of `value` around it on one axis."""
+    """Pad one axis of `x` with `before` and `after` elements of `value`."""
     if before <= 0 and after <= 0:
         return x
     after = max(after, 0)
@@ -60,7 +60,7 @@ def _pad_axis(x, axis, before, after, value):
 
 
 def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, value):
-    """combine() over the windows along one axis."""
+    """Reduce the windows along one axis with combine()."""
     reach = (out - 1) * stride + dilation * (kernel - 1) + 1
     x = _pad_axis(x, axis, padding, reach - padding - x.shape[axis], value)
     pieces = [
@@ -104,7 +104,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     x = input
     for i in range(count):
         x = _pad_axis(x, first + i, padding[i], reach[i] - padding[i] - size[i], _lowest(input.dtype))
-    # Windows that do not overlap write each place once; what no window covers stays zero.
+    # Windows that do not overlap write each element once; elements outside all windows stay zero.
     apart = all(s >= d * (k - 1) + 1 for s, d, k in zip(stride, dilation, kernel, strict=True))
     covered = apart and x.shape == (*input.shape[:first], *(o * k for o, k in zip(out, kernel, strict=True)))
     grad = (xp.empty if covered else xp.zeros)(x.shape, grad_output.dtype)
@@ -134,7 +134,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
 
 
 def _scatter_to_indices(g, indices, shape, count):
-    """Zeros of `shape` with `g` added at flat spatial `indices`."""
+    """Return zeros of `shape` with `g` added at flat spatial `indices`."""
     lead, places = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     rows = math.prod(lead)
     flat = (
@@ -151,8 +151,9 @@ def _scatter_to_indices(g, indices, shape, count):
 
 
 def _max_over_windows(x, places):
-    """Largest element and its flat spatial index. `places` has for each spatial axis the positions (out, taps) that a
-    window looks at.
+    """Return the largest element and its flat spatial index.
+
+    `places` has for each spatial axis the input positions (out, taps) of a window.
     """
     count = len(places)
     first, size = x.ndim - count, x.shape[x.ndim - count :]
@@ -173,8 +174,9 @@ def _max_over_windows(x, places):
 
 
 def _window_positions(n, kernel, stride, padding, dilation, out):
-    """Positions (out, kernel) along one axis; those outside the input repeat the window's first or last one inside,
-    which changes no maximum.
+    """Return positions (out, kernel) along one axis.
+
+    Those outside the input are clamped to the window's first or last one inside, which changes no maximum.
     """
     places = xp.arange(out)[:, None] * stride - padding + xp.arange(kernel) * dilation
     first = xp.min(xp.where(places >= 0, places, n), axis=1, keepdims=True)
@@ -206,7 +208,7 @@ def _adaptive_max_pool(input, output_size):
 
 
 def _fractional_starts(samples, n, kernel, out):
-    """The pseudo-random window starts of fractional pooling (Graham, 2014, arXiv:1412.6071), (..., out)."""
+    """Return the pseudo-random window starts of fractional pooling (Graham, 2014, arXiv:1412.6071), (..., out)."""
     if out < 2:
         return xp.full((*samples.shape, out), n - kernel, dtype=xp.int64)
     alpha = samples.dtype.type((n - kernel) / (out - 1))
@@ -252,7 +254,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
 
 
 def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
-    """What each window's sum is divided by: a number, or an array over the output's spatial dimensions."""
+    """Return each window's divisor: a number, or an array over the output's spatial dimensions."""
     if divisor_override is not None:
         return divisor_override
     total = xp.ones((), xp.int64)
@@ -295,9 +297,7 @@ def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, co
 
 
 def _window_sum_transpose(g, axis, kernel, stride, padding, n):
-    """The transpose of a window sum along one axis: every place of `g` is added to the `kernel`
-    places of its window.
-    """
+    """Transpose of a window sum along one axis: add every element of `g` to the `kernel` elements of its window."""
     out = g.shape[axis]
     reach = max((out - 1) * stride + kernel, padding + n)
     wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)
@@ -311,7 +311,7 @@ def _window_sum_transpose(g, axis, kernel, stride, padding, n):
 
 
 def _adaptive_average_matrix(n, out, dtype):
-    """The matrix (out, n) of adaptive average pooling along one axis."""
+    """Return the matrix (out, n) of adaptive average pooling along one axis."""
     start, end = _adaptive_bounds(n, out)
     j = xp.arange(n)
     inside = (j >= start[:, None]) & (j < end[:, None])
@@ -319,7 +319,7 @@ def _adaptive_average_matrix(n, out, dtype):
 
 
 def _matmul_along(x, axis, matrix):
-    """x @ matrix^T along an axis."""
+    """Return x @ matrix^T along an axis."""
     if axis == x.ndim - 1:
         return xp.matmul(x, matrix.T)
     lead, n, rest = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]

@@ -1,13 +1,11 @@
-"""Diagonals, triangles, windows, repetition and reinterpretation of bits."""
+"""Rearranging kernels: select, split, stack, roll, repeat, unfold."""
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagonal_dims, view_dtype_geometry
-from torchlite._dispatch.shapes import contiguous_strides, wrap_dim
-from torchlite._types.dtypes import FROM_NUMPY, from_np
+from torchlite._dispatch.argument_checks import check_roll, check_unfold
+from torchlite._dispatch.shapes import wrap_dim
 
-from .pointwise import complex_as_real_view
-from .storage import base_owner, data_pointer, storage_block, strided_view
+from .storage import strided_view
 
 
 def select(input, dim, index):
@@ -66,68 +64,6 @@ def stack(tensors, dim=0):
     return xp.concatenate([t[at] for t in tensors], dim)
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
-    first, second = diagonal_dims(input.ndim, dim1, dim2)
-    rows, columns = input.shape[first], input.shape[second]
-    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    start = [slice(None)] * input.ndim
-    if length:
-        start[first], start[second] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
-    part = input[tuple(start)]
-    kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return strided_view(
-        part,
-        tuple(input.shape[a] for a in kept) + (length,),
-        tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],),
-    )
-
-
-def diagonal_backward(grad, shape, offset, dim1, dim2):
-    out = xp.zeros(shape, dtype=grad.dtype)
-    diagonal(out, offset, dim1, dim2)[...] = grad
-    return out
-
-
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    out = input.copy()
-    part = diagonal(out, offset, dim1, dim2)
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-            f"{list(part.shape)}"
-        )
-    part[...] = src
-    return out
-
-
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    ndim = input.ndim + 1
-    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size = input.shape[-1] + abs(offset)
-    shape, kept = [size] * ndim, iter(input.shape[:-1])
-    for axis in range(ndim):
-        if axis not in (first, second):
-            shape[axis] = next(kept)
-    return diagonal_backward(input, shape, offset, first, second)
-
-
-def _check_matrix(name, x):
-    if x.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-
-
-def tril(input, diagonal=0):
-    _check_matrix("tril", input)
-    return xp.tril(input, diagonal)
-
-
-def triu(input, diagonal=0):
-    _check_matrix("triu", input)
-    return xp.triu(input, diagonal)
-
-
 def roll(input, shifts, dims=()):
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
@@ -171,34 +107,3 @@ def unfold_backward(grad, shape, dim, size, step):
 
 
 # The same bits seen otherwise
-
-
-def view_as_real(input):
-    if input.dtype.kind not in "cW":
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    return complex_as_real_view(input)
-
-
-def view_as_complex(input):
-    if input.dtype.kind != "f" or input.dtype.itemsize < 2:
-        raise RuntimeError("view_as_complex is only supported for floating point tensors")
-    if not input.ndim or input.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if input.size and input.strides[-1] != input.dtype.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % (2 * input.dtype.itemsize) for s, n in zip(input.strides[:-1], input.shape[:-1], strict=True) if n > 1):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if (data_pointer(input) - data_pointer(base_owner(input))) % (2 * input.dtype.itemsize):
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return input.view(from_np(input.dtype).to_complex().np)[..., 0]
-
-
-def _view_dtype(input, dtype):
-    old, new = input.dtype, dtype.np
-    if old.itemsize == new.itemsize:
-        return input.view(new)
-    root = base_owner(input)
-    begin = 0 if root is input else (data_pointer(input) - data_pointer(root)) // old.itemsize
-    steps = [s // old.itemsize for s in input.strides] if input.size else contiguous_strides(input.shape)
-    shape, steps, begin = view_dtype_geometry(input.shape, steps, begin, FROM_NUMPY[old], dtype)
-    return xp.ndarray(shape, new, storage_block(root), begin * new.itemsize, tuple([s * new.itemsize for s in steps]))

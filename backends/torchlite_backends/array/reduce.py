@@ -13,7 +13,7 @@ xp: Any = None
 
 
 def _axes(input, dim):
-    """`dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
+    """Return `dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
     if dim is None or dim.__class__ is int and input.ndim:
         return dim
     if dim.__class__ is not int:
@@ -30,7 +30,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
     if input.dtype.kind in "iub":
-        kind = xp.int64 if dtype is None else dtype.np  # NumPy's default widens what was asked for
+        kind = xp.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
         return xp.add.reduce(input, _axes(input, dim), dtype=kind, keepdims=keepdim)
     return xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
 
@@ -77,7 +77,7 @@ def all(input, dim=None, keepdim=False):
 
 
 def _as_truth(input):
-    """What can be asked for truth: complex32 would be cast to a real number."""
+    """Return an array with a truth value: complex32 would be cast to a real number."""
     return input != 0 if input.dtype.kind == "W" else input
 
 

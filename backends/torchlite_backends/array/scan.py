@@ -1,14 +1,14 @@
-"""Running sums, products, extremes and linear recurrences along a dimension."""
+"""Cumulative sums, products, extremes and linear recurrences along a dimension."""
 
 import numpy as xp
 
 from torchlite._dispatch.shapes import wrap_dim
 
-_ROW = 256  # elements a step at which a Python loop over steps beats the strided accumulate
+_ROW = 256  # elements per step from which a Python loop over steps beats the strided accumulate
 
 
 def _scan(combine, x, dim):
-    """out[0] = x[0], out[i] = combine(out[i-1], x[i]) along `dim`."""
+    """Scan: out[0] = x[0], out[i] = combine(out[i-1], x[i]) along `dim`."""
     steps = x.shape[dim]
     last = dim == x.ndim - 1
     if hasattr(combine, "accumulate") and (last or x.size < steps * _ROW):
@@ -46,7 +46,7 @@ def cumprod(input, dim, *, dtype=None):
 
 
 def _cumulative_extreme(combine, input, dim):
-    """Running extreme and the latest place it was met at; a NaN wins over all."""
+    """Return the running extreme and its latest index; a NaN wins over all."""
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
         return input.copy(), xp.zeros(input.shape, dtype=xp.int64)
@@ -86,7 +86,7 @@ def logcumsumexp(input, dim):
 
 
 def _linear_recurrence(factor, term, dim):
-    """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
+    """Linear recurrence: out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
     if not term.ndim or not term.size:
         return term.copy()
     steps = term.shape[dim]

@@ -1,4 +1,4 @@
-"""Selection and writing by index: masks, flat indices, whole slices, and reductions into given places."""
+"""Gather and scatter kernels: masks, flat indices, slices, and reductions at given indices."""
 
 import math
 
@@ -23,7 +23,7 @@ def _scalar_type_name(x):
 
 
 def _flat_positions(shape, dim, index):
-    """Positions in a flat array of `shape` of the elements that gather and scatter reach by `index` along `dim`."""
+    """Return flat positions in `shape` that gather and scatter reach by `index` along `dim`."""
     if len(shape) == 2:
         if dim == 0:
             return index * shape[1] + xp.arange(index.shape[1])
@@ -40,7 +40,7 @@ def _flat_positions(shape, dim, index):
 
 
 def _scatter_operands(name, input, dim, index, src):
-    """A contiguous copy of `input`, the flat places to write, and the values for them."""
+    """Return a contiguous copy of `input`, the flat indices to write, and the values for them."""
     dim = wrap_dim(dim, input.ndim)
     out = xp.array(input, order="C", copy=True)
     if index.size == 0:
@@ -93,7 +93,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 def _index_put(input, index, values, accumulate_):
     out = input.copy(order="C")
     if accumulate_:
-        _index(input, index)  # for its checks: flat places know no bounds
+        _index(input, index)  # only for its checks: flat indices are not bounds-checked
         accumulate(out, index, values)
     else:
         _setitem_(out, index, values)
@@ -157,7 +157,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     _check_vector("index_add_", index)
     check_index_add(input, dim, index.size, source)
     size = input.shape[dim] if input.ndim else 1
-    if input.ndim == 2:  # PyTorch has another way there, with other words
+    if input.ndim == 2:  # PyTorch has another code path there, with another message
         check_bounds(index, size, dim)
     elif index.size and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError("index out of range in self")
@@ -183,7 +183,8 @@ def index_copy(input, dim, index, source):
     _check_vector("index_copy_", index)
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"index_copy_(): self and source expected to have the same dtype, but got "
+            f"(self) {_scalar_type_name(input)} and "
             f"(source) {_scalar_type_name(source)}"
         )
     count = source.shape[dim] if source.ndim else 1
@@ -259,7 +260,8 @@ def masked_scatter(input, mask, source):
         )
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{_scalar_type_name(input)} and {_scalar_type_name(source)}"
+            f"masked_scatter: expected self and source to have same dtypes but got"
+            f"{_scalar_type_name(input)} and {_scalar_type_name(source)}"
         )
     input, mask = xp.broadcast_arrays(input, mask)
     out, count = input.copy(), int(mask.sum())
@@ -292,7 +294,8 @@ def take(input, index):
 def put(input, index, source, accumulate=False):
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"put_(): self and source expected to have the same dtype, but got "
+            f"self.dtype = {_scalar_type_name(input)} and "
             f"source.dtype = {_scalar_type_name(source)}"
         )
     if index.size != source.size:
@@ -363,7 +366,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 
 def _repeat_interleave_indices(repeats):
-    """The index that repeats element i `repeats[i]` times."""
+    """Return the index that repeats element i `repeats[i]` times."""
     if repeats.dtype.kind != "i":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_scalar_type_name(repeats)}'")
     if repeats.ndim != 1:

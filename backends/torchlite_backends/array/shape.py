@@ -84,7 +84,7 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
 
 
 def _strided_positions(shape, stride, offset):
-    """The memory position of each element of a strided layout."""
+    """Return the memory position of each element of a strided layout."""
     positions = xp.asarray(offset)
     for n, s in zip(shape, stride, strict=True):
         positions = positions[..., None] + xp.arange(n) * s
@@ -120,9 +120,7 @@ def clone(input, *, memory_format=None):
 
 
 def copy_preserving_strides(input, dtype):
-    """A copy of an array that repeats elements, as `dtype`: its dimensions stay in their order, where NumPy would bring
-    the repeated ones to the end.
-    """
+    """Copy an array with zero strides as `dtype`, keeping the order of dimensions, which NumPy would change."""
     shape = input.shape
     steps = infer_dense_strides(shape, strides_of(input))
     order = sorted(range(len(shape)), key=lambda d: -steps[d])

@@ -1,4 +1,4 @@
-"""Sorting, selection by rank, search and unique."""
+"""Sorting, selection by rank, searchsorted and unique."""
 
 import numpy as xp
 
@@ -10,12 +10,12 @@ from .dim_checks import prod
 
 
 def bfloat16_to_float32(x):
-    """bfloat16 in single precision, where NaN is known to sort last."""
+    """Convert bfloat16 to float32, in which NaN sorts last."""
     return x.astype(xp.float32) if x.dtype.kind == "V" else x
 
 
 def take_along_last(x, index):
-    """The elements of `x` at `index` along its last dimension, which is the only one whose length may differ."""
+    """Return the elements of `x` at `index` along the last dimension, the only one whose length may differ."""
     if x.ndim == 1:
         return x[index]
     if not x.size:
@@ -25,21 +25,19 @@ def take_along_last(x, index):
 
 
 def take_along(x, dim, index):
-    """As `pick_last`, along any dimension."""
+    """Like `take_along_last`, along any dimension."""
     if dim == x.ndim - 1:
         return take_along_last(x, index)
     return take_along_last(x.swapaxes(dim, -1), index.swapaxes(dim, -1)).swapaxes(dim, -1)
 
 
 def _move_last_to(x, dim):
-    """The last dimension put back to `dim`, in row-major order."""
+    """Move the last dimension back to `dim`, contiguous."""
     return xp.ascontiguousarray(x if dim == x.ndim - 1 else x.swapaxes(dim, -1))
 
 
 def _argsort(x, stable):
-    """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there
-    are no ties.
-    """
+    """Argsort ascending along the last axis, stably. Without ties the quick sort is several times faster."""
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
         order = x.argsort(-1)
         ranked = take_along_last(x, order)
@@ -154,9 +152,7 @@ def _empty_indices():
 
 
 def _unique_flat(input, return_inverse=False, return_counts=False):
-    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
-    for).
-    """
+    """Return sorted unique elements, inverse indices and counts (the latter two empty unless requested)."""
     x = bfloat16_to_float32(input)
     found = xp.unique(x, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
     found = found if isinstance(found, tuple) else (found,)
@@ -180,7 +176,7 @@ def _unique_rows(input, dim):
 
 
 def _unique_runs(input, dim=None):
-    """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
+    """Return elements (or slices along `dim`) that differ from the previous one; inverse and counts as for unique."""
     x = input.reshape(-1) if dim is None else xp.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     starts = xp.ones((x.shape[0],), dtype=bool)
     if x.shape[0] > 1:

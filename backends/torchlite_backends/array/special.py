@@ -1,8 +1,7 @@
-"""Special functions: error, gamma, zeta, incomplete gamma and Bessel functions, written once over `xp`.
+"""Special functions: error, gamma, zeta, incomplete gamma and Bessel functions over `xp`.
 
-Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand.
-Only `erf` has a single-precision path of its own, because gelu lives on it. The coefficients come from
-tools/make_special_coefficients.py.
+Computation is in double precision, in cache-sized blocks, rounded once to the dtype of the operand. Only `erf` has a
+single-precision path, because gelu depends on its speed. tools/make_special_coefficients.py generates the coefficients.
 """
 
 import math
@@ -54,7 +53,7 @@ def _ratio(numerator, denominator, x):
 
 
 def _piecewise(mask, yes, no, *args):
-    """yes(*args) where mask holds and no(*args) elsewhere, each computed on its own elements only."""
+    """Select yes(*args) where mask holds and no(*args) elsewhere, each computed on its own elements only."""
     if mask.all():
         return yes(*args)
     if not mask.any():
@@ -67,10 +66,9 @@ def _piecewise(mask, yes, no, *args):
 
 
 def blockwise(f, *arrays, wide=True):
-    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their
-    dtype.
+    """Evaluate f over flat double-precision copies of the broadcast operands, block by block; keep their dtype.
 
-    Without `wide`, float32 stays float32: where a value that overflows in it must become what it becomes in PyTorch.
+    Without `wide`, float32 stays float32, so that a value overflows where it does in PyTorch.
     """
     if len(arrays) > 1:
         dtype = next(a.dtype for a in arrays if hasattr(a, "dtype"))
@@ -93,7 +91,7 @@ def blockwise(f, *arrays, wide=True):
 
 
 def _map_scalars(f, array):
-    """A scalar function of `math` over an array of a few elements: quicker there than two dozen ufunc calls."""
+    """Map a scalar function of `math` over a small array: faster than two dozen ufunc calls."""
     return np.array([f(v) for v in array.reshape(-1).tolist()], dtype=array.dtype).reshape(array.shape)
 
 
@@ -106,7 +104,7 @@ def _erfcx_positive(x):
 
 
 def _exp_neg_square(x):
-    """exp(-x*x), the square split so that its rounding error does not reach the result."""
+    """Return exp(-x*x), the square split so that its rounding error does not reach the result."""
     high = xp.round(x * 32) / 32
     return xp.exp(-high * high) * xp.exp((high - x) * (high + x))
 
@@ -145,7 +143,7 @@ def _erfcx(x):
 
 
 def erf_float32(x, out, scratch):
-    """x P(x*x)/Q(x*x) on [-4, 4], in single precision, into `out` by way of three arrays of its shape."""
+    """Compute x P(x*x)/Q(x*x) on [-4, 4] in single precision, into `out`, with three scratch arrays of its shape."""
     above, below = (_ERF_P, _ERF_Q) if isinstance(x, np.ndarray) else (T.ERF_FLOAT32_P, T.ERF_FLOAT32_Q)
     clipped, square, under = scratch
     xp.clip(x, -4, 4, out=clipped)
@@ -189,12 +187,12 @@ def special_erfcx(input):
 
 
 def _quantile_centre(q):
-    """The normal quantile at 1/2 + q, |q| <= 0.425 (the split of Wichura's AS 241)."""
+    """Return the normal quantile at 1/2 + q, |q| <= 0.425 (the split of Wichura's AS 241)."""
     return q * _ratio(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
 
 
 def _quantile_tail(p):
-    """Minus the normal quantile at p < 0.075, as a function of sqrt(-log p)."""
+    """Return minus the normal quantile at p < 0.075, as a function of sqrt(-log p)."""
     r = xp.sqrt(-xp.log(p))
     near = lambda r: _ratio(T.QUANTILE_TAIL_P, T.QUANTILE_TAIL_Q, r)
     far = lambda r: _ratio(T.QUANTILE_FAR_P, T.QUANTILE_FAR_Q, r)
@@ -249,7 +247,7 @@ _EULER_MACLAURIN = (
 
 
 def _stirling_tail(x):
-    """lgamma(x) less its leading terms, for x >= 10."""
+    """Return lgamma(x) without its leading terms, for x >= 10."""
     w = 1 / x
     return w * _horner(_STIRLING, w * w)
 
@@ -259,7 +257,7 @@ def _lgamma_large(x):
 
 
 def _lgamma_shifted(x):
-    """Upwards to x >= 10 by the recurrence, then Stirling's series."""
+    """Shift up to x >= 10 by the recurrence, then use Stirling's series."""
     product = xp.ones_like(x)
     for _ in range(10):
         low = x < 10
@@ -318,7 +316,7 @@ def digamma(input):
 
 
 def _zeta_positive(s, q):
-    """Hurwitz' zeta for q > 0, s > 1: ten terms, then the Euler-Maclaurin sum."""
+    """Hurwitz zeta for q > 0, s > 1: ten terms, then the Euler-Maclaurin sum."""
     total = xp.zeros_like(q)
     for k in range(10):
         total += (q + k) ** -s
@@ -334,7 +332,7 @@ def _zeta_positive(s, q):
 
 
 def _zeta_negative(s, q):
-    """For an integer s the terms left of zero are a zeta of 1 - q cut short, up to the sign of (-1)**s."""
+    """Zeta left of zero: for an integer s the terms are a truncated zeta of 1 - q, up to the sign (-1)**s."""
     fraction = q - xp.floor(q)
     sign = xp.where(s % 2 == 0, 1.0, -1.0)
     value = _zeta_positive(s, fraction) + sign * (_zeta_positive(s, 1 - fraction) - _zeta_positive(s, 1 - q))
@@ -378,7 +376,7 @@ def polygamma(input, n):
 
 
 def _log1p_minus_x(x):
-    """log(1 + x) - x without cancellation for |x| < 0.4, by the series of 2 artanh(x / (2 + x))."""
+    """Return log(1 + x) - x without cancellation for |x| < 0.4, by the series of 2 artanh(x / (2 + x))."""
     r = x / (2 + x)
     square, term, total = r * r, r * r * r, xp.zeros_like(x)
     for k in range(3, 43, 2):
@@ -388,7 +386,7 @@ def _log1p_minus_x(x):
 
 
 def _gamma_factor(a, x):
-    """x**a exp(-x) / gamma(a + 1)."""
+    """Return x**a exp(-x) / gamma(a + 1)."""
 
     def large(a, x):
         mu = (x - a) / a
@@ -401,7 +399,7 @@ def _gamma_factor(a, x):
 
 
 def _igamma_series(a, x, precision):
-    """P(a, x) = factor * sum x**k / ((a+1) ... (a+k)); for x < a + 1 or so."""
+    """Return P(a, x) = factor * sum x**k / ((a+1) ... (a+k)), for x below about a + 1."""
     factor = _gamma_factor(a, x)
     total, term, down = xp.ones_like(a), xp.ones_like(a), xp.array(a)
     for k in range(2000):
@@ -414,8 +412,10 @@ def _igamma_series(a, x, precision):
 
 
 def _igammac_fraction(a, x, precision):
-    """Q(a, x) by the even part of Legendre's continued fraction, evaluated forwards, for x > a: there no denominator
-    comes near zero, the k-th is k at least."""
+    """Return Q(a, x) for x > a by the even part of Legendre's continued fraction, evaluated forwards.
+
+    The k-th denominator is at least k, so none comes near zero.
+    """
     b = x + 1 - a
     d = 1 / b
     c, h, step, rise = xp.full_like(x, xp.inf), d.copy(), xp.zeros_like(x), a - 1
@@ -437,8 +437,9 @@ def _igammac_fraction(a, x, precision):
 
 
 def _igammac_small(a, x):
-    """Q(a, x) for small x and a: 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))), arranged so that Q near 0
-    keeps its digits.
+    """Return Q(a, x) for small x and a, arranged so that Q near 0 keeps its digits.
+
+    The series is 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))).
     """
     term, total = xp.ones_like(x), xp.zeros_like(x)
     for k in range(1, 60):
@@ -448,7 +449,9 @@ def _igammac_small(a, x):
 
 
 def _temme(a, x, sign):
-    """P (sign -1) or Q (sign 1) for large a and x near it: Temme's uniform expansion, SIAM J. Math. Anal. 10 (1979)."""
+    """Return P (sign -1) or Q (sign 1) for large a and x near it: Temme's uniform expansion, SIAM J. Math. Anal. 10
+    (1979).
+    """
     mu = (x - a) / a
     eta = xp.copysign(xp.sqrt(-2 * _log1p_minus_x(mu)), mu)
     total, power = xp.zeros_like(a), xp.ones_like(a)
@@ -460,8 +463,9 @@ def _temme(a, x, sign):
 
 
 def _igamma_pair(upper, precision):
-    """A function (a, x) for a > 0, x > 0, both finite: Q if upper, else P, each computed where it is the small one and
-    by 1 - other elsewhere.
+    """Return a function (a, x) for finite a > 0, x > 0: Q if `upper`, else P.
+
+    The smaller of P and Q is computed, the other is its complement.
     """
     lower, rest = (lambda a, x: _igamma_series(a, x, precision)), (lambda a, x: _igammac_fraction(a, x, precision))
     series = (lambda a, x: 1 - lower(a, x)) if upper else lower
@@ -486,7 +490,7 @@ def _igamma_edge_cases(upper, precision):
 
     def f(a, x):
         at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
-        # in PyTorch's order, which decides what a NaN meets first
+        # in PyTorch's order, which decides which case a NaN takes
         limit = xp.where(xp.isinf(x), at_infinity, xp.nan)
         limit = xp.where(xp.isinf(a), xp.where(xp.isinf(x), xp.nan, at_zero), limit)
         limit = xp.where(x == 0, at_zero, limit)
@@ -502,7 +506,7 @@ def _igamma_edge_cases(upper, precision):
 
 
 def _igamma_scalar(upper, a, x):
-    """The same of two numbers, where the sum or the fraction converges soon. Else ValueError."""
+    """Scalar P or Q where the sum or the fraction converges soon, else ValueError."""
     if not (0 < a < 10 and 1.1 <= x < 30):
         raise ValueError
     factor = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
@@ -638,9 +642,9 @@ def special_modified_bessel_k1(input):
 
 
 def _hankel(x, order):
-    """P and Q of Hankel's form times sqrt(1 / (pi x)), and sqrt(2) times the cosine and sine of x - pi/4 - order pi/2.
+    """Return P and Q of Hankel's form times sqrt(1 / (pi x)), and sqrt(2) cos and sin of x - pi/4 - order pi/2.
 
-    These come from the cosine and sine of x itself: nothing is lost for large x.
+    The latter come from the cosine and sine of x itself, which loses nothing for large x.
     """
     t = 128 / (x * x) - 1
     scale = xp.sqrt(1 / (math.pi * x))
@@ -715,8 +719,9 @@ def special_spherical_bessel_j0(input):
 
 
 def _airy(x):
-    """Ai: a polynomial on [-4, 3], its phase form to the left, its decaying form to the right (Abramowitz and Stegun
-    10.4.59, 10.4.60).
+    """Airy function Ai: a polynomial on [-4, 3], the oscillating form on the left, the decaying one on the right.
+
+    Abramowitz and Stegun 10.4.59, 10.4.60.
     """
 
     def zeta(x):

@@ -1,4 +1,4 @@
-"""Statistics, order statistics, counts and histograms."""
+"""Statistics: variance, median, quantiles, mode, counts and histograms."""
 
 import math
 
@@ -12,14 +12,14 @@ from .sort import bfloat16_to_float32, take_along, take_along_last
 
 
 def _half_to_float(x):
-    """Half precision is computed in single."""
+    """Convert half precision to float32."""
     if x.dtype.kind == "W":
         return x.astype(xp.complex64)
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
 def _values_and_indices(x, dim, index, keepdim):
-    """The elements of `x` at `index` (whose dim has length 1) and the index itself, with or without that dimension."""
+    """Return the elements of `x` at `index` (whose dim has length 1) and the index, squeezed unless `keepdim`."""
     values = take_along(x, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
@@ -61,9 +61,7 @@ def logsumexp(input, dim=None, keepdim=False):
 
 
 def _prod_by_halves(x):
-    """Rows multiplied together half by half while they are long: multiplying many elements at once is several times
-    faster than one after the other.
-    """
+    """Multiply long rows half by half: one product of long vectors is several times faster than a sequential one."""
     while x.shape[-1] >= 64:
         half = x.shape[-1] // 2
         folded = x[..., :half] * x[..., half : 2 * half]
@@ -92,7 +90,7 @@ def count_nonzero(input, dim=None):
 
 
 def _extreme_with_index(name, best, input, dim, keepdim):
-    """The extreme along a dimension by its ufunc `best`, and where it first stands."""
+    """Return the extreme along a dimension by its ufunc `best`, and its first index."""
     if input.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
     if not input.ndim:
@@ -188,7 +186,7 @@ def bincount(input, weights=None, minlength=0):
 
 
 def _histogram_range(name, x, low, high):
-    """The limits of a histogram: those given, or the data's where both are equal."""
+    """Return the limits of a histogram: the arguments, or the data's range where both are equal."""
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
     return histogram_range(name, low, high)
@@ -215,7 +213,9 @@ def histc(input, bins=100, min=0, max=0):
 
 
 def _histogram_counts(input, edges, weight=None):
-    """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
+    """Return the weight of `input` (samples, dimensions) between the edges of each dimension; the last bin is
+    closed.
+    """
     x = input.reshape(-1, input.shape[-1])
     inside = xp.ones(x.shape[0], dtype=bool)
     place = xp.zeros(x.shape[0], dtype=xp.int64)

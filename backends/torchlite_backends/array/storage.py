@@ -1,21 +1,21 @@
-"""The memory under arrays, and views on it by shape and strides.
+"""Memory below arrays: owner, contiguous block, and views by shape and strides.
 
-The arrays that share memory have one *owner*: who follows `base` arrives there. Its memory is one block without gaps,
-whatever order its dimensions lie in; `adopted` sees to that where arrays come from elsewhere.
+Arrays that share memory have one *owner*, which the chain of `base` leads to. Its memory is one block without gaps, in
+any order of dimensions; `as_writable` and `own_view` ensure that for foreign arrays.
 """
 
 import numpy as xp
 
 
 def base_owner(x):
-    """The array that owns the memory of `x`."""
+    """Return the array that owns the memory of `x`."""
     while x.base.__class__ is x.__class__:
         x = x.base
     return x
 
 
 def storage_block(root):
-    """The memory of an owner, as an array with a buffer."""
+    """Return the memory of an owner as an array with a buffer."""
     if root.flags.forc:
         return root
     turned = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
@@ -23,8 +23,9 @@ def storage_block(root):
 
 
 def strided_view(x, shape, strides, offset=0):
-    """A view with the given shape and strides (in bytes) that begins `offset` bytes after the first element of `x`.
-    ValueError when it would leave the memory.
+    """View memory with the given shape and strides (in bytes), `offset` bytes after the first element of `x`.
+
+    ValueError if the view would leave the memory.
     """
     if hasattr(x, "__cuda_array_interface__"):
         return xp.ndarray(shape, x.dtype, memptr=x.data + offset, strides=strides)
@@ -35,8 +36,9 @@ def strided_view(x, shape, strides, offset=0):
 
 
 def own_view(x):
-    """An array on the memory of `x` that owns what lies from its first to its last element, and no more: the storage
-    of a tensor made from another library's array.
+    """Return an array that owns exactly the range from the first to the last element of `x`.
+
+    It becomes the storage of a tensor made from another library's array.
     """
     if min(x.strides, default=0) < 0:
         raise RuntimeError(f"memory with negative strides {x.strides} cannot be shared: copy the array")
@@ -50,7 +52,7 @@ def own_view(x):
 
 
 def as_writable(x):
-    """An array on the memory of `x` that may be written: NumPy protects what comes by DLPack."""
+    """Return a writable array on the memory of `x`: NumPy marks arrays from DLPack read-only."""
     return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x, False), 0, x.strides)
 
 
@@ -66,7 +68,7 @@ class _BorrowedMemory:
 
     @staticmethod
     def of(x, read_only=None):
-        """The bytes from the first to the last element of an array whose strides are not negative."""
+        """Return the bytes from the first to the last element of an array without negative strides."""
         span = 0 if not x.size else x.itemsize + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True))
         address, protected = x.__array_interface__["data"]
         data = address, protected if read_only is None else read_only

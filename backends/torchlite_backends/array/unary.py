@@ -1,6 +1,4 @@
-"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex
-numbers.
-"""
+"""Unary elementwise kernels: rounding, classification, angles, parts of complex numbers."""
 
 import math
 
@@ -14,7 +12,7 @@ xp = np
 
 
 def _not_implemented(kernel, array):
-    """PyTorch's error for a dtype that a kernel does not take; `kernel` is the name in PyTorch's message."""
+    """Return PyTorch's error for an unsupported dtype; `kernel` is the name in PyTorch's message."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(array.dtype)].scalar_name}'")
 
 
@@ -182,9 +180,7 @@ def logit(input, eps=None):
 
 
 def log1p(input):
-    """Of a complex number near 0 the logarithm's real part is that of one plus what the square of its size is more
-    than 1.
-    """
+    """log(1 + z). For complex z near 0 the real part is log1p(|1 + z|^2 - 1) / 2."""
     if input.dtype.kind != "c":
         return xp.log1p(input)
     x, y = input.real, input.imag

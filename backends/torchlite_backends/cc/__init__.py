@@ -1,1 +1,1 @@
-"""The engine `cc`: kernel texts compiled by the machine's C++ compiler for tensors on the CPU."""
+"""CPU engine `cc`: kernel sources compiled by the machine's C++ compiler."""

@@ -1,4 +1,4 @@
-"""The engine as a device type of its own, `register_backend("cc", CompiledBackend())`: tests of devices run on it."""
+"""The `cc` engine as a device type, `register_backend("cc", CompiledBackend())`, on which device tests run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any
 
 from torchlite_backends.device_runtime.backend import DeviceBackend
 
-from . import program_build
+from . import cxx_compiler
 
 
 class CompiledBackend(DeviceBackend):
-    """Backend protocol for the one device "cc:0", whose programs are built when they are first needed."""
+    """Backend of the device "cc:0"; programs are built on first use."""
 
     name = "cc"
 
     def why_not(self) -> str:
-        return program_build.why_not()
+        return cxx_compiler.why_not()
 
     def device_count(self) -> int:
-        return 0 if program_build.why_not() else 1
+        return 0 if cxx_compiler.why_not() else 1
 
     def device(self, index: int) -> Any:
         with self._lock:
@@ -29,8 +29,8 @@ class CompiledBackend(DeviceBackend):
             return self._devices[index]
 
     def describe(self, index: int) -> str:
-        """One line about a device."""
-        return f"kernels of {' '.join(program_build.compiler())}"
+        """Describe the device in one line."""
+        return f"kernels of {' '.join(cxx_compiler.compiler())}"
 
     def from_dlpack(self, exporter: Any) -> Any:
         raise NotImplementedError("go through the CPU: torch.from_dlpack(x).to('cc')")

@@ -1,8 +1,8 @@
-"""Convolutions of float32 by a program of the machine's compiler (`convolution_text`).
+"""float32 convolutions by a compiled C++ program (`convolution_source`): plans, layouts and launches.
 
-Images are laid out once as long rows with their zeros (nothing to do for kernels of one place), then a register's width
-of outputs is summed over channels and kernel places without ever leaving the registers: OpenBLAS would read columns
-nine times as long, and pack the weights anew for every block.
+Images are copied once into zero-padded rows (no copy for 1x1 kernels). A register tile of outputs is then summed over
+channels and kernel positions without spilling. im2col would read nine times as many columns, and OpenBLAS would pack
+the weights anew for every block.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ SOURCE = _TEXT + _WINOGRAD
 
 # Floats that may be read behind the end of memory, and a vector's of the widest machine.
 _READ_PADDING, _MAX_VECTOR = 64, 32
-# Multiplications, and elements that are moved, from which another thread is woken.
+# Multiplications, and elements moved, from which another thread is woken.
 _MIN_MULS_PER_THREAD, _MIN_MOVES_PER_THREAD = 1 << 22, 1 << 16
-# Multiplications from which a launch is worth its way there.
+# Minimum number of multiplications for a launch to pay.
 _MIN_MULS = 1 << 14
 # Multiplications of a part of the work, about.
 _PART_MULS = 1 << 22
 # Inputs of a part that stay in the second-level cache, so that all its outputs of some filters are written one after
 # the other: 0.6 to 0.9 of the time where outputs are large, else the same.
 _CACHED_INPUTS = 1 << 16
-# Weights that leave the second-level cache: what one channel of the images' gradient reads of them is gathered before
-# (0.6 of the time with 512 channels and filters).
+# Size of weights that do not fit the second-level cache: the part that one input channel's gradient reads is gathered
+# first (0.6 of the time with 512 channels and filters).
 _MIN_WEIGHTS_TO_GATHER = 1 << 18
-# Weights of a part: 256 KiB, which stay in the second-level cache.
+# Weights per block: 256 KiB, which fit the second-level cache.
 _PART_WEIGHTS = 1 << 16
-# Channels and filters, and tiles of all images, from which on Winograd's filtering is the faster way (0.6 to 0.9 of the
-# time, Zen 4 with AVX-512 and two threads; half the tiles 1.0 to 1.1), and weights up to which: more of them leave the
-# caches in the domain (512 channels 1.0 to 1.5).
+# Channels and filters, and tiles of all images, from which Winograd's filtering is faster (0.6 to 0.9 of the time, Zen
+# 4 with AVX-512 and two threads; half the tiles 1.0 to 1.1), and the maximum number of weights: more leave the caches
+# in the transformed domain (512 channels 1.0 to 1.5).
 _WINOGRAD_MIN_CHANNELS, _WINOGRAD_MIN_TILES, _WINOGRAD_MAX_WEIGHTS = 24, 256, 1 << 16
-# Places of an image from which, and kernel places of all channels up to which, the weight's gradient is summed along
-# images as they lie: 0.4 to 0.9 of the time, and 1.05 to 1.7 with 128 to 256 channels.
+# Minimum number of image positions, and maximum number of kernel positions times channels, for which the weight's
+# gradient is summed along untransposed images: 0.4 to 0.9 of the time, and 1.05 to 1.7 with 128 to 256 channels.
 _UNTRANSPOSED_MIN_PLACES, _UNTRANSPOSED_MAX_TAPS = 256, 96
-# The share of outputs among what is computed, below which columns are better.
+# Minimum share of outputs among the computed results; below it im2col is faster.
 _MIN_USEFUL_SHARE = 0.6
 _SCRATCH_IMAGES, _SCRATCH_GRADS = 30, 31  # scratch memory
 
@@ -60,7 +60,7 @@ _ENTRIES = """lay_images turn_images swap_weights filtering_weights filtering_ti
 
 
 class PaddedRows(NamedTuple):
-    """How images lie as long rows: see `Layout` of the program. `firsts` are (row, column) of each phase."""
+    """Layout of images as padded rows, see `Layout` of the program. `firsts` are (row, column) of each phase."""
 
     high: int
     wide: int
@@ -78,8 +78,10 @@ class PaddedRows(NamedTuple):
 
 
 class OutputPhase(NamedTuple):
-    """A set of outputs that lie evenly: results (rows, columns), `width` apart in what is read, go to
-    `start + row * down + column * right`; kernel places (of the weight, of the image) are summed for each.
+    """Evenly spaced outputs: (rows, columns) of them, `width` apart in the input, go to `start + row * down + column *
+    right`.
+
+    Each sums over its kernel positions (of the weight, of the image).
     """
 
     rows: int
@@ -97,7 +99,7 @@ class OutputPhase(NamedTuple):
 
 
 def _as_2d(plan: Any) -> tuple:
-    """The geometry of one or two dimensions as that of two."""
+    """Return the geometry of one or two dimensions as that of two."""
     if len(plan.size) == 2:
         return plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation
     return tuple((neutral, *given) for neutral, given in zip(
@@ -106,9 +108,7 @@ def _as_2d(plan: Any) -> tuple:
 
 
 class ConvLayouts:
-    """The layouts of a convolution: of the images for outputs and the weight's gradient, of the outputs' gradient for
-    the weight's, and for the images'.
-    """
+    """Layouts of a convolution: for the forward pass, for the weight's gradient, and for the images' gradient."""
 
     def __init__(self, plan: Any):
         size, out, kernel, stride, padding, dilation = _as_2d(plan)
@@ -133,8 +133,8 @@ class ConvLayouts:
         self._back(size, out, stride, padding, places)
 
     def _back(self, size, out, stride, padding, places):
-        """Each phase of the images' gradient is a sum over the kernel places that reach it."""
-        found = []  # first place, count and kernel places of each phase
+        """Set the phases of the images' gradient, each a sum over the kernel positions that reach it."""
+        found = []  # first position, count and kernel positions of each phase
         for phase in product(range(stride[0]), range(stride[1])):
             first = [-(-(p - r) // s) if p > r else 0 for p, r, s in zip(padding, phase, stride, strict=True)]
             start = [m * s + r - p for m, s, r, p in zip(first, stride, phase, padding, strict=True)]
@@ -158,7 +158,7 @@ class ConvLayouts:
             for start, count, taps in found
             if min(count) > 0
         ]  # fmt: skip
-        # Everything that is read lies in the rows.
+        # All reads stay within the rows.
         self.fits_back = all(
             max(t.image_places, default=0) + t.length <= rows * width + _READ_PADDING for t in self.back
         )
@@ -170,12 +170,12 @@ def conv_layouts(plan: Any) -> ConvLayouts:
 
 
 def _useful_share(target: OutputPhase) -> float:
-    """The share of outputs among what is computed for a set of them."""
+    """Return the share of outputs among the results computed for them."""
     return target.rows * target.columns / (-(-target.length // 16) * 16)
 
 
 class Convolutions:
-    """The three passes. Each is None where the program is not the faster one."""
+    """Forward, input gradient and weight gradient. Each returns None where the program is not faster."""
 
     def __init__(self, library: ctypes.CDLL, sharing: Any):
         self._sharing, self._wide = sharing, library.vectors()
@@ -190,7 +190,7 @@ class Convolutions:
     # -- launches --
 
     def _launch(self, name: str, parts: int, threads: bool, *values: Any) -> None:
-        """Run an entry with these parameters: numbers, arrays, which become their addresses, and lists of both."""
+        """Run an entry with these parameters: numbers, arrays (passed as addresses), and lists of both."""
         flat: list[int] = []
         for value in values:
             flat += _as_int64s(value)
@@ -209,8 +209,10 @@ class Convolutions:
             raise MemoryError("a convolution's scratch memory")
 
     def _laid(self, slot: int, x: np.ndarray, rows: PaddedRows, joined: bool = False) -> tuple[np.ndarray, int, int]:
-        """Images (batch, channels, high, wide) as long rows, and how far images and channels lie apart. `joined`: all
-        images of a channel one behind the other.
+        """Copy images (batch, channels, high, wide) to padded rows; return them with the strides of images and
+        channels.
+
+        `joined`: all images of a channel follow each other.
         """
         batch, channels = x.shape[:2]
         plane = rows.high * rows.wide if joined else rows.plane
@@ -220,7 +222,8 @@ class Convolutions:
         planes = batch * channels
         step = max(1, -(-planes // 32), _MIN_MOVES_PER_THREAD // 2 // max(plane, 1))
         self._launch(
-            "lay_images", -(-planes // step), end >= _MIN_MOVES_PER_THREAD, x, memory, channels, planes, step, rows.high * rows.wide,
+            "lay_images", -(-planes // step), end >= _MIN_MOVES_PER_THREAD, x, memory, channels, planes, step,
+            rows.high * rows.wide,
             by_channel, by_image, end, _layout_arguments(rows, plane),
         )  # fmt: skip
         return memory, by_image, by_channel
@@ -230,8 +233,9 @@ class Convolutions:
     def forward(
         self, plan: Any, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, finish: Any = None
     ) -> np.ndarray | None:
-        """x (batch, channels, *size), weight (filters, channels of a group, *kernel); `finish`
-        (`torchlite_backends.numpy.fused_inference.Finish`) goes over the results before they are written.
+        """Convolve x (batch, channels, *size) with weight (filters, channels of a group, *kernel).
+
+        `finish` (`torchlite_backends.numpy.fused_inference.ConvEpilogue`) is applied before the results are written.
         """
         if not _is_supported(plan, x, weight):
             return None
@@ -256,7 +260,7 @@ class Convolutions:
     def conv_transpose(
         self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None
     ) -> np.ndarray | None:
-        """The transpose of `forward`: the gradient of the images, and the transposed convolution."""
+        """Transpose of `forward`: the gradient of the images, and the transposed convolution."""
         if not _is_supported(plan, g, weight):
             return None
         shape = conv_layouts(plan)
@@ -264,7 +268,7 @@ class Convolutions:
         if not shape.fits_back or not single and not _is_faster(plan, shape.back):
             return None
         g, weight = np.ascontiguousarray(g), np.ascontiguousarray(weight)
-        # What no kernel place reaches stays zero.
+        # Elements that no kernel position reaches stay zero.
         whole = all(t.image_places for t in shape.back) and len(shape.back) == math.prod(plan.stride)
         make = np.empty if whole or bias is not None else np.zeros
         out = make((plan.batch, plan.channels, *plan.size), np.float32)
@@ -319,7 +323,8 @@ class Convolutions:
             span = -(-length // (pieces * _MAX_VECTOR)) * _MAX_VECTOR
             pieces, shares = -(-length // span), -(-filters // share_of)
             self._launch(
-                "sum_places", images * plan.groups * pieces * shares, work * images * plan.groups >= _MIN_MULS_PER_THREAD,
+                "sum_places", images * plan.groups * pieces * shares,
+                work * images * plan.groups >= _MIN_MULS_PER_THREAD,
                 memory, weight, 0 if bias is None else bias, out.reshape(-1)[t.start :],
                 images, plan.groups, depth, filters, by_image, by_channel, by_filter, by_depth,
                 weight.size // plan.groups, taps, _int64_array(t.weight_places), _int64_array(t.image_places),
@@ -329,7 +334,9 @@ class Convolutions:
             )  # fmt: skip
 
     def _filtered(self, plan, x, weight, bias, out, padding, turned, finish=None) -> bool:
-        """Winograd's filtering into `out`; False where something is not finite, and may be in the wrong places."""
+        """Convolve by Winograd's filtering into `out`; False if values are not finite, whose results may be
+        misplaced.
+        """
         batch, channels, filters = x.shape[0], x.shape[1], out.shape[1]
         (high, wide), (rows, columns) = x.shape[2:], out.shape[2:]
         across, down = -(-columns // 2), -(-rows // 2)
@@ -360,7 +367,7 @@ class Convolutions:
         )  # fmt: skip
 
     def weight_gradient(self, plan: Any, g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
-        """The gradient of the weight (filters, channels of a group, *kernel)."""
+        """Return the gradient of the weight (filters, channels of a group, *kernel)."""
         if not _is_supported(plan, g, x):
             return None
         shape = conv_layouts(plan)
@@ -371,7 +378,8 @@ class Convolutions:
             work = plan.batch * rows.plane * (plan.taps + 4)
             step = max(1, -(-plan.channels // 32), _MIN_MULS_PER_THREAD // 64 // work)
             self._launch(
-                "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4, g, x, out,
+                "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4,
+                g, x, out,
                 plan.batch, plan.channels, step, lines.high * lines.wide, rows.high * rows.wide, plan.taps,
                 _int64_array(shape.image_places), lines.rows * lines.width, _layout_arguments(rows, rows.plane),
                 _layout_arguments(lines, lines.plane),
@@ -381,7 +389,7 @@ class Convolutions:
         return out
 
     def bias_gradient(self, g: np.ndarray) -> np.ndarray | None:
-        """The sum over all but the channels."""
+        """Sum over all dimensions but the channels."""
         if g.dtype.char != "f" or g.size < _MIN_MULS or not g.flags.c_contiguous:
             return None
         batch, channels = g.shape[:2]
@@ -417,10 +425,11 @@ class Convolutions:
         per_group, filters = plan.channels // plan.groups, plan.filters // plan.groups
         depth, shares = per_group * plan.taps, -(-filters // self._wide)
         work = plan.batch * plan.groups * count * filters * depth
-        # Sums of a part stay in the first-level cache; as many parts as several threads want.
+        # Sums of a block stay in the first-level cache; there are enough blocks for several threads.
         step = max(16, min(144, -(-depth * shares * plan.groups // 128) * 8))
         self._launch(
-            "weight_products", plan.groups * shares * -(-depth // step), work >= _MIN_MULS_PER_THREAD, grads, images, out, plan.batch,
+            "weight_products", plan.groups * shares * -(-depth // step), work >= _MIN_MULS_PER_THREAD,
+            grads, images, out, plan.batch,
             plan.groups, per_group, filters, plan.taps, row, lines.high, lines.wide,
             rows.width if not plan.pointwise else lines.wide, by_image, by_channel, _int64_array(places), shares,
             -(-depth // step), step,
@@ -433,20 +442,21 @@ class Convolutions:
         step = (-(-depth // shares) + 3) // 4 * 4
         shares = -(-depth // step)
         self._launch(
-            "place_products", -(-plan.filters // 12) * shares, plan.batch * plan.places * depth * plan.filters >= _MIN_MULS_PER_THREAD,
+            "place_products", -(-plan.filters // 12) * shares,
+            plan.batch * plan.places * depth * plan.filters >= _MIN_MULS_PER_THREAD,
             g, images, out, plan.batch, plan.filters, depth, plan.taps, plan.places, by_image, by_channel,
             _int64_array(places), 0, shares, step,
         )  # fmt: skip
 
 
 def _can_skip_transpose(plan: Any, rows: PaddedRows) -> bool:
-    """Whether what a kernel place reads of an image are neighbours, and so many that no gradient need be turned."""
+    """True if the reads of a kernel position are contiguous, and so many that the gradient need not be transposed."""
     return (
         plan.groups == 1
         and plan.places >= _UNTRANSPOSED_MIN_PLACES
         and plan.channels * plan.taps <= _UNTRANSPOSED_MAX_TAPS
         and (plan.pointwise or len(plan.size) == 1 and plan.stride == (1,))
-        # Filters are taken by 12, turned ones by 16.
+        # Filters are processed in blocks of 12, transposed ones of 16.
         and 16 * -(-plan.filters // 16) >= 0.75 * 12 * -(-plan.filters // 12)
     )
 
@@ -462,7 +472,7 @@ def _as_int64s(value: Any) -> list[int]:
 
 
 class _ChannelAffine(NamedTuple):
-    """A line for each filter, and limits."""
+    """Scale and shift per filter, and clamp limits."""
 
     scale: np.ndarray
     shift: np.ndarray
@@ -470,13 +480,13 @@ class _ChannelAffine(NamedTuple):
 
 
 def _bias_affine(finish: Any, bias: np.ndarray | None, filters: int) -> _ChannelAffine:
-    """The limits of a `finish` that has no line, with one that adds the bias."""
+    """Return the limits of a `finish` without scale and shift, with a shift that adds the bias."""
     shift = np.zeros(filters, np.float32) if bias is None else bias
     return _ChannelAffine(np.ones(filters, np.float32), shift, finish.limits)
 
 
 def _epilogue_arguments(finish: Any) -> list:
-    """The program's `Finish`; the arrays live as long as what is given."""
+    """Return the program's `Finish`; its arrays live as long as the argument."""
     return [0, 0, 0] if finish is None else [finish.scale, finish.shift, finish.limits]
 
 
@@ -487,7 +497,7 @@ def _layout_arguments(rows: PaddedRows, plane: int) -> list:
 
 @functools.lru_cache(4096)
 def _int64_array(values: tuple[int, ...]) -> Any:
-    """Numbers in memory, kept as long as they are used (and a while longer)."""
+    """Return numbers as an int64 array, from a cache that keeps it alive."""
     return (ctypes.c_longlong * max(1, len(values)))(*values)
 
 
@@ -496,7 +506,7 @@ def _is_single(plan: Any) -> bool:
 
 
 def _is_winograd_faster(plan: Any) -> bool:
-    """Whether Winograd's filtering is the faster way."""
+    """True if Winograd's filtering is faster."""
     tiles = plan.batch * math.prod(-(-n // 2) for n in plan.out)
     return (
         plan.kernel == (3, 3)
@@ -532,7 +542,7 @@ def _is_faster(plan: Any, targets: Any) -> bool:
 
 
 def convolutions(may_build: bool) -> Convolutions | None:
-    """None where the program is not built, and may not be."""
+    """Return the convolutions; None if the program is not built and must not be."""
     from . import thread_pool
 
     try:

@@ -1,12 +1,11 @@
-"""The C++ program of the CPU's convolutions, float32. `convolution` says how its entries are used.
+"""C++ source of the CPU's float32 convolutions; `convolution` describes its entries.
 
-All of it reads images that lie as long rows, one a channel, with their zeros around them (and, where the stride is not
-one, with the places apart that different kernel places read): then what a kernel place reads for neighbouring outputs
-are neighbours in memory, and vectors are loaded from where they are. Nothing is unrolled into columns. At the end of
-each line of outputs a few results mean nothing and are not written.
+Images are stored as zero-padded rows, one per channel. With a stride other than one, positions that different kernel
+positions read are stored apart. The inputs of neighbouring outputs are then contiguous, and vectors load directly from
+memory without im2col. A few results at the end of each output row are meaningless and not written.
 
-Every entry takes parts of its work by a counter (`taken`), as the programs of `c_programs` do, and what a part computes
-does not depend on who takes it.
+Every entry takes blocks of its work from an atomic counter (`taken`), like the programs of `opencl_to_cpp`. The results
+of a block do not depend on the thread that computes it.
 """
 
 SOURCE = r"""

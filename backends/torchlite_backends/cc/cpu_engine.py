@@ -1,4 +1,4 @@
-"""The engine "cc" of the CPU's kernels. Imports nothing that computes before it is asked for its device."""
+"""Entry point of the CPU engine "cc"; imports the compiled code only when its device is requested."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from torchlite._settings import fork_locks
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
-from . import program_build
+from . import cxx_compiler, program_build
 
 
 class Engine:
-    """See `torchlite_backends.cpu_engines.engine_selection.Engine`.
+    """See `torchlite_backends.cpu_engines.engine_selection.CpuEngine`.
 
-    Where nobody chose it serves what `python -m torchlite build-kernels` built, and starts no compiler; where
-    `TORCHLITE_CPU_KERNELS` names it, it builds what it first needs.
+    By default the engine uses programs that `python -m torchlite build-kernels` built and starts no compiler. If
+    `TORCHLITE_CPU_KERNELS` names it, it builds programs on first use.
     """
 
     name, by_default = "cc", True
-    # A launch takes some microseconds, on one thread where the arrays are small.
+    # A launch takes some microseconds, on one thread for small arrays.
     least: dict[str, int] = {"pass": 1 << 19, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
 
     def __init__(self) -> None:
@@ -33,15 +33,15 @@ class Engine:
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        self._device = self._joining = None  # another thread may have held the device
+        self._device = self._joining = None  # another thread may have locked the device
 
     def why_not(self) -> str:
         if is_requested():
-            return program_build.why_not()
+            return cxx_compiler.why_not()
         return "" if program_build.is_prebuilt() else "its kernels are not built: python -m torchlite build-kernels"
 
     def describe(self) -> str:
-        return f"kernels built by {' '.join(program_build.compiler()) or 'a compiler that is gone'}"
+        return f"kernels built by {' '.join(cxx_compiler.compiler()) or 'a compiler that is gone'}"
 
     def device(self) -> Any:
         if self._device is None:
@@ -50,13 +50,13 @@ class Engine:
                     from .device import Device
 
                     made = Device(0, is_requested())
-                    made.chains = False  # who calls reads the result at once
+                    made.chains = False  # the caller reads the result at once
                     if self._device is None:  # no handler of a signal was first
                         self._device = made
         return self._device
 
     def fusion_device(self) -> Any:
-        """A device that builds what it needs: who compiles a program waits for that."""
+        """Return a device that builds its programs: a compiled function waits for them."""
         if self._joining is None:
             shared = self.device()
             with self._lock:
@@ -80,7 +80,7 @@ class Engine:
         return override_kernels(self, plain, ("native_small_arrays",))
 
     def convolutions(self) -> Any:
-        """What computes convolutions of float32 (`convolution.Convolutions`); None where it is not built."""
+        """Return the float32 convolutions (`convolution.Convolutions`), or None if they are not built."""
         if self._convolutions is None:
             from .convolution import convolutions
 
@@ -88,7 +88,7 @@ class Engine:
         return self._convolutions or None
 
     def min_gemm_muls(self) -> int:
-        """Those of the kernel for vectors of 512 bits; BLAS is asked for what is worth several threads."""
+        """Minimum of the AVX-512 kernel; products that BLAS computes must be worth several threads."""
         from .native_gemm import MIN_MULS, has_avx512
 
         return MIN_MULS if has_avx512() else 1 << 62
@@ -119,7 +119,7 @@ class Engine:
 
 
 def is_requested() -> bool:
-    """Whether the user named this engine."""
+    """True if the user named this engine."""
     names = os.environ.get("TORCHLITE_CPU_KERNELS", "").lower().split(",")
     return "cc" in [name.strip() for name in names]
 

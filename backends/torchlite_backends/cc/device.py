@@ -1,4 +1,4 @@
-"""The processor as a device of the kernel texts: programs of the machine's C++ compiler over NumPy's own memory."""
+"""The CPU as a device of the shared kernel sources: programs of the C++ compiler over NumPy's memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from torchlite_backends.numpy.cache_blocking import can_share_work, parallel_for
 
 from . import program_build, thread_pool
 
-# Bytes of a kernel's arrays from which on a second thread pays: to wake one costs as much as to copy so much.
+# Minimum bytes of a kernel's arrays for a second thread: waking one costs as much as copying so much.
 _MIN_BYTES_PER_THREAD = 1 << 20
-# Bytes from which on a pointwise kernel's result goes past the caches: `add` of 48 MiB took 0.55 of the time, of 12 MiB
+# Minimum bytes of a pointwise kernel's result for non-temporal stores: `add` of 48 MiB took 0.55 of the time, of 12 MiB
 # 1.6 (two Zen 4 cores, 32 MiB of cache).
 _NONTEMPORAL_MIN_BYTES = 1 << 25
-# Elements from which on the sum of two arrays is worth two threads that look for work: 2**17 take 17 us in NumPy.
+# Minimum elements for the sum of two arrays on two spinning threads: 2**17 take 17 us in NumPy.
 _MIN_BINARY_SIZE = 3 << 16
 _PARTS_PER_THREAD = 16  # for each thread, so that one that is late leaves its share to the others
 _empty, _bytes = np.empty, np.dtype(np.uint8)
@@ -48,7 +48,7 @@ address = _address if _address(_probe) == _ctypes_address(_probe) else _ctypes_a
 
 
 class HostBuffer:
-    """A NumPy array's memory: the array, which is kept alive, its address and its bytes."""
+    """Memory of a NumPy array: the array, kept alive, its address and its size in bytes."""
 
     __slots__ = ("array", "nbytes", "ptr")
 
@@ -57,7 +57,7 @@ class HostBuffer:
 
 
 class Launcher:
-    """A kernel of a program, which runs any part of its work."""
+    """A kernel of a program that can run any part of its work-groups."""
 
     __slots__ = ("_run", "_share", "_share_address", "device", "name")
 
@@ -70,7 +70,7 @@ class Launcher:
         self._share_address = ctypes.cast(self._share, ctypes.c_void_p).value
 
     def launch(self, parameters: bytes, sizes: int, count: int, nbytes: int) -> int:
-        """Run all `count` pieces of the work on arrays of so many bytes; not 0 when the kernel refused."""
+        """Run all `count` work items on arrays of so many bytes; return non-zero if the kernel refused."""
         threads = min(get_threads(), count) if nbytes >= _MIN_BYTES_PER_THREAD and can_share_work() else 1
         if threads < 2:
             return self._run(parameters, sizes, 0, count)
@@ -88,7 +88,7 @@ class Launcher:
 
 
 class Function(Launcher):
-    """A kernel of a text; see `torchlite_backends.device_runtime.core.device.Function`."""
+    """A kernel of a program; see `torchlite_backends.device_runtime.core.device.Function`."""
 
     __slots__ = ("_packs", "_waiting", "signature")
 
@@ -130,7 +130,7 @@ class Function(Launcher):
         self._go(global_size, local_size, pack(*given), nbytes)
 
     def _pack(self, values: list) -> Any:
-        """What packs the values of a call that has a signature; bytes are as long in every call."""
+        """Return the packer for the values of a call's signature; bytes have the same length in every call."""
         found = self._packs.get(())
         if found is None:
             found = self._packs[()] = _parameter_packer(self.signature.replace("p", "Qi"), values)
@@ -146,7 +146,7 @@ class Function(Launcher):
 
 
 def _parameter_packer(codes: str, values: list) -> Any:
-    """A function that packs parameters one behind the other, each at a multiple of 8 bytes; `x` are bytes."""
+    """Return a function that packs parameters at multiples of 8 bytes; `x` are bytes."""
     layout = ["="]
     for code, value in zip(codes, values, strict=True):
         item = f"{len(value)}s" if value.__class__ is bytes else code
@@ -156,7 +156,7 @@ def _parameter_packer(codes: str, values: list) -> Any:
 
 @functools.lru_cache(8192)
 def _groups(global_size: tuple, local_size: tuple | None, past_caches: bool) -> tuple[int, int, Any]:
-    """How many work-groups there are, and the address of the sizes as programs read them, with what keeps them."""
+    """Return the number of work-groups, the address of the launch sizes for the program, and their owner."""
     whole = (*global_size, 1, 1)[:3]
     if local_size is None:
         local_size = (64,) if len(global_size) == 1 else (1,)
@@ -169,7 +169,7 @@ def _groups(global_size: tuple, local_size: tuple | None, past_caches: bool) -> 
 
 
 class Device(HostMemory, shared.Device):
-    """The machine's processor."""
+    """The CPU device."""
 
     type, label = "cc", "C++"
     is_cpu, fp64, long_atomics = True, True, True
@@ -178,7 +178,7 @@ class Device(HostMemory, shared.Device):
     local_memory = 1 << 15
     parameter_bytes = 1 << 16
     blocking = True
-    # Products and sums of one op may be one step, those of two must not: eager gives other bits.
+    # A product and a sum of one op may be contracted (FMA), those of two ops must not: eager gives other bits.
     fence = """
 #if defined(__AVX512F__)
 #define REGISTER_BYTES 64
@@ -232,7 +232,7 @@ template <class Of> INLINE Of fenced_(Of x) {
     least_pairs = _MIN_BINARY_SIZE
 
     def native(self, text: str, name: str) -> Any:
-        """A kernel of a program of C++ as it is (`native.py`). NotBuiltError where it is not there and cannot be."""
+        """Return a kernel of a C++ program (`native_kernel`). NotBuiltError if it is not built and cannot be."""
         found = self._natives.get((text, name))
         if found is None:
             try:
@@ -246,7 +246,7 @@ template <class Of> INLINE Of fenced_(Of x) {
 
     @cached_property
     def sharing(self) -> Any:
-        """What starts a kernel on several threads; None where it is not built, and Python's threads serve."""
+        """Return the runner that starts a kernel on several threads; None if not built: Python's threads serve then."""
         try:
             return thread_pool.parallel_runner(self.may_build)
         except (NotBuiltError, RuntimeError):
@@ -279,12 +279,12 @@ template <class Of> INLINE Of fenced_(Of x) {
         return self._memory(buffer, start, nbytes)
 
     def unmap(self, array: Any) -> None:
-        """Nothing: it is the memory itself."""
+        """Do nothing: the mapping is the memory itself."""
 
     # -- order --
 
     def done(self) -> None:
-        """A call is over: nothing of it is under way."""
+        """End a call: no work remains in flight."""
 
     def finish(self) -> None:
         if self.waiting.steps:

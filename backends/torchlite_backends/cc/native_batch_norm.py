@@ -1,7 +1,7 @@
-"""Batch norm with its backward, and limits with theirs: what stands between the convolutions of a network.
+"""Native batch norm and clamp, forward and backward, for float32 on the CPU.
 
-A channel's numbers come to some ten thousand in most layers, so each thread takes whole channels: their sums, their
-squares and what is written are passes over a core's own cache, in one launch.
+A channel has some ten thousand elements in most layers. Each thread therefore processes complete channels in one
+launch: sums, squares and results are passes over data in a core's own cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from .native_kernel import F32, TYPE_DEFINITIONS, NativeKernel
 
-# Places of a channel below which others are faster.
+# Minimum elements per channel; other kernels are faster below.
 _MIN_SPATIAL = 4
 # Bytes of plain passes that a byte is worth: short rows and sums take their time.
 _COST_PER_BYTE = 16
@@ -205,13 +205,13 @@ def _is_float32(*arrays: Any) -> bool:
 
 
 def _batch_channel_spatial(x: np.ndarray) -> tuple[int, int, int] | None:
-    """Samples, channels and places of a channel; None for what others do faster."""
+    """Return samples, channels and elements per channel; None for shapes that other kernels do faster."""
     length = math.prod(x.shape[2:])
     return (x.shape[0], x.shape[1], length) if length >= _MIN_SPATIAL and x.size and x.flags.c_contiguous else None
 
 
 def _contiguous_or_null(*arrays: Any) -> list:
-    """Contiguous arrays, 0 for those that are absent."""
+    """Return contiguous arrays, 0 for those that are absent."""
     return [0 if a is None else np.ascontiguousarray(a) for a in arrays]
 
 
@@ -244,7 +244,8 @@ def batch_norm_backward(
     out = np.empty(input.shape, F32) if needs[0] else None
     sums = np.empty((2, shape[1]), F32)
     done = _backward(
-        device, shape[1], _COST_PER_BYTE * input.nbytes, *_contiguous_or_null(grad, input, weight, mean, var), 0 if out is None else out,
+        device, shape[1], _COST_PER_BYTE * input.nbytes, *_contiguous_or_null(grad, input, weight, mean, var),
+        0 if out is None else out,
         sums[0], sums[1], *shape, eps,
     )  # fmt: skip
     return (out, sums[0] if needs[1] else None, sums[1] if needs[2] else None) if done else None
@@ -258,7 +259,8 @@ def batch_norm_eval(
         return None
     out = np.empty(input.shape, F32)
     done = _eval(
-        device, shape[0] * shape[1], _COST_PER_BYTE * input.nbytes, input, *_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
+        device, shape[0] * shape[1], _COST_PER_BYTE * input.nbytes, input,
+        *_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
         eps, least, most,
     )  # fmt: skip
     return out if done else None

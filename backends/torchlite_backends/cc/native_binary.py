@@ -1,8 +1,7 @@
-"""Sums, differences and products of two arrays of one shape that a second thread pays for and caches hold.
+"""Native add, sub and mul of two equally shaped arrays of medium size, on two threads.
 
-NumPy's loops take as long on one thread, two threads of Python's pay from 2**19 elements on, and the way to the kernels
-that devices share costs a dozen microseconds: of 2**18, 2**19 and 2**20 floats this takes 0.72, 0.78 and 0.73 of the
-time that was the best before.
+NumPy's loops run on one thread, Python threads pay from 2**19 elements on, and launching a shared device kernel costs a
+dozen microseconds. For 2**18, 2**19 and 2**20 floats this takes 0.72, 0.78 and 0.73 of the best time before.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
 
-# Elements of an item of the work, and what says that it is shared: arrays of any size here are large enough.
+# Elements per work item, and the byte count that makes the launch shared: arrays of any size here are large enough.
 _CHUNK, _FORCE_THREADS = 1 << 12, 1 << 30
 
 _SOURCE = (

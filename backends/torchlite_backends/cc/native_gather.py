@@ -1,4 +1,4 @@
-"""Elements and rows by index, and arrays behind one another."""
+"""Native gather, index_select, index_add and embedding by index, and concatenation."""
 
 from __future__ import annotations
 
@@ -186,13 +186,13 @@ ENTRY(added_f64, Added)
 """
 )
 _index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
-# Columns of a table below which looking at all of the index costs too much, and for which so much more is done that the
-# table has a part more (8 to 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
+# Columns of a table below which scanning the index costs too much, and the number of columns per additional part (8 to
+# 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
 _WIDE, _COLUMNS_OF_PART = 16, 16
 
 
 def _wrap_dim(dim: Any, ndim: int) -> int | None:
-    """A dimension from 0 on; None where it is no plain number of one."""
+    """Return a non-negative dimension; None if it is not a plain number in range."""
     return dim % ndim if dim.__class__ is int and -ndim <= dim < ndim else None
 
 
@@ -212,7 +212,7 @@ def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool =
     out = np.empty(index.shape, input.dtype)
     after, picked = math.prod(index.shape[d + 1 :]), index.shape[d]
     count = index.size // (picked if after == 1 else after)
-    nbytes = 4 * index.nbytes  # what is looked up in lies anywhere
+    nbytes = 4 * index.nbytes  # the gathered elements are scattered in memory
     done = _GATHER_KERNELS[input.itemsize](device, count, nbytes, input, index, out, input.shape[d], picked, after)
     return out if done else None
 

@@ -1,13 +1,12 @@
-"""Products of matrices of float32 in C++, for processors with vectors of 512 bits.
+"""float32 matrix products (GEMM) in C++ for CPUs with AVX-512.
 
-With a hundred rows OpenBLAS reaches 73 to 85 GFLOP/s on one core of the machine on which this was measured (Zen 4),
-MKL 86 to 100, and this 95 to 109: tiles of 8 rows and 48 columns stay in registers, columns are packed for all rows,
-which are read where they lie. A sum goes through its terms in the same order wherever a product is cut, so the numbers
-are the same for any number of threads and for any cut: small parts cost nothing but their start, and a thread that
-comes late takes fewer of them. On two threads 101 rows of a ViT take 0.7 of the time of OpenBLAS's parts. Of products
-of a thousand rows OpenBLAS makes as much, and they are left to it.
+With a hundred rows OpenBLAS reaches 73 to 85 GFLOP/s on one core of the measured machine (Zen 4), MKL 86 to 100, and
+this kernel 95 to 109. Tiles of 8 rows and 48 columns stay in registers. Columns are packed for all rows, which are read
+in place. The order of summation does not depend on the blocking, so results are the same for any number of threads.
+Small blocks therefore only cost their start, and a late thread takes fewer of them. On two threads 101 rows of a ViT
+take 0.7 of the time of OpenBLAS's parts. With a thousand rows OpenBLAS is as fast and serves.
 
-With narrower vectors OpenBLAS is as fast, and there is nothing here for float64.
+With narrower vectors OpenBLAS is as fast, and there is no kernel for float64.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy as np
 
 from .native_kernel import F32, TYPE_DEFINITIONS, NativeKernel
 
-# What a text that multiplies has: `multiply(matrices, added)`, for `Matrices` with rows of any step, or columns;
-# `added` to what is there.
+# Source for programs that multiply: `multiply(matrices, added)` for `Matrices` with rows or columns of any stride;
+# `added` accumulates.
 MICRO_KERNEL = r"""
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -193,30 +192,30 @@ ENTRY(cells, Product)
 """
 )
 _tile_kernel = NativeKernel(_SOURCE, "cells", "QQQQ" + "q" * 11)
-# Rows and columns of a tile, tiles that are packed at once, rows of a cell at most and where they are not halved, and
-# cells that are enough.
+# Tile rows and columns, tiles packed at a time, maximum rows of a block and where they are not halved, and the
+# sufficient number of blocks.
 _TILE_ROWS, _TILE, _TILES, _TALL, _LOW, _CELLS = 8, 48, 8, 256, 64, 12
 _VECTOR = 16
-# Multiplications from which a second thread pays, and rows below which packing costs more than it saves.
+# Minimum multiplications for a second thread, and rows below which packing costs more than it saves.
 _MIN_MULS_PER_THREAD, _MIN_ROWS_TO_PACK = 1 << 22, 16
-# Multiplications of a product for which the way here pays (40 us of OpenBLAS's).
+# Minimum multiplications of a product for this kernel (40 us of OpenBLAS's time).
 MIN_MULS = 1 << 21
-# Rows up to which, or multiplications below which, this is faster than OpenBLAS (1.1 to 1.5 times); of larger products
-# it makes as much of the processor as this.
+# Maximum rows, or multiplications, for which this is faster than OpenBLAS (1.1 to 1.5 times); for larger products both
+# use the processor equally well.
 _MAX_ROWS, _MAX_MULS = 128, 1 << 27
 # Bytes that say of a launch that it is worth all threads.
 FORCE_THREADS = 1 << 40
 
 
 def has_avx512() -> bool:
-    """Whether the processor has vectors of 512 bits."""
+    """True if the processor has AVX-512."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
 def _element_strides(x: np.ndarray) -> tuple[int, int] | None:
-    """How many elements rows and columns are apart, one of which is one; None for other arrays."""
+    """Return the strides of rows and columns in elements, one of which is 1; None for other arrays."""
     size = x.itemsize
     rows, columns = x.strides
     if rows % size or columns % size or rows < 0 or columns < 0 or size not in (rows, columns):
@@ -227,7 +226,7 @@ def _element_strides(x: np.ndarray) -> tuple[int, int] | None:
 
 
 def _block_shape(rows: int, columns: int) -> tuple[int, int]:
-    """Rows and columns of a cell: columns are packed anew for each cell below, and rows may be for each beside."""
+    """Return rows and columns of a block: each block below packs columns again, each one to the right may pack rows."""
     tall, wide = min(rows, _TALL), min(-(-columns // _TILE), _TILES)
     while -(-rows // tall) * -(-columns // (wide * _TILE)) < _CELLS:
         if tall >= 2 * _LOW and (wide == 1 or tall >= wide * _TILE):
@@ -240,7 +239,7 @@ def _block_shape(rows: int, columns: int) -> tuple[int, int]:
 
 
 def gemm(device: Any, a: Any, b: Any, out: Any, bias: Any) -> bool:
-    """`out = a @ b + bias`; False where nothing was done."""
+    """Compute `out = a @ b + bias`; return False if nothing was done."""
     rows, columns = out.shape
     if a.dtype != F32 or b.dtype != F32 or out.dtype != F32 or rows < _MIN_ROWS_TO_PACK or columns < _TILE:
         return False

@@ -1,6 +1,6 @@
-"""Products of one row with a matrix that lies column by column: a linear layer's of a single sample, or of a token.
+"""Row-vector times column-major matrix (GEMV): a linear layer of one sample or token.
 
-They read the matrix once and are as fast as memory is. BLAS does it on one thread.
+The product reads the matrix once, at memory bandwidth. BLAS does it on one thread.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _gemv_kernels = kernel_per_dtype(_SOURCE, "gemv", "QQQQqqq")
 
 
 def gemv(device: Any, row: Any, matrix: Any, bias: Any) -> Any:
-    """`row @ matrix + bias` of shape (1, columns); None where nothing was done."""
+    """Return `row @ matrix + bias` of shape (1, columns); None if nothing was done."""
     depth, columns = matrix.shape
     dtype, size = matrix.dtype, matrix.itemsize
     step, between = matrix.strides
@@ -85,7 +85,7 @@ def gemv(device: Any, row: Any, matrix: Any, bias: Any) -> Any:
     if bias is not None and (bias.dtype != dtype or bias.shape != (columns,) or not bias.flags.c_contiguous):
         return None
     out = np.empty((1, columns), dtype)
-    # What is read waits for memory: a second thread pays from a quarter of what is read and written elsewhere.
+    # Reads are bound by memory: a second thread pays from a quarter of the bytes of other kernels.
     nbytes = 8 * columns * depth * size
     given = row, matrix, 0 if bias is None else bias, out
     return (

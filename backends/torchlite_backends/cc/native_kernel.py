@@ -1,21 +1,21 @@
-"""Kernels that only the processor has: C++ over addresses of ndarrays, beside those of the texts that devices share.
+"""CPU-only kernels: C++ over addresses of ndarrays, in addition to the shared device kernels.
 
-What a launch of a shared text costs in Python (arrays that describe NumPy's, plans, a dozen microseconds) is as much as
-an index op takes for a few thousand rows, and some kernels are another program on a processor than on a GPU: what runs
-through its rows one after the other, keeps the best few of a row, or calls BLAS between its steps.
+Launching a shared kernel costs a dozen microseconds of Python (array descriptors, plans), as much as an index op takes
+for a few thousand rows. Some kernels are also another algorithm on a CPU than on a GPU: those that scan rows
+sequentially, keep the best k of a row, or call BLAS between steps.
 
-A text has its kernels between `TYPES` and the end:
+A source has its kernels between `TYPE_DEFINITIONS` and the end:
 
     struct Given { const float* x; float* out; whole n; };
     static int name(const Given& of, whole begin, whole end) { ...; return 0; }
     ENTRY(name, Given)
 
-The members of the struct are 8 bytes each: addresses, whole numbers and doubles. Work is items from 0 to a count, which
-threads take parts of; the numbers must not depend on where parts begin. A kernel that returns something else than 0
-refuses: what it wrote is dropped, and NumPy's kernel is called, which has the words for what is wrong.
+The members of the struct are 8 bytes each: addresses, integers and doubles. The work is items from 0 to a count, which
+threads take in blocks; results must not depend on the block boundaries. A kernel that returns non-zero refuses: its
+output is dropped, and NumPy's kernel is called, which raises the error.
 
-A module's `kernels` are, by op, functions `op(device, *arguments, **options)` over ndarrays. They return None for what
-they leave to others.
+The `kernels` of a module are {op name: function `op(device, *arguments, **options)`} over ndarrays. They return None
+for arguments that another kernel must serve.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ template <class T> static inline T added_up(const typename Vector<T>::V& v) {
 }
 """
 
-# What is one pass over memory takes 60 us for 4 MiB, where a second thread begins to pay; other kernels take as long
-# for a quarter of that.
+# A single pass over 4 MiB takes 60 us, from which a second thread pays; other kernels take as long for a quarter of
+# that.
 _BANDWIDTH_PASSES = 4
 _MODULES = (
     "native_gather",
@@ -146,7 +146,7 @@ FLOATS = {F32: "f32", F64: "f64"}
 
 
 class NativeKernel:
-    """A kernel of a text: `codes` are those of `struct` for its parameters ("Q" for an ndarray)."""
+    """A kernel of a source: `codes` are those of `struct` for its parameters ("Q" for an ndarray)."""
 
     def __init__(self, text: str, name: str, codes: str):
         self.text, self.name, self.codes = text, name, codes
@@ -156,23 +156,23 @@ class NativeKernel:
         return f"<C++ kernel {self.name}({self.codes})>"
 
     def __call__(self, device: Any, count: int, nbytes: int, *values: Any) -> bool:
-        """Whether it did its work: `count` items, of which all read and write `nbytes`, on several threads where that
-        pays.
-        NotBuiltError where it is not built and may not be.
+        """Run `count` items, which read and write `nbytes` in all, on several threads where that pays.
+
+        Return False if the kernel refused. NotBuiltError if it is not built and must not be.
         """
         given = self._pack(*[address(value) if value.__class__ is np.ndarray else value for value in values])
         return not device.native(self.text, self.name).launch(given, 0, count, nbytes // _BANDWIDTH_PASSES)
 
 
 def kernel_per_dtype(text: str, name: str, codes: str) -> dict[np.dtype, NativeKernel]:
-    """A kernel for each dtype of floats: `name_f32` and `name_f64`."""
+    """Return a kernel for each floating dtype: `name_f32` and `name_f64`."""
     return {dtype: NativeKernel(text, f"{name}_{short}", codes) for dtype, short in FLOATS.items()}
 
 
 def override_kernels(
     engine: Any, plain: dict[str, Callable], modules: tuple[str, ...] = _MODULES
 ) -> dict[str, Callable]:
-    """By op, kernels of modules of this package that ask those of `plain` where they do not serve."""
+    """Return {op name: kernel} of this package's modules, which fall back to `plain`."""
     found = {}
     for name in modules:
         module = importlib.import_module(f".{name}", __package__)
@@ -189,7 +189,7 @@ def _with_fallback(engine: Any, own: Callable, plain: Callable) -> Callable:
         if device is not None:
             try:
                 out = own(device, *arguments, **options)
-            except Exception:  # the program is not built, or an argument is of no kind that NumPy's kernel takes
+            except Exception:  # the program is not built, or an argument has a kind that only NumPy's kernel takes
                 out = None
             if out is not None:
                 return out

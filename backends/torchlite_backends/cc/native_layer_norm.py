@@ -1,9 +1,9 @@
-"""Layer norm's backward pass with the gradients of weight and bias.
+"""Layer norm's backward pass with the gradients of weight and bias, native.
 
-One kernel for all three reads each row while it is in cache, and writes large results past the caches: of 4096 rows of
-1024 numbers that takes 0.75 to 1.0 of the shared kernel's time, by what else is in the cache. (The pass itself is bound
-by memory: several rows at a time, whose sums are added to those of the columns at once, took as long or longer, for
-rows a power of two apart lie in the same sets of a cache.)
+One kernel for all three reads each row while it is in cache, and writes large results with non-temporal stores. For
+4096 rows of 1024 elements that takes 0.75 to 1.0 of the shared kernel's time, depending on the cache's content. The
+pass itself is bound by memory. Several rows at a time, with their column sums accumulated immediately, took as long or
+longer: rows a power of two apart map to the same cache sets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from .native_kernel import FLOATS, NONTEMPORAL_STORE, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_per_dtype
 
-# Parts of the rows at most, each with sums of its own, and elements of a part.
+# Maximum number of row blocks, each with partial sums, and elements of a block.
 _MAX_PARTS, _PART_SIZE = 32, 1 << 14
 
 _SOURCE = (

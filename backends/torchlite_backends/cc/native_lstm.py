@@ -1,8 +1,8 @@
-"""The steps of an LSTM's layer: a product of BLAS each, and one pass over what comes of it.
+"""LSTM time steps, native: a BLAS product each, and one pass over its result.
 
 In Python a step is nine calls, between which threads wait for each other's lock: an LSTM of 64 steps with 256 units and
-32 sequences took 1.3 of PyTorch's time so. Arrays lie as `torchlite_backends.numpy.lstm` has them, which cuts the batch and
-brings inputs and gradients in.
+32 sequences took 1.3 of PyTorch's time so. Arrays have the layout of `torchlite_backends.numpy.lstm`, which splits the
+batch and projects inputs and gradients.
 """
 
 from __future__ import annotations
@@ -145,12 +145,12 @@ ENTRY(back_f64, Back)
 )
 _forward_kernels = kernel_per_dtype(_SOURCE, "steps", "QQQQQQQQqqq")
 _backward_kernels = kernel_per_dtype(_SOURCE, "back", "QQQQQQQQQqqqqq")
-# Steps backward whose gradients are turned together: those that stay in cache.
+# Steps of the backward pass whose gradients are transposed at a time: those that stay in cache.
 _TRANSPOSED_STEPS = 8
 
 
 def _gemm_address(*arrays: Any) -> int | None:
-    """The address of BLAS's product for the one dtype of all these arrays; None where there is none."""
+    """Return the address of BLAS's GEMM for the common dtype of these arrays, or None."""
     dtype = arrays[0].dtype
     if dtype not in FLOATS or any(a is not None and a.dtype != dtype for a in arrays):
         return None

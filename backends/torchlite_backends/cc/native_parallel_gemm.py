@@ -1,8 +1,8 @@
-"""BLAS from compiled kernels: the parts of a large product on the kernels' threads, where `native_gemm` has no kernel.
+"""Parallel BLAS GEMM: blocks of a large product on the native thread pool, where `native_gemm` has no kernel.
 
-A thread that is handed a part through Python begins with it some 50 us later than one that waits in C, which is a
-twentieth of a millisecond's product. The parts are those of `torchlite_backends.numpy.deterministic_gemm`, each one call of BLAS as
-NumPy's would be: the numbers are the same to the bit.
+A thread that gets its block through Python starts some 50 us later than one that waits in C, a twentieth of a
+one-millisecond product. The blocks are those of `torchlite_backends.numpy.deterministic_gemm`, each one BLAS call as
+NumPy would make it, so results are bitwise equal.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .device import address
 from .native_gemm import FORCE_THREADS
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
 
-# What a text that calls BLAS has: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct has
-# the address of BLAS's function for T.
+# Source for programs that call BLAS: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct
+# has the address of BLAS's function for T.
 GEMM_TEMPLATE = r"""
 template <class T> struct Blas {
     typedef void (*Gemm)(int order, int turned_a, int turned_b, whole m, whole n, whole k, T alpha, const T* a,
@@ -77,9 +77,7 @@ _HAS_AVX512 = native_gemm.has_avx512()
 
 
 def _blas_layout(x: np.ndarray) -> tuple[bool, int] | None:
-    """Whether a matrix lies column by column, and how far its rows or columns are apart; None where it is no matrix of
-    BLAS.
-    """
+    """Return (column-major, leading dimension) of a matrix; None if BLAS cannot take it."""
     rows, columns = x.strides
     size = x.itemsize
     if columns == size and rows >= x.shape[1] * size and not rows % size:
@@ -90,7 +88,7 @@ def _blas_layout(x: np.ndarray) -> tuple[bool, int] | None:
 
 
 def parallel_gemm(device: Any, a: Any, b: Any, out: Any, bias: Any, by_rows: bool, parts: int) -> bool:
-    """`out = a @ b + bias` in parts; False where nothing was done."""
+    """Compute `out = a @ b + bias` in blocks; return False if nothing was done."""
     if a.dtype not in _gemm_kernels or not out.flags.c_contiguous or a.size == 0:
         return False
     if bias is not None and (bias.dtype != a.dtype or bias.shape != out.shape[1:] or not bias.flags.c_contiguous):

@@ -1,6 +1,7 @@
-"""Kernels for arrays of any size, for what NumPy does in many calls: layer norm of few rows, gelu of few numbers,
-attention of few queries. Generating text a token at a time consists of them: a call of NumPy takes a microsecond, one
-of these five altogether.
+"""Native layer norm, gelu and attention for arrays of any size, small ones included.
+
+They replace sequences of NumPy calls at a microsecond each by one call of five. Text generation, one token at a time,
+consists of them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from torchlite_backends.kernel_sources.c_preamble import CPP
 
 from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
 
-# Queries of a head up to which keys are read once for each of them, and keys of which the scores are kept.
+# Maximum queries per head for which keys are read once for each query, and maximum keys whose scores are stored.
 _MAX_QUERIES, _MAX_KEYS = 4, 1 << 12
-# gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends/numpy/activation.py`: the coefficients of P, the highest first.
+# gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends.numpy.activation`: coefficients of P, highest power first.
 _POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
 
 _SOURCE = (
@@ -223,7 +224,7 @@ def _sdpa(device: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_caus
         return None
     groups, heads, rows, width = shape
     columns, features, size = key.shape[2], value.shape[3], dtype.itemsize
-    # As the heads of the queries lie, which come from a linear layer.
+    # In the layout of the queries' heads, which come from a linear layer.
     if query.strides[1] < query.strides[2]:
         out = np.empty((groups, rows, heads, features), dtype).swapaxes(1, 2)
     else:

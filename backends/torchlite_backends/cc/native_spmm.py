@@ -1,4 +1,4 @@
-"""Sparse matrices times dense ones."""
+"""Sparse-dense matrix products (SpMM), native."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _counting_sort_kernel = NativeKernel(_SOURCE, "rows_in_order", "QQQqq")
 
 
 def _are_int64_contiguous(*arrays: Any) -> bool:
-    """Whether these are plain indices."""
+    """True if these are contiguous int64 indices."""
     return all(x.dtype == I64 and x.flags.c_contiguous for x in arrays)
 
 

@@ -1,4 +1,4 @@
-"""Sums and means over neighbouring dimensions."""
+"""Native sums and means over adjacent dimensions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_pe
 
 # Elements of rows that are added up by themselves at most, and of a part of columns.
 _ROW_CHUNK, _COLUMN_PART = 1 << 16, 1 << 15
-# Lengths of rows, and numbers of columns, below which others are faster.
+# Minimum row length and minimum number of columns; other kernels are faster below.
 _MIN_ROW_LENGTH, _MIN_COLUMNS = 32, 16
 # Rows that are added up one after the other at most, since each sum rounds, and parts if these are enough.
 _MAX_SEQUENTIAL_ROWS, _ENOUGH_PARTS = 1 << 12, 16
@@ -82,7 +82,7 @@ _column_sum_kernels = kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
 def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
         return None
-    if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the usual, at once
+    if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the common case first
         shape, d = input.shape, dim % input.ndim
         before, after = math.prod(shape[:d]), math.prod(shape[d + 1 :])
         return _sum_3d(device, input, before, shape[d], after, (*shape[:d], *([1] if keepdim else []), *shape[d + 1 :]))
@@ -96,7 +96,7 @@ def mean(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dty
 
 
 def _normalize_axes(dim: Any, ndim: int) -> list[int] | None:
-    """The dimensions that are asked for, in order; None where they are no plain numbers of some, or one is twice."""
+    """Return the reduced dimensions in order; None if they are not plain numbers in range, or repeat."""
     if dim is None or dim == () or dim == []:
         return list(range(ndim))
     given = [dim] if dim.__class__ is int else dim

@@ -1,4 +1,4 @@
-"""The first few of rows in an order."""
+"""Native top-k of rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
 
-# How many are kept at most, and of how long a row at least times as many: each element that is kept moves those
-# behind it.
+# Maximum k, and minimum ratio of the row length to k: each insertion moves the elements behind it.
 _MAX_K, _MIN_LENGTH_PER_K = 128, 4
 
 _SOURCE = (

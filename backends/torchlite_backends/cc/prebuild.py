@@ -1,4 +1,4 @@
-"""Building in advance: which programs some Python code asks for, found without running them, and their building."""
+"""Ahead-of-time build: record which programs some Python code requests, without running them, and build them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
-from . import convolution, program_build, thread_pool
+from . import convolution, cxx_compiler, program_build, thread_pool
 from .cpu_engine import engine
 from .device import Device
 
 
 class RecordingDevice(Device):
-    """A device that builds nothing and starts nothing: it notes the programs that it is asked for. What its kernels
-    would have written stays unset.
+    """Device that records requested programs instead of building and launching them. Outputs of its kernels stay
+    unset.
     """
 
     chains = False
@@ -40,13 +40,13 @@ class RecordingDevice(Device):
 
 
 class _NoopKernel:
-    """A kernel that does nothing."""
+    """Kernel that does nothing."""
 
     def __call__(self, *arguments: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def start(self, *arguments: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def launch(self, *arguments: Any) -> int:
         return 0
@@ -56,9 +56,9 @@ class _NoopKernel:
 
 
 def record_programs(run: Callable[[], None]) -> list[str]:
-    """The texts of the programs that the engine would build while `run()` runs; its results mean nothing."""
+    """Return the sources of the programs that the engine would build during `run()`, whose results are meaningless."""
     noted, before = RecordingDevice(), (engine._device, engine.least)
-    engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand for large ones
+    engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand in for large ones
     try:
         run()
     finally:
@@ -67,11 +67,12 @@ def record_programs(run: Callable[[], None]) -> list[str]:
 
 
 def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> list[str]:
-    """Build those programs that are not on the disk, as many at a time as there are processors; `done(so many, of so
-    many)` is told of each. Returns the compiler's messages of those that could not be built.
+    """Build those programs that are not in the disk cache, as many at a time as there are processors.
+
+    Calls `done(finished, total)` after each. Returns the compiler's messages for failed programs.
     """
-    if program_build.why_not():
-        raise RuntimeError(program_build.why_not())
+    if cxx_compiler.why_not():
+        raise RuntimeError(cxx_compiler.why_not())
     missing = [(text, program_build.cache_path(text)) for text in (*texts, thread_pool.SOURCE, convolution.SOURCE)]
     missing = [(text, path) for text, path in missing if program_build.open_cached(path) is None]
     failed: list[str] = []

@@ -1,8 +1,8 @@
-"""Shared libraries from bytes: what was verified is what is loaded.
+"""Load shared libraries from bytes, so that the loaded code is the verified code.
 
-`dlopen` takes a path, and a file may change between its check and its loading. On Linux the bytes are put into sealed
-anonymous memory, which nobody can change, and loaded from there. Elsewhere, and where the system forbids this, they go
-to a private folder that lasts as long as the process.
+`dlopen` takes a path, and a file may change between its check and its loading. On Linux the bytes are written to a
+sealed memfd, which nobody can change, and loaded from it. Elsewhere, and where the system forbids this, they go to a
+private folder that exists as long as the process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from torchlite._settings import cache_files, fork_locks, temporary_folders
 
 _MFD_EXEC = 0x10  # newer kernels may refuse to load from memory that is not marked so
-_HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a segment, where offset and size stand in it
+_HEADERS = {  # ELF class: header behind its first 16 bytes, segment header, positions of offset and size
     1: ("HHIIIIIHHH", "IIIIIIII", 1, 4),
     2: ("HHIQQQIHHH", "IIQQQQQQ", 2, 5),
 }
-_SEGMENTS = (1, 2)  # what is mapped, and the dynamic section
+_SEGMENTS = (1, 2)  # PT_LOAD and PT_DYNAMIC
 
 _lock = fork_locks.acquire_before_fork(threading.RLock())
 _numbers = itertools.count()
@@ -32,8 +32,9 @@ _libraries: dict[bytes, ctypes.CDLL] = {}  # by the digest of their bytes
 
 
 def is_complete(data: bytes) -> bool:
-    """Whether a library's segments lie within its bytes: a process ends (SIGBUS) that reads a mapped file behind its
-    end. Libraries that are no ELF are left to their loader.
+    """True if a library's segments lie within its bytes: reading a mapped file beyond its end raises SIGBUS.
+
+    Libraries of other formats than ELF are left to their loader.
     """
     if not sys.platform.startswith("linux"):
         return bool(data)
@@ -53,7 +54,7 @@ def is_complete(data: bytes) -> bool:
 
 
 def load_bytes(data: bytes, name: str) -> ctypes.CDLL:
-    """The library of these bytes, the same one for the same bytes. OSError where it cannot be loaded."""
+    """Load the library of these bytes, once for the same bytes. OSError if it cannot be loaded."""
     if not is_complete(data):
         raise OSError(f"{name} is no whole library")
     key = hashlib.sha256(data).digest()
@@ -64,7 +65,7 @@ def load_bytes(data: bytes, name: str) -> ctypes.CDLL:
 
 
 def _load_from_memfd(data: bytes, name: str) -> ctypes.CDLL | None:
-    """From sealed anonymous memory; None where the system has none that code may run from."""
+    """Load from a sealed memfd; None if the system has none that can be executed."""
     # Sanitizers read the library's file again for their reports.
     if not sys.platform.startswith("linux") or os.environ.get("TORCHLITE_CC_SANITIZE"):
         return None
@@ -96,17 +97,16 @@ def _sealed_memfd(name: str) -> int | None:
 
 
 def _unique_fd_path(descriptor: int) -> str:
-    """A path of a descriptor that no library had before: the loader takes the same path for the same library, also
-    after the descriptor was closed and its number given anew.
+    """Return a fresh path of a descriptor: the loader returns a loaded library for a known path.
+
+    That holds even if the descriptor was closed and its number reused.
     """
     turns = "".join("fd/../" if bit == "1" else "./" for bit in f"{next(_numbers):b}")
     return f"/proc/self/{turns}fd/{descriptor}"
 
 
 def private_folder() -> str:
-    """This process's folder, for code: OSError where there is none, or where another user could put his in its
-    place.
-    """
+    """Return this process's private folder for code. OSError if there is none or another user could replace it."""
     folder = temporary_folders.process_folder()
     cache_files.check_trusted(folder)
     return folder

@@ -1,16 +1,16 @@
-"""Threads for kernels, in a program of their own: to hand work on takes neither Python nor its lock.
+"""Native thread pool: starts kernels on several threads without Python or its GIL.
 
-A launch of a kernel lasts a tenth of a millisecond, and a thread of Python's begins with its part of it when it was
-woken, was given the interpreter's lock, and went through the calls that lead to the kernel; what waits for it is woken
-in the same way. Of 16 MiB, added up row by row, that took a quarter to a half of the time (two Zen 4 cores: 156 us
-here, 200 to 230 by the threads of `torchlite_backends.numpy.cache_blocking`, 120 where threads spin).
+A kernel launch lasts a tenth of a millisecond. A Python thread starts its part only after it was woken, got the GIL,
+and made its calls; the waiting thread is woken the same way. For a row sum of 16 MiB that took a quarter to a half of
+the time (two Zen 4 cores: 156 us here, 200 to 230 by the threads of `torchlite_backends.numpy.cache_blocking`, 120 with
+spinning threads).
 
-Threads sleep until there is work, but not at once: a virtual machine's core that has nothing to do takes 30 to 60 us to
-wake, and programs hand on work again and again. So for `SPAN` after its last part a thread looks for the next one, and
-offers its core to others all the while. Where one of them took it the machine has other things to do, and for a while
-nobody looks. Nobody does either when there are more threads than cores. Who waits for the last part does the same. Who
-comes too late finds nothing to do and is not waited for. Calls of several user threads are served side by side, by as
-many threads as the largest of them was granted. A forked child begins without any.
+Threads sleep until there is work, but spin first: an idle core of a virtual machine takes 30 to 60 us to wake, and
+programs launch again and again. For `SPAN` after its last part a thread polls for the next one and yields its core all
+the while. If another thread took the core, or there are more threads than cores, polling stops for a while. The thread
+that waits for the last part does the same. A thread that comes too late finds no work and is not waited for. Calls of
+several user threads run concurrently, on as many threads as the largest of them was granted. A forked child starts
+without threads.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ extern "C" __attribute__((visibility("default"))) int share_with(Share share, co
 
 @functools.cache
 def parallel_runner(may_build: bool):
-    """`share_with` above, as a function of ctypes."""
+    """Return the program's `share_with` as a ctypes function."""
     function = program_build.load(SOURCE, may_build)["share_with"]
     function.argtypes = (
         ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_int,

@@ -1,8 +1,8 @@
-"""Winograd's minimal filtering F(2x2, 3x3) in the program of `convolution_text`, whose functions it uses.
+"""C++ source of Winograd's minimal filtering F(2x2, 3x3), part of the program of `convolution_source`.
 
-Tiles of four by four inputs, two apart, become 16 places of a domain, where a convolution is a sum over channels. Tiles
-are the lanes of vectors, in the order of their images, lines and columns, so that the smallest images fill them too;
-what is summed for some filters and a panel of tiles is brought back and written before it leaves the first-level cache.
+Tiles of 4x4 inputs, two apart, are transformed to 16 positions, at each of which a convolution is a sum over channels.
+Tiles fill the lanes of vectors in the order of images, rows and columns, so that small images use all lanes. The sums
+of some filters and a panel of tiles are transformed back and written while they are in the first-level cache.
 """
 
 SOURCE = r"""

@@ -1,6 +1,6 @@
-"""Engines of the CPU's kernels: what runs an op over large arrays in the place of NumPy.
+"""CPU engines: they run ops on large arrays in place of NumPy's kernels.
 
-An engine is a Device (`torchlite_backends.device_runtime.core.device`) whose memory is NumPy's own; the kernels of
-`torchlite_backends.device_runtime` run on it unchanged. `choice` says which engine serves, `table` which kernels it has, `bridge` gives
-them ndarrays.
+An engine is a Device (`torchlite_backends.device_runtime.core.device`) over NumPy's memory; the kernels of
+`torchlite_backends.device_runtime` run on it unchanged. `engine_selection` chooses the engine, `kernel_support` lists
+its kernels, `ndarray_bridge` passes ndarrays to them.
 """

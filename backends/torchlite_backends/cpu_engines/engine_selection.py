@@ -1,10 +1,9 @@
-"""Which engine serves: the same in every run of a program.
+"""Selection of the CPU engine, deterministic over runs of a program.
 
-It follows from what is installed and built, and from `TORCHLITE_CPU_KERNELS`: an engine's name, or several in the order
-of preference. Nothing is timed, and nothing changes it while the process lives. Without the variable `cc` serves if its
-kernels were built (`python -m torchlite build-kernels` is a user's wish), else NumPy. OpenCL serves only where it is
-asked for: its results differ from NumPy's in the last bits, and a driver that happens to be installed, or is updated
-with the system, must not change a program's numbers.
+It depends on what is installed and built, and on `TORCHLITE_CPU_KERNELS`: an engine's name, or several in the order of
+preference. There is no timing, and the choice is fixed for the process. Without the variable, `cc` is used if its
+kernels were built (`python -m torchlite build-kernels`), else NumPy. OpenCL is used only on request: its results differ
+from NumPy's in the last bits, and installing or updating a driver must not change a program's numbers.
 """
 
 from __future__ import annotations
@@ -22,44 +21,46 @@ NUMPY = "numpy"
 
 
 class CpuEngine(Protocol):
-    """What a package of an engine has in its module `engine`, under that name. Nothing of it raises but `device`."""
+    """Interface of an engine: the class `Engine` in a package's module `cpu_engine`. Only `device` may raise."""
 
     name: str
-    by_default: bool  # whether it serves where nobody chose
-    least: dict[str, int]  # by the cost of a kernel (`table`): elements from which a launch is worth while
+    by_default: bool  # used without a request
+    least: dict[str, int]  # minimum elements for a launch, by the kernel's cost class (`kernel_support`)
 
     def why_not(self) -> str:
-        """ "" when it can serve, else one sentence saying what is missing and what to install."""
+        """Return "" if the engine can serve, else one sentence: the missing part, and the package to install."""
         ...
 
     def describe(self) -> str:
-        """What it is, in a line."""
+        """Describe the engine in one line."""
         ...
 
     def device(self) -> Any:
-        """The Device for the threads that are granted now; None where NumPy is to serve (in a forked child, say). It
-        has a context `using`, which is held during a call, and `done()`, which ends one.
+        """Return the Device for the currently granted threads; None if NumPy is to serve (in a forked child, for
+        example).
+
+        It has a context manager `using`, active during a call, and `done()`, which ends one.
         """
         ...
 
     def fusion_device(self) -> Any:
-        """The Device for what a compiled program joins, which builds what it needs; None where NumPy is to serve."""
-        ...
-
-    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
-        """By op, kernels over ndarrays beside those of its device, which ask those of `plain` where they do not
+        """Return the Device for fused groups of compiled programs, which builds on demand; None if NumPy is to
         serve.
         """
         ...
 
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        """Return {op name: kernel} over ndarrays in addition to the device's; they fall back to `plain`."""
+        ...
+
     def small_array_kernels(self, plain: dict[str, Callable]) -> dict[str, Callable]:
-        """By op, kernels over ndarrays of any size that are quicker than NumPy's, of those in `plain`, which they ask
-        where they do not serve.
-        """
+        """Return {op name: kernel} faster than NumPy's for ndarrays of any size; they fall back to `plain`."""
         ...
 
     def convolutions(self) -> Any:
-        """What computes convolutions, as `torchlite_backends.cc.convolution.Convolutions`; None where NumPy is to."""
+        """Return convolutions like `torchlite_backends.cc.convolution.Convolutions`; None if NumPy is to compute
+        them.
+        """
         ...
 
     # `(a, b, out, bias, by_rows, parts) -> bool`: a product of matrices, or its parts along the rows or the columns of
@@ -70,17 +71,17 @@ class CpuEngine(Protocol):
     # `(row, matrix, bias)`: the product of one row as a matrix, with a vector added or None; None where NumPy is to.
     gemv: Callable[[Any, Any, Any], Any] | None
 
-    # `(address, out) -> bool`: whole blocks of words of NumPy's Mersenne twister whose C struct is at that address;
-    # whether that was done. None where NumPy is to do it.
+    # `(address, out) -> bool`: fill `out`, full blocks, with outputs of NumPy's MT19937 whose C struct is at that
+    # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
 
     def min_gemm_muls(self) -> int:
-        """Multiplications of a product from which on that is worth asking, fewer than are worth several threads."""
+        """Minimum multiplications of a product for this engine, fewer than several threads are worth."""
         ...
 
 
 class Selection(NamedTuple):
-    """The engine that serves (None: NumPy), and why those that would have come first do not, by name."""
+    """The selected engine (None: NumPy), and why preferred ones cannot serve, by name."""
 
     engine: CpuEngine | None
     missing: dict[str, str]
@@ -91,12 +92,12 @@ class Selection(NamedTuple):
 
 
 def engine_module(name: str, module: str) -> Any:
-    """A module of an engine's package."""
+    """Import a module of an engine's package."""
     return importlib.import_module(f"torchlite_backends.{name}.{module}")
 
 
 def _load(name: str) -> CpuEngine:
-    return engine_module(name, "engine").engine
+    return engine_module(name, "cpu_engine").engine
 
 
 def _why_not(name: str) -> str:
@@ -107,7 +108,7 @@ def _why_not(name: str) -> str:
 
 
 def requested_engines() -> list[str]:
-    """The names in `TORCHLITE_CPU_KERNELS`, in order. RuntimeError for one that is no engine's."""
+    """Return the names in `TORCHLITE_CPU_KERNELS`, in order. RuntimeError for an unknown one."""
     names = [word.strip().lower() for word in os.environ.get(VARIABLE, "").split(",") if word.strip()]
     for name in names:
         if name not in (NUMPY, *ENGINES):
@@ -117,7 +118,7 @@ def requested_engines() -> list[str]:
 
 @functools.cache
 def select_engine() -> Selection:
-    """The engine that serves in this process. Warns where none that was asked for is there."""
+    """Return this process's engine. Warns if none of the requested ones is available."""
     names = requested_engines()
     missing: dict[str, str] = {}
     for name in names or ENGINES:
@@ -137,8 +138,9 @@ def select_engine() -> Selection:
 
 
 def _serves_by_default(name: str) -> bool:
-    """Whether an engine serves where nobody chose: its kernels were built in advance, which a file in its folder notes.
-    Most programs come to no more than this look.
+    """True if an engine serves without a request: a marker file in its folder says that its kernels are prebuilt.
+
+    Most programs need no more than this check.
     """
     from torchlite_backends.device_runtime.core import program_cache
 
@@ -146,7 +148,7 @@ def _serves_by_default(name: str) -> bool:
 
 
 def report() -> list[tuple[str, str]]:
-    """For each engine its name and a line: whether it serves, and why another one does not."""
+    """Return for each engine its name and a line: in use, or why not."""
     try:
         choice = select_engine()
     except RuntimeError as error:

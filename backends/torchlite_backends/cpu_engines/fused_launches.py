@@ -1,9 +1,8 @@
-"""Groups of pointwise ops as launches that are worked out once: of a program that runs again and again on arrays of the
-same shapes (`torch.compile`).
+"""Groups of pointwise ops as launches planned once, for `torch.compile` on arrays of the same shapes.
 
-The group's ops are called once with arrays that have no memory, on a device that starts nothing (`_Planner`): they
-wait for one another as large ops of a device do (`torchlite_backends.device_runtime.core.lazy_fusion`), and what waits becomes kernels
-of the engine's device. A call then makes the results' memory and starts these.
+The group's ops are called once with arrays without memory, on a device that launches nothing (`_PlanningDevice`). They
+are deferred like large ops of a device (`torchlite_backends.device_runtime.core.lazy_fusion`), and the deferred chains
+become kernels of the engine's device. A call then allocates the results and launches these.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from .ndarray_bridge import kernels
 
 
 class _Unfusable(Exception):
-    """An op that can be no part of a launch of several."""
+    """Raised for an op that cannot be part of a group of launches."""
 
 
 class _RecordingQueue(LazyQueue):
-    """Steps that are kept for good instead of being started."""
+    """Queue that records steps instead of launching them."""
 
     least, takes_rows = 1, True
 
@@ -41,7 +40,7 @@ class _RecordingQueue(LazyQueue):
 
 
 class _PlanningDevice(Device):
-    """A device as another one is, whose arrays have no memory and whose kernels cannot be started."""
+    """Device with another one's properties, whose arrays have no memory and whose kernels cannot be launched."""
 
     waiting: _RecordingQueue
 
@@ -54,13 +53,13 @@ class _PlanningDevice(Device):
         return getattr(self._like, name)
 
     def allocate(self, nbytes: int, array: Any = None) -> None:
-        """No memory."""
+        """Allocate nothing."""
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
         return ""
 
     def build(self, text: str) -> None:
-        """No program."""
+        """Build no program."""
 
     def kernel(self, program: Any, name: str, signature: str) -> Any:
         return _NoKernel()
@@ -77,12 +76,11 @@ class _NoKernel:
 
 
 class FusedLaunches:
-    """A function of contiguous ndarrays that gives new ones, by launches on an engine's device.
+    """Function from contiguous ndarrays to new ones, by launches on an engine's device.
 
-    launches: a kernel's `start`, its sizes, the places of its arrays among those of a call, and the values behind them.
-    made: shapes and dtypes of the arrays that a call makes, behind those it is given; outs: the places of what it
-    returns. otherwise: what serves where the engine has another device by then (a forked child, another number of
-    threads).
+    launches: a kernel's `start`, its sizes, the indices of its arrays among those of a call, and the values behind
+    them. made: shapes and dtypes of the arrays that a call allocates, numbered after its inputs; outs: the indices of
+    the results. otherwise: the fallback once the engine has another device (a forked child, another number of threads).
     """
 
     text = ""
@@ -111,10 +109,10 @@ class FusedLaunches:
 def fuse_launches(
     engine: CpuEngine, compute: Callable, given: list, outs: list, otherwise: Callable
 ) -> FusedLaunches | None:
-    """The launches of a group; None where it cannot be one on this engine, or where they cannot be built.
+    """Plan the launches of a group; None if the engine cannot run or build it.
 
-    compute: the results, of a table of kernels and the arrays. given, outs: shapes and dtypes. A group is some launches
-    where it has many steps or arrays.
+    compute: function of a kernel table and the arrays that returns the results. given, outs: shapes and dtypes. A group
+    with many steps or arrays becomes several launches.
     """
     device = engine.fusion_device()
     if device is None:
@@ -134,7 +132,7 @@ def fuse_launches(
 
 
 def _launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, list[Array]]:
-    """The launches of what waited, and the arrays of a call: those that are given, then those that are made."""
+    """Return the launches of the deferred chains, and a call's arrays: the inputs, then those to allocate."""
     held, launches = list(arrays), []
     for steps, (inputs, results, written) in chains:
         chain = fused_chain(device, steps, inputs, written)

@@ -1,8 +1,8 @@
-"""Which kernels an engine has: by op, the dtypes and the elements from which on it serves.
+"""Kernels that an engine replaces: per op, the dtypes and the minimum number of elements.
 
-Left to NumPy are views, products and what is made of them (OpenBLAS is the fastest there is), convolutions, which ask
-an engine themselves (`torchlite_backends/numpy/conv_native.py`), random numbers (they are PyTorch's own), creation, what is written
-in place by indices (an index that does not fit must leave everything as it was), and what the measurements below say.
+NumPy keeps views, matrix products (OpenBLAS is the fastest there is), convolutions, which call an engine themselves
+(`torchlite_backends.numpy.conv_native`), random numbers (they equal PyTorch's), creation, in-place writes by index (an
+invalid index must leave the array as it was), and the ops of which the measurements below say so.
 
 Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
 elements: ratios of an engine's time to NumPy's, "cc" (g++ 12) and "opencl" (Intel's runtime) alike unless said.
@@ -19,18 +19,18 @@ from torchlite._types.dtypes import bfloat16
 
 from .engine_selection import CpuEngine
 
-# Nanoseconds that NumPy takes for an element, on one core: an engine says from how many elements on its launch, and
-# the way there, are less.
+# NumPy's nanoseconds per element on one core: an engine states the minimum number of elements for which its launch
+# costs less.
 STREAMING, CHEAP, MODERATE, EXPENSIVE = "pass", "cheap", "middle", "dear"
 COSTS = STREAMING, CHEAP, MODERATE, EXPENSIVE
 
-# Without ml_dtypes (the extra `lowp`) there are no arrays of bfloat16.
+# Arrays of bfloat16 need ml_dtypes (the extra `lowp`).
 _HALF_DTYPES = (np.dtype("f2"), *((bfloat16.np,) if importlib.util.find_spec("ml_dtypes") else ()))
 _FLOATS = np.dtype("f4"), np.dtype("f8")
 _INTEGER_DTYPES = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
 
-# One pass over memory, at which NumPy's vectors are as fast (0.9 to 1.4). It computes half precision one element at a
-# time, and that 10 to 30 times slower.
+# One pass over memory, at which NumPy's vectors are as fast (0.9 to 1.4). NumPy computes half precision one element at
+# a time, 10 to 30 times slower.
 _HALF_OPS = """add sub mul div neg abs square maximum minimum eq ne lt le gt ge addcmul addcdiv
     floor ceil trunc round isnan isinf isfinite sum mean amax amin max_dim min_dim argmax argmin"""
 # For "cc" 0.55 to 0.94 from 2**19 elements on: its threads begin sooner, and large results go past the caches.
@@ -39,7 +39,7 @@ _ARITHMETIC = "add sub mul div neg abs square maximum minimum"
 _LONG_PASSES = "where _where _choose sqrt sum mean cat"
 _STREAMING_OPS = """relu _relu_backward clamp_min clamp_max reciprocal sign copysign _lerp_scalar leaky_relu hardsigmoid
     softshrink frac rsqrt hardswish exp _trunc_divide"""
-# Functions for which NumPy has vectors of 512 bits (then 1.0 to 1.5), and otherwise none or slow ones.
+# Functions with AVX-512 loops in NumPy (then 1.0 to 1.5), and otherwise none or slow ones.
 _TRANSCENDENTAL_OPS = (
     """exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 pow"""
 )
@@ -57,7 +57,7 @@ _SLOW_OPS = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remaind
 _ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue median_dim median_all mode"
 _COPY_OPS = " repeat tril triu gather"
 
-# The argument whose elements count, where it is not the first tensor.
+# Index of the argument whose elements count, if it is not the first tensor.
 _SIZE_ARGUMENT = {"gather": 2, "_cross_entropy_backward": 1}
 
 # By engine and op, dtypes that it leaves to NumPy, for it is slower (1.0 to 3.2) where another engine is not.
@@ -68,14 +68,14 @@ _EXCLUDED: dict[str, dict[str, tuple]] = {
 
 
 def _has_avx512() -> bool:
-    """Whether NumPy computes functions in vectors of 512 bits."""
+    """True if NumPy uses AVX-512."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
 def _cost_table() -> dict[str, dict[np.dtype, str]]:
-    """By op and dtype, what the kernel costs in NumPy."""
+    """Return the kernel's cost in NumPy by op and dtype."""
     found: dict[str, dict[np.dtype, str]] = {}
     for names, dtypes, cost in (
         (_HALF_OPS, _HALF_DTYPES, MODERATE),
@@ -94,7 +94,7 @@ def _cost_table() -> dict[str, dict[np.dtype, str]]:
 
 
 COST_TABLE = _cost_table()
-# Pointwise ops whose result may take the place of an operand. (All their kernels are one launch: nothing is half done.)
+# Pointwise ops whose result may overwrite an operand. (Each is one launch, so an error leaves the operand unchanged.)
 INPLACE_OPS = frozenset(
     """relu clamp_min clamp_max reciprocal sign copysign leaky_relu hardsigmoid frac rsqrt hardswish exp
     exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 sqrt addcmul
@@ -103,7 +103,7 @@ INPLACE_OPS = frozenset(
 
 
 def engine_kernels(plain: dict[str, Callable], engine: CpuEngine) -> dict[str, Callable]:
-    """By op, the engine's kernels over NumPy's, those of pointwise ops that write in place, and its own."""
+    """Return {op name: kernel}: the engine's over NumPy's, in-place pointwise ones, and the engine's own."""
     from .ndarray_bridge import engine_kernel
 
     without = _EXCLUDED.get(engine.name, {})
@@ -119,7 +119,7 @@ def engine_kernels(plain: dict[str, Callable], engine: CpuEngine) -> dict[str, C
 
 
 def _inplace_kernel(plain: Callable) -> Callable:
-    """The kernel that writes in place what another one returns."""
+    """Return an in-place kernel from an out-of-place one."""
 
     def kernel(target, *others, **options):
         np.copyto(target, plain(target, *others, **options), casting="unsafe")

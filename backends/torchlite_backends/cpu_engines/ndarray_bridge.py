@@ -1,4 +1,4 @@
-"""From ndarrays to an engine's kernels and back, without a copy."""
+"""Calls of an engine's kernels with ndarrays, without copies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _NEVER_SIZE = 1 << 62
 
 
 class UnsupportedArray(Exception):
-    """What an ndarray has that devices' arrays have not."""
+    """Raised for an ndarray that a device array cannot represent."""
 
 
 def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.dtype, int], by: int = 0) -> Callable:
-    """The engine's kernel of an op for arrays of these dtypes, with at least so many elements; NumPy's, `plain`,
-    for all others, where the engine's raises (so that errors are NumPy's), and where no device is to be had. The first
-    argument says the dtype, and number `by` of elements there are.
+    """Return a kernel that dispatches to the engine for supported dtypes and sizes, else to NumPy's, `plain`.
+
+    `plain` also serves if the engine's kernel raises, so that errors are NumPy's, and if there is no device. The first
+    argument has the dtype, argument number `by` the number of elements.
     """
 
     missing = BoundedCache(4096)  # calls whose program is not built
@@ -47,7 +48,7 @@ def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.
                 return run_on_device(device, name, args, options)
         except NotBuiltError:
             missing[_signature(args, options)] = True
-        except Exception:
+        except Exception:  # a driver's error, or an argument's, for which NumPy's kernel has the words
             return plain(*args, **options)
         return plain(*args, **options)
 
@@ -62,7 +63,7 @@ def _size(x: Any) -> int:
 
 
 def _signature(args: Any, options: dict[str, Any]) -> tuple:
-    """What a call's programs follow from."""
+    """Return the key on which a call's programs depend."""
     found: list = [*options]
     for x in (*args, *options.values()):
         if x.__class__ is np.ndarray:
@@ -76,13 +77,15 @@ def _signature(args: Any, options: dict[str, Any]) -> tuple:
 
 @functools.lru_cache(16)
 def kernels(device: Any) -> dict[str, Callable]:
-    """The kernels of `torchlite_backends.device_runtime`, by op."""
+    """Return the kernels of `torchlite_backends.device_runtime` by op name."""
     return kernels_of(device)
 
 
 def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) -> Any:
-    """What a device's kernel makes of ndarrays, as ndarrays. Declined where it cannot be given them; else it raises
-    what the kernel raises, which may have written a part of what it writes in place.
+    """Run a device's kernel on ndarrays; return ndarrays.
+
+    Raises UnsupportedArray if they cannot be passed; an error of the kernel may leave an in-place result partly
+    written.
     """
     kernel = kernels(device)[name]
     with device.using:
@@ -96,7 +99,7 @@ def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) 
 
 
 class KernelCall:
-    """The arrays of one call. Those that share memory share a buffer, so that kernels see where they overlap."""
+    """Arrays of one call. Those that share memory share a buffer, so that kernels see overlaps."""
 
     __slots__ = ("device", "_buffers", "_given")
 
@@ -109,7 +112,9 @@ class KernelCall:
         return [self.wrapped(x) for x in values]
 
     def wrapped(self, value: Any) -> Any:
-        """An argument for a device's kernel: ndarrays as Arrays, also in lists and tuples; all else as it is."""
+        """Return an argument for a device's kernel: ndarrays as Arrays, also in lists and tuples; all else
+        unchanged.
+        """
         kind = value.__class__
         if kind is np.ndarray:
             return self.wrap(value)
@@ -118,7 +123,7 @@ class KernelCall:
         return self.wrap(np.asarray(value)) if isinstance(value, np.generic) else value
 
     def wrap(self, x: np.ndarray) -> Array:
-        """An Array on the memory of an ndarray."""
+        """Return an Array on the memory of an ndarray."""
         out, dtype, itemsize = object.__new__(Array), x.dtype, x.itemsize
         try:
             out.kind = kind_of(dtype)
@@ -143,7 +148,7 @@ class KernelCall:
         return out
 
     def unwrap_result(self, out: Any) -> Any:
-        """What a device's kernel returned, with ndarrays for Arrays."""
+        """Return a kernel's result with ndarrays in place of Arrays."""
         kind = out.__class__
         if kind is Array:
             for array, given in self._given:
@@ -156,7 +161,7 @@ class KernelCall:
         held = out.buffer.array
         if out.contiguous and out.size == held.size and out.dtype == held.dtype and not self._is_given(out.buffer):
             if out.shape != held.shape:
-                held.resize(out.shape, refcheck=False)  # of as many elements: it stays the owner of its memory
+                held.resize(out.shape, refcheck=False)  # same number of elements: it still owns its memory
             return held
         return self.device.unwrap(out)
 

@@ -1,5 +1,6 @@
-"""The CUDA backend: the kernels of `torchlite_backends.device_runtime` on CuPy's memory, streams and modules. Importing this package
-does not import CuPy.
+"""CUDA backend: the kernels of `torchlite_backends.device_runtime` on CuPy's memory, streams and modules.
+
+Importing this package does not import CuPy.
 """
 
 from .backend import backend

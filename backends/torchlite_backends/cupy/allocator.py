@@ -1,4 +1,4 @@
-"""A device's memory: blocks of CuPy's pool, what is in use, and what happens when there is no more."""
+"""CUDA memory allocator over CuPy's memory pools, with statistics and out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK_BYTES = 512  # bytes: sizes of blocks are multiples of it
 
 
 class GraphPool:
-    """A pool for what is allocated while graphs are captured."""
+    """Memory pool for allocations during graph capture."""
 
     def __init__(self, pool: Any):
         self.malloc, self.used_bytes, self.total_bytes, self.free_all_blocks = (
@@ -26,10 +26,9 @@ class GraphPool:
 
 
 class Allocator:
-    """Blocks of memory for one device, from CuPy's pool or, while a graph is captured, from the graph's own.
+    """Allocator of one device, from CuPy's pool or, during capture, from the graph's pool.
 
-    A block is free when nothing refers to it, and is given out again to what comes later in the stream in which it was
-    allocated.
+    A block is free when nothing refers to it, and is reused by later work in the stream in which it was allocated.
     """
 
     def __init__(self, device: Any):
@@ -40,7 +39,7 @@ class Allocator:
         self._any_graphs = False
         self._held: deque[tuple[Any, Any]] = (
             deque()
-        )  # blocks that another stream still uses, each with the event after which it does not
+        )  # blocks in use by another stream, each with the event that ends the use
         self._lock = threading.Lock()
         self.peak = self.reserved_peak = self.retries = self.failures = 0
         self._most = (
@@ -48,7 +47,7 @@ class Allocator:
         )
 
     def allocate(self, nbytes: int, array: Any = None) -> Any:
-        """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
+        """Allocate a block. OutOfMemoryError with the sizes if that fails after the pool was emptied."""
         if self._held:
             self._release_ready()
         try:
@@ -56,9 +55,7 @@ class Allocator:
         except self._driver.out_of_memory:
             block = self._allocate_again(nbytes)
         self._most += nbytes + _BLOCK_BYTES
-        if (
-            self._most > self.peak
-        ):  # else this is no new peak and need not be counted, for which CuPy 13 adds up the sizes of all blocks
+        if self._most > self.peak:  # otherwise there is no new peak, and CuPy 13 would add up the sizes of all blocks
             self._most = used = self.in_use()
             if used > self.peak:
                 self.peak = used
@@ -75,34 +72,34 @@ class Allocator:
             raise self._exhausted(nbytes) from error
 
     def in_use(self) -> int:
-        """Bytes in blocks that something refers to."""
+        """Return the bytes of referenced blocks."""
         used = self._used(self._main)
         return used + sum(map(self._used, self._graphs)) if self._any_graphs else used
 
     def reserved(self) -> int:
-        """Bytes that the pools hold."""
+        """Return the bytes that the pools reserve."""
         return sum(map(self._driver.held_bytes, (self._main, *self._graphs)))
 
     def empty(self) -> None:
-        """Give the pools' free blocks back to the device."""
+        """Release the pools' free blocks to the device."""
         self.reserved_peak = max(self.reserved_peak, self.reserved())
         self._release_ready()
         self._driver.empty(self._main)
 
     def new_pool(self) -> Any:
-        """A pool for graphs, counted here as long as it lives."""
+        """Return a pool for graphs, included in the statistics while it lives."""
         pool = GraphPool(self._driver.new_pool())
         self._graphs.add(pool)
         self._any_graphs = True
         return pool
 
     def record_stream(self, array: Any, handle: Any) -> None:
-        """Do not give an array's memory out again before what is in a stream when the array dies has run."""
+        """Delay reuse of an array's memory until the work queued in a stream at the array's end has run."""
         owner = array if array.base is None else array.base
         weakref.finalize(owner, self._hold, array.buffer, handle).atexit = False
 
     def _hold(self, block: Any, handle: Any) -> None:
-        if self._device.capturing:  # an event would become a part of the graph, whose pool keeps the memory
+        if self._device.capturing:  # an event would become part of the graph, whose pool keeps the memory
             return
         self._held.append((block, self._driver.event(False, handle.ptr)))
 
@@ -126,11 +123,11 @@ class Allocator:
         )
 
     def reset_peak(self) -> None:
-        """Begin to count the peaks anew."""
+        """Reset the peak statistics."""
         self.peak, self.reserved_peak = self.in_use(), self.reserved()
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in use and held, now and at most, and how often there was no room, under PyTorch's names."""
+        """Return allocated and reserved bytes, current and peak, and the number of failures, under PyTorch's names."""
         used, reserved = self.in_use(), self.reserved()
         return {
             "allocated_bytes.all.current": used,

@@ -1,6 +1,4 @@
-"""Arrays shared with other CUDA libraries without a copy, through CuPy's arrays: DLPack and `__cuda_array_interface__`,
-both ways.
-"""
+"""Zero-copy exchange with other CUDA libraries through CuPy: DLPack and `__cuda_array_interface__`, both ways."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from .device import Device
 
 
 def from_cupy(device: Device, foreign: Any) -> Array:
-    """An Array on the memory of a CuPy array, which lives as long as it. RuntimeError where the steps are no multiples
-    of an element.
+    """Return an Array on the memory of a CuPy array, which it keeps alive. RuntimeError for strides that are not
+    multiples of the element size.
     """
     out = object.__new__(Array)
     out.dtype = foreign.dtype
@@ -34,14 +32,12 @@ def from_cupy(device: Device, foreign: Any) -> Array:
 
 
 def to_cupy(raw: Array) -> Any:
-    """A CuPy array on the memory of an Array. What waits is started first, in the stream that other libraries are told
-    of.
-    """
+    """Return a CuPy array on the memory of an Array. Deferred work is launched first, in the exported stream."""
     return _flush(raw).driver.ndarray(raw.buffer, raw.offset * raw.dtype.itemsize, raw.shape, raw.dtype, raw.strides)
 
 
 def array_interface(raw: Array) -> dict[str, Any]:
-    """What `__cuda_array_interface__` of an Array is."""
+    """Return the `__cuda_array_interface__` of an Array."""
     _flush(raw)
     return {
         "typestr": raw.dtype.str,
@@ -53,7 +49,7 @@ def array_interface(raw: Array) -> dict[str, Any]:
 
 
 def _flush(raw: Array) -> Any:
-    """The array's device, on which nothing waits."""
+    """Launch the deferred work of the array's device and return the device."""
     if raw.device.waiting.steps:
         raw.device.waiting.start()
     return raw.device

@@ -1,5 +1,6 @@
-"""Whether CUDA can be used, and what is missing where not. CuPy is imported only where a driver shows a device, so that
-the answer is quick elsewhere.
+"""Availability of CUDA: driver, devices, CuPy, NVRTC, and the reason if it cannot be used.
+
+CuPy is imported only if a driver shows a device, so that the check is fast on machines without one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _WHEELS = {"cupy-cuda12x": 12, "cupy-cuda13x": 13}
 
 @functools.cache
 def _load_driver() -> Any:
-    """The driver's library; None where it is not installed."""
+    """Load the driver's library; None if it is not installed."""
     try:
         if sys.platform == "win32":
             return ctypes.WinDLL("nvcuda.dll")
@@ -32,9 +33,7 @@ def _load_driver() -> Any:
 
 @functools.cache
 def _query_driver(library: Any) -> tuple[int, int, int]:
-    """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how
-    many devices it shows.
-    """
+    """Return the status of cuInit, the CUDA version (1000 * major + 10 * minor), and the number of devices."""
     version, count = ctypes.c_int(0), ctypes.c_int(0)
     library.cuDriverGetVersion(ctypes.byref(version))
     status = library.cuInit(0)
@@ -49,7 +48,7 @@ def _has_cupy() -> bool:
 
 @functools.cache
 def _wheel() -> tuple[str, int]:
-    """The installed wheel of CuPy and the CUDA version that it is made for; 0 for a CuPy that was built here."""
+    """Return the installed CuPy wheel and its CUDA version, 0 for a CuPy built from source."""
     for name, major in _WHEELS.items():
         try:
             importlib.metadata.version(name)
@@ -60,17 +59,18 @@ def _wheel() -> tuple[str, int]:
 
 
 def _install_hint(version: int) -> str:
-    """What to install for a driver's CUDA version."""
+    """Return the install command for a driver's CUDA version."""
     return f"pip install 'torchlite-nd[{'cuda13' if version >= 13000 else 'cuda12'}]'"
 
 
 def why_not() -> str:
-    """ "" when CUDA can be used, else one sentence that says what is missing."""
+    """Return "" if CUDA can be used, else one sentence that says what is missing."""
     library = _load_driver()
     if library is None:
         there = " (which is there already)" if _has_cupy() else ""
         return (
-            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): install "
+            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): "
+            "install "
             f"NVIDIA's driver, and CuPy{there} with {_install_hint(0)}"
         )
     status, version, count = _query_driver(library)
@@ -106,7 +106,7 @@ def _library_name() -> str:
 
 @functools.cache
 def _why_no_compiler(name: str) -> str:
-    """What keeps CuPy from being imported or from compiling."""
+    """Return why CuPy cannot be imported or cannot compile."""
     _guard_cache()
     try:
         from .cupy_driver import compiler
@@ -123,21 +123,21 @@ def _why_no_compiler(name: str) -> str:
 
 
 def device_count() -> int:
-    """How many devices CUDA shows."""
+    """Return the number of CUDA devices."""
     from .cupy_driver import device_count
 
     return device_count()
 
 
 def open_device(index: int) -> Any:
-    """The Driver of a device."""
+    """Open the Driver of a device."""
     from .cupy_driver import Driver
 
     return Driver(index)
 
 
 def cudnn_version() -> int | None:
-    """cuDNN's version, None where it is not installed."""
+    """Return cuDNN's version, None if it is not installed."""
     from .cudnn import frontend
 
     found = frontend()
@@ -145,7 +145,7 @@ def cudnn_version() -> int | None:
 
 
 def problems() -> list[str]:
-    """What is installed and cannot be used."""
+    """List installed components that cannot be used."""
     if not _has_cupy():
         return []
     reason = why_not()
@@ -153,8 +153,9 @@ def problems() -> list[str]:
 
 
 def _guard_cache() -> None:
-    """Have CuPy keep its own kernels in memory where other users could write its folder: it loads what it finds there.
-    Called before CuPy is imported.
+    """Make CuPy keep its kernels in memory if other users can write its cache folder, which it loads from.
+
+    Must run before CuPy is imported.
     """
     home = os.path.join(os.path.expanduser("~"), ".cupy", "kernel_cache")
     if not cache_files.is_trusted(Path(os.environ.get("CUPY_CACHE_DIR") or home)):

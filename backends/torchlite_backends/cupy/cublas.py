@@ -1,10 +1,8 @@
-"""Matrix products through cuBLAS: called by its documented C functions, since CuPy's wrappers refuse them while a graph
-is captured.
+"""Matrix products through cuBLAS, called by its documented C functions: CuPy's wrappers refuse during graph capture.
 
-The library's matrices are column-major, so it computes the transposed product of the transposed operands: what is `b`
-here comes first there. Sums of half and bfloat16 are float32; float32 operands are rounded to TF32 only when
-`torch.backends.cuda.matmul.allow_tf32` says so. Integers, and conjugates that are not transposed, stay with our own
-kernels.
+cuBLAS is column-major, so it computes the transposed product of the transposed operands: `b` here comes first there.
+Half and bfloat16 accumulate in float32; float32 operands are rounded to TF32 only if
+`torch.backends.cuda.matmul.allow_tf32` is set. Integers, and conjugates without a transpose, use our own kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ TYPES = {
 COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
 PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
 _MAX_CALLS = 16  # launches for the outer batch dimension of one product
-_WORKSPACES = {False: 8 << 20, True: 32 << 20}  # bytes, as PyTorch has them: before Hopper, and from there on
+_WORKSPACES = {False: 8 << 20, True: 32 << 20}  # bytes, as in PyTorch: before Hopper, and from it on
 _I, _L, _P = ctypes.c_int, ctypes.c_longlong, ctypes.c_void_p
 # The parameters of the functions used, in the order of cuBLAS's documentation.
 SIGNATURES = {
@@ -52,7 +50,7 @@ _STATUS = {
 
 
 def open_library(path: str) -> Any:
-    """The library with the types of its parameters. Its calls only start work, so they keep the interpreter's lock."""
+    """Load the library with its parameter types. Its calls only enqueue work, so they keep the GIL."""
     library = ctypes.PyDLL(path)
     for name, parameters in SIGNATURES.items():
         getattr(library, name).argtypes = parameters
@@ -60,15 +58,13 @@ def open_library(path: str) -> Any:
 
 
 def check_status(status: int) -> None:
-    """RuntimeError for a status other than success, as PyTorch words it."""
+    """Raise PyTorch's RuntimeError for a status other than success."""
     if status:
         raise RuntimeError(f"CUDA error: CUBLAS_STATUS_{_STATUS.get(status, status)} when calling cuBLAS")
 
 
 class Cublas:
-    """cuBLAS on one device: one handle, and for each stream a workspace, since products in several streams may run at
-    one time.
-    """
+    """cuBLAS on one device: one handle, and a workspace per stream, since products in several streams may overlap."""
 
     def __init__(self, device: Any, library: Any):
         self.device, self.library = device, library
@@ -79,11 +75,11 @@ class Cublas:
         self.beta = self.alpha + 16
         self.math = 0
         self._handle: Any = None
-        self._queue = -1  # the stream for which the handle is set
+        self._queue = -1  # the stream that the handle is set to
         self._workspaces: dict[int, Any] = {}
 
     def handle(self) -> Any:
-        """The handle, set for the calling thread's stream."""
+        """Return the handle, set to the calling thread's stream."""
         queue = self.device.driver.stream().ptr
         if queue != self._queue:
             self._set_for(queue)
@@ -106,15 +102,16 @@ class Cublas:
         self._queue = queue
 
     def set_math(self, mode: int) -> None:
-        """Set how sums may be kept, where that is not so already."""
+        """Set the math mode if it differs."""
         if mode != self.math:
             check_status(self.library.cublasSetMathMode(self._handle, mode))
             self.math = mode
 
 
 def blas_operand(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
-    """How cuBLAS reads a matrix with these steps: the operation and the leading dimension; None where it cannot. A
-    row-major matrix is its own transposed in column-major.
+    """Return cuBLAS's operation and leading dimension for a matrix with these strides, or None.
+
+    A row-major matrix is its own transpose in column-major order.
     """
     down, across = steps
     if (across == 1 or columns == 1) and (down >= columns or rows == 1):
@@ -125,7 +122,7 @@ def blas_operand(rows: int, columns: int, steps: tuple[int, ...], conj: bool) ->
 
 
 class CublasGemm:
-    """One product of known sizes, kinds and steps."""
+    """A product of fixed sizes, dtype and strides."""
 
     __slots__ = (
         "added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "shape", "strides",
@@ -142,14 +139,14 @@ class CublasGemm:
         self.may_round, self.may_shorten = kind in ("f32", "c64"), kind in ("f16", "bf16")  # where switches say so
         self.before = (first[0], second[0], s.n, s.m, s.k)
         self.shape = (first[1], second[1], max(s.c[0], s.n))
-        # The longer batch dimension is one call's; the other one is walked here.
+        # The longer batch dimension is batched in one call; the other one is looped over here.
         inner = int(s.batch[1] >= s.batch[0])
         steps = (s.a_batch, s.b_batch, s.c_batch)
         self.calls = s.batch[1 - inner], [x[1 - inner] for x in steps]
         self.strides = s.batch[inner], [x[inner] for x in steps]
 
     def run(self, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1) -> None:
-        """Compute c = alpha * a @ b, plus beta * d where that is added."""
+        """Compute c = alpha * a @ b, plus beta * d if requested."""
         blas = self.blas
         if self.added:
             copy_into(c, d)
@@ -230,7 +227,7 @@ class CublasGemm:
             self.pack(self.blas.numbers, 0, float(alpha), float(beta))
 
     def _set_math(self) -> None:
-        """Whether parts of the sums of half and bfloat16 may be kept in these."""
+        """Set the math mode by the settings for reduced-precision reductions of half and bfloat16."""
         may = (
             FLAGS.allow_fp16_reduced_precision_reduction
             if self.kind == "f16"
@@ -240,7 +237,7 @@ class CublasGemm:
 
 
 def cublas_gemm(blas: Cublas, kind: str, sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> CublasGemm | None:
-    """How cuBLAS computes a product; None where it cannot."""
+    """Return the cuBLAS call for a product; None if cuBLAS does not support it."""
     s = sizes
     if (
         kind not in TYPES

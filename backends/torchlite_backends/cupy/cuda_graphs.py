@@ -1,4 +1,4 @@
-"""What a function starts on a device as a CUDA graph, which is launched in its place."""
+"""Capture of a function of arrays as a CUDA graph, which replaces later calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from torchlite_backends.device_runtime.core.array import Array, empty_like_layou
 from torchlite_backends.device_runtime.core.copy_fill import copy_into
 
 _recording = fork_locks.reinit_after_fork(threading.RLock())
-_MIN_BYTES = 256  # elements from which on an elementwise op waits for the next one
+_MIN_BYTES = 256  # minimum elements for which an elementwise op is deferred
 
 
 class CapturedFunction:
-    """A function's graph. A graph knows addresses: an array that lies elsewhere than in the call that was recorded is
-    copied into memory of the graph's from then on, and the graph recorded anew. Results are copied out of it.
+    """Graph of a function. A graph has fixed addresses.
+
+    An input at another address than at capture is copied into the graph's memory from then on, and the graph is
+    captured again. Results are copied out of it.
     """
 
     def __init__(self, runtime: Any, function: Callable, given: tuple) -> None:
@@ -30,8 +32,9 @@ class CapturedFunction:
         self._record(given)
 
     def run(self, given: tuple) -> tuple | None:
-        """Launch the graph; the arrays that are returned. None for arrays of other shapes or steps, where one that is
-        written to lies elsewhere, and while the program captures a graph of its own.
+        """Launch the graph and return its results.
+
+        None for other shapes or strides, for a written input at another address, and during a capture by the program.
         """
         if self.runtime.device.capturing or [(x.shape, x.steps) for x in given] != self._layouts:
             return None
@@ -57,7 +60,7 @@ class CapturedFunction:
         self._given = tuple([_empty_like_layout(x) if i in self._moving else x for i, x in enumerate(given)])
         self._capture()
         if not self._warm and not self._written and not self._graph.draws:
-            # Nothing but results comes of it: it may run, so that programs of ops that are joined are built.
+            # The call has no side effects, so a warm-up run is allowed: it builds the programs of fused ops.
             with self.runtime.device.waiting.joining(_MIN_BYTES):
                 for _ in range(2):
                     self.function(*self._given)
@@ -72,7 +75,7 @@ class CapturedFunction:
         self._written = {i for i, x in enumerate(self._given) if id(x.buffer) in touched}
 
     def _results(self, given: tuple) -> tuple:
-        """What is returned, in memory of its own."""
+        """Return the results in fresh memory."""
         places = {id(x): i for i, x in enumerate(self._given)}
         owners = {id(owner_of(x)): i for i, x in enumerate(self._given)}
         copies: dict[int, Array] = {}
@@ -99,7 +102,7 @@ class CapturedFunction:
 
 
 def _empty_like_layout(x: Array) -> Array:
-    """An array with the shape and steps of `x` in memory of its own, which nothing is written to yet."""
+    """Return an uninitialised array with the shape and strides of `x`."""
     made = empty_like_layout(x)
     last = x.offset + sum(step * (n - 1) for n, step in zip(x.shape, x.steps, strict=True) if step > 0 and n)
     made.buffer = x.device.allocate((last + 1) * x.itemsize, made)
@@ -107,7 +110,7 @@ def _empty_like_layout(x: Array) -> Array:
 
 
 def _copy_owner(owner: Array) -> Array:
-    """A copy of an array that owns its memory, all of it."""
+    """Copy an array that owns its memory, including gaps."""
     made = empty_like_layout(owner)
     made.buffer = owner.device.allocate(owner.offset * owner.itemsize + storage_nbytes(owner), made)
     copy_into(storage_bytes(made), storage_bytes(owner))
@@ -115,8 +118,9 @@ def _copy_owner(owner: Array) -> Array:
 
 
 def _capture_call(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
-    """The graph of `function(*given)`, and what it returned, whose elements only a replay sets. Unrecordable where
-    something asks for the host.
+    """Capture `function(*args)`; return the graph and the results, whose elements only a replay sets.
+
+    Raises Unrecordable if the function synchronises with the host.
     """
     if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
         raise UnrecordableError("this thread records")

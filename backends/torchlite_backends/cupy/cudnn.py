@@ -1,6 +1,6 @@
-"""cuDNN, where the package `nvidia-cudnn-frontend` finds it: graphs of its operations, built once for a shape and kept.
+"""cuDNN graphs through the package `nvidia-cudnn-frontend`, built once per shape and cached.
 
-What cuDNN does not take (a dtype, a size, a device) runs on our own kernels; why is kept in `Library.refused`.
+Unsupported cases (dtype, size, device) run on our own kernels; `Library.refused` records the reasons.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from torchlite_backends.device_runtime.core.array import Array
 
 _MIN_VERSION = 90000
 _MAX_CACHED_PLANS = 4096
-_ALIGNED = 16  # bytes, which cuDNN assumes of every address
+_ALIGNED = 16  # bytes; the alignment that cuDNN assumes for every address
 # The kinds that are for cuDNN, by its names.
 TYPES = {"f32": "FLOAT", "f16": "HALF", "bf16": "BFLOAT16"}
 
 
 @functools.cache
 def frontend() -> Any:
-    """The package's module when it is installed and finds cuDNN 9, else None."""
+    """Return the package's module if it is installed and finds cuDNN 9, else None."""
     try:
         import cudnn
 
         return cudnn if cudnn.backend_version() >= _MIN_VERSION else None
-    except Exception:  # however a library fails to load, there is another way
+    except Exception:  # any failure to load has a fallback
         return None
 
 
 class Tensor(NamedTuple):
-    """A tensor of a graph: its shape, steps in elements and kind. Its place in the list of operands is its uid - 1."""
+    """Tensor of a graph: shape, strides in elements, and dtype. Its index among the operands is its uid - 1."""
 
     shape: tuple[int, ...]
     steps: tuple[int, ...]
@@ -41,8 +41,8 @@ class Tensor(NamedTuple):
 
 
 class Graph:
-    """A graph while it is described: `take` makes an input, `give` says what an output is like, in the order in which
-    the arrays come when it runs.
+    """Graph under construction: `take` adds an input, `give` describes an output, in the order of the arrays of a
+    run.
     """
 
     def __init__(self, cudnn: Any, handle: Any, capability: int, kind: str):
@@ -78,21 +78,21 @@ class Graph:
 
 
 class Plan(NamedTuple):
-    """A built graph and the bytes of memory it wants beside its arrays."""
+    """A built graph and its workspace size in bytes."""
 
     graph: Any
     workspace: int
 
 
 class Library:
-    """cuDNN on one device. Its handle and its plans are used by one thread at a time."""
+    """cuDNN on one device. One thread at a time uses its handle and plans."""
 
     def __init__(self, device: Any, cudnn: Any):
         self.device, self.cudnn = device, cudnn
         self.capability = device.properties["major"] * 10 + device.properties["minor"]
         self.plans = device.kept(
             "cudnn", _MAX_CACHED_PLANS
-        )  # Plans, None for what cuDNN does not compute, else how often it was asked for
+        )  # plan; None if cuDNN does not support it; before the build, the number of requests
         self.refused: dict[Any, str] = {}
         self.captured: dict[int, Plan] = {}  # stay as long as the device: a captured graph starts their kernels again
         self.runs = 0
@@ -103,10 +103,9 @@ class Library:
     def run(
         self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array], patience: int = 0
     ) -> bool:
-        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built. False
-        where cuDNN does not compute it.
+        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built.
 
-        With `patience` it is built only when it was asked for that many times before.
+        Return False if cuDNN does not compute it. With `patience` it is built only after that many earlier requests.
         """
         if self.device.waiting.steps:
             self.device.waiting.start()
@@ -124,7 +123,7 @@ class Library:
                 self._execute(plan, pointers)
             except OutOfMemoryError:
                 return False
-            except Exception as error:
+            except Exception as error:  # cuDNN's exceptions have no common base
                 self._refuse(key, error)
                 return False
             self.runs += 1
@@ -138,7 +137,7 @@ class Library:
         plan.graph.execute(pointers, block.ptr, handle=handle)
 
     def _in_stream(self) -> Any:
-        """The handle, which starts work in the calling thread's stream."""
+        """Return the handle, set to the calling thread's stream."""
         if self._handle is None:
             self._handle = self.cudnn.create_handle()
         stream = self.device.driver.stream().ptr
@@ -148,7 +147,9 @@ class Library:
         return self._handle
 
     def _refuse(self, key: tuple, error: Exception) -> None:
-        """Remember that this goes elsewhere; what failed while a graph was captured may work at another time."""
+        """Record that cuDNN cannot serve a key; a failure during graph capture is not recorded, as it may succeed
+        later.
+        """
         if not self.device.capturing:
             self.plans[key] = None
             if len(self.refused) < _MAX_CACHED_PLANS:
@@ -159,7 +160,7 @@ class Library:
             graph = Graph(self.cudnn, self._in_stream(), self.capability, kind)
             describe(graph)
             plan = self._planned(graph.made, kind, pointers)
-        except Exception as error:
+        except Exception as error:  # cuDNN's exceptions have no common base
             self._refuse(key, error)
             return None
         self.plans[key] = plan
@@ -180,15 +181,16 @@ class Library:
         return Plan(graph, graph.get_workspace_size())
 
     def _fastest(self, graph: Any, pointers: dict[int, int]) -> Plan:
-        """The fastest of the ways that the heuristics propose, timed on the arrays at hand, whose results the winner
-        writes again.
+        """Return the fastest plan that the heuristics propose, timed on the given arrays.
+
+        The winner runs last, so that the results are its own.
         """
         found: list[tuple[float, int]] = []
         for index in range(graph.get_execution_plan_count()):
             try:
                 graph.build_plan_at_index(index)
                 found.append((self._milliseconds(graph, index, pointers), index))
-            except Exception:  # a way that does not work here
+            except Exception:  # unsupported here
                 continue
             if len(found) == FLAGS.cudnn_benchmark_limit:
                 break
@@ -209,7 +211,7 @@ class Library:
         return driver.milliseconds(start, end)
 
     def statistics(self) -> dict[str, int]:
-        """How many graphs ran, how many are kept, and how many cuDNN refused."""
+        """Return how many graphs ran, how many are cached, and how many cuDNN refused."""
         return {
             "runs": self.runs,
             "plans": sum(isinstance(plan, Plan) for plan in list(self.plans.values())),
@@ -218,7 +220,7 @@ class Library:
 
 
 def _excluded_notes(kind: str) -> list[str]:
-    """The properties of ways to compute that the switches rule out, by cuDNN's names."""
+    """Return cuDNN's notes of engines that the settings rule out."""
     names = []
     if kind == "f32":
         names += ["DOWN_CONVERT_INPUTS"] if FLAGS.tf32("conv") else ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]
@@ -228,12 +230,12 @@ def _excluded_notes(kind: str) -> list[str]:
 
 
 def is_deterministic() -> bool:
-    """Whether a switch asks for the same bits every time."""
+    """True if a setting requires deterministic results."""
     return FLAGS.cudnn_deterministic or FLAGS.deterministic
 
 
 def library(device: Any) -> Library | None:
-    """cuDNN on a device; None where it is not there or switched off."""
+    """Return cuDNN on a device; None if it is missing or switched off."""
     if not FLAGS.cudnn_enabled:
         return None
     found = device.state.get("cudnn", device)
@@ -244,5 +246,5 @@ def library(device: Any) -> Library | None:
 
 
 def is_aligned(x: Array) -> bool:
-    """Whether cuDNN may read an array where it lies."""
+    """True if cuDNN may read an array at its address."""
     return x.offset * x.dtype.itemsize % _ALIGNED == 0

@@ -1,4 +1,4 @@
-"""Scaled dot product attention through cuDNN: half and bfloat16 without a mask of their own, with the causal one."""
+"""Scaled dot product attention through cuDNN: half and bfloat16, without a mask or with the causal one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torchlite_backends.device_runtime.nn.attention import empty_in_order_of
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 
 _MAX_FEATURES = 256  # features
-# How often a shape is left to our kernels first: cuDNN compiles a program for each, which takes seconds and never pays
-# where a shape grows with every call.
+# Number of first requests of a shape that our kernels serve: cuDNN compiles each for seconds, which never pays if the
+# shape grows with every call.
 CALLS_BEFORE_BUILD = 2
 _FEATURE_MULTIPLE = 8  # elements of 16 bytes: every step but the last is a multiple
 
 
 def _is_walkable(x: Array) -> bool:
-    """Whether cuDNN walks an operand as it lies: features one after the other, rows aligned."""
+    """True if cuDNN can read an operand without a copy: contiguous features, aligned rows."""
     return (
         x.steps[-1] == 1
         and is_aligned(x)
@@ -50,8 +50,9 @@ def _is_supported(query: Array, key: Array, value: Array, mask: Array | None) ->
 
 
 def _tensor(x: Array) -> Tensor:
-    """An operand as cuDNN wants it: (batch, heads, rows, features). A dimension of length 1, whose step may be
-    anything, gets one beyond all others.
+    """Return an operand's tensor (batch, heads, rows, features).
+
+    A dimension of length 1, whose stride is arbitrary, gets the largest stride.
     """
     missing = 4 - x.ndim
     shape, steps = (1,) * missing + x.shape, (0,) * missing + x.steps
@@ -62,7 +63,7 @@ def _tensor(x: Array) -> Tensor:
 
 
 def describe_forward(graph: Graph, inputs: list[Tensor], outputs: list[Tensor], scale: float, causal: bool) -> None:
-    """Add the attention of (query, key, value), which gives the result and the log of each row's sum."""
+    """Add the attention of (query, key, value), with the result and the log-sum-exp of each row as outputs."""
     query, key, value = map(graph.take, inputs)
     made = graph.made.sdpa(
         q=query,
@@ -80,7 +81,9 @@ def describe_forward(graph: Graph, inputs: list[Tensor], outputs: list[Tensor], 
 def describe_backward(
     graph: Graph, inputs: list[Tensor], outputs: list[Tensor], scale: float, causal: bool, same_bits: bool
 ) -> None:
-    """Add the gradients of (query, key, value), from these, the result, its gradient and the log of each row's sum."""
+    """Add the gradients of (query, key, value), from these, the result, its gradient and the log-sum-exp of each
+    row.
+    """
     query, key, value, out, grad, lse = map(graph.take, inputs)
     made = graph.made.sdpa_backward(
         q=query,
@@ -137,5 +140,5 @@ def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse,
 
 
 def kernels(table: dict[str, Any]) -> dict[str, Any]:
-    """Kernels that ask cuDNN first, over those of a device's table."""
+    """Return attention kernels that try cuDNN first and fall back to those of `table`."""
     return {kernel.__name__: functools.partial(kernel, table[kernel.__name__]) for kernel in (_sdpa, _sdpa_backward)}

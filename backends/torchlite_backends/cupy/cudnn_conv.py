@@ -1,5 +1,6 @@
-"""Convolutions through cuDNN: of one to three spatial dimensions, transposed or not, in groups, with their gradients;
-row-major, or with the channels innermost.
+"""Convolutions through cuDNN with gradients: one to three spatial dimensions, transposed, grouped.
+
+Arrays are row-major or channels-last.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_maj
 from torchlite_backends.device_runtime.core.copy_fill import channels_last_steps, empty_channels_last, to_channels_last
 from torchlite_backends.device_runtime.nn import conv_depthwise
 from torchlite_backends.device_runtime.nn.conv import validated_gradient, validated_shape
-from torchlite_backends.device_runtime.nn.conv_indexing import ConvShape
+from torchlite_backends.device_runtime.nn.conv_shape import ConvShape
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 
-# What computes y from (x, weight), x from (y, weight) and the weight from (x, y).
+# Operation that computes y from (x, weight), x from (y, weight) and the weight from (x, y).
 _CALLS = {
     "forward": ("conv_fprop", "image", "weight"),
     "backward": ("conv_dgrad", "loss", "filter"),
@@ -29,14 +30,14 @@ _CALLS = {
 
 
 def _is_supported(g: ConvShape, kind: str) -> bool:
-    """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which
-    takes up to ten seconds each.
+    """True if cuDNN should compute a convolution. Depthwise ones are excluded: their compilation takes up to ten
+    seconds.
     """
     return kind in TYPES and 1 <= len(g.size) <= 3 and not conv_depthwise.is_supported(g, kind)
 
 
 def _is_channels_last(*arrays: Array) -> bool:
-    """Whether the result has its channels innermost: PyTorch's rule is that one of the operands has."""
+    """True if the result is channels-last: by PyTorch's rule, if one of the operands is."""
     return any(x.ndim > 3 and not x.contiguous and _has_steps(x, channels_last_steps(x.shape)) for x in arrays)
 
 
@@ -45,14 +46,14 @@ def _has_steps(x: Array, steps: tuple[int, ...]) -> bool:
 
 
 def _aligned_layout(x: Array, last: bool) -> Array:
-    """`x` in an order of memory, and aligned."""
+    """Return `x` in a memory format, aligned."""
     if last:
         return x if is_aligned(x) and _has_steps(x, channels_last_steps(x.shape)) else to_channels_last(x)
     return x if is_aligned(x) and x.contiguous else clone_row_major(x)
 
 
 def _tensor(shape: tuple[int, ...], kind: str, last: bool) -> Tensor:
-    """The tensor of an array that is ready. One spatial dimension becomes two."""
+    """Return the tensor of an array. One spatial dimension becomes two."""
     shape = (*shape[:2], 1, shape[2]) if len(shape) == 3 else shape
     return Tensor(shape, channels_last_steps(shape) if last else row_major(shape)[1], kind)
 
@@ -81,7 +82,7 @@ def describe_convolution(graph: Graph, what: str, g: ConvShape, kind: str, last:
 def _run_conv(
     cudnn: Library, what: str, g: ConvShape, first: Array, second: Array, shape: tuple[int, ...], last: bool
 ) -> Array | None:
-    """One array of a convolution, None where cuDNN does not compute it."""
+    """Return one array of a convolution, None if cuDNN does not compute it."""
     kind = first.kind
     key = (what, g, kind, last, kind == "f32" and FLAGS.tf32("conv"), is_deterministic(), FLAGS.cudnn_benchmark)
     out = (empty_channels_last if last else empty)(first.device, shape, kind)
@@ -134,7 +135,7 @@ def _convolution_backward(
 
 
 def kernels(table: dict[str, Any]) -> dict[str, Any]:
-    """Kernels that ask cuDNN first, over those of a device's table."""
+    """Return convolution kernels that try cuDNN first and fall back to those of `table`."""
     return {
         kernel.__name__: functools.partial(kernel, table[kernel.__name__])
         for kernel in (convolution, _convolution_backward)

@@ -1,5 +1,6 @@
-"""Fourier transforms through cuFFT where they are long enough to pay: the kernels of `torchlite_backends.device_runtime.linalg.fft` in
-its place elsewhere, and while a graph is captured.
+"""Fourier transforms through cuFFT for long inputs.
+
+Short ones, and those during graph capture, use `torchlite_backends.device_runtime.linalg.fft`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _is_faster(input: Array, dim: Any) -> bool:
 
 
 def _run_transform(input: Array, name: str, scale: float, **how: Any) -> Array:
-    """One of CuPy's transforms, none of which divides by the length, times a number."""
+    """Call one of CuPy's unnormalised transforms and multiply by `scale`."""
     device: Any = input.device
     out = from_cupy(device, device.driver.transformed(name, to_cupy(input), **how))
     return out if scale == 1 else KERNELS["mul"](out, float(scale))
@@ -54,7 +55,7 @@ def _fft_c2r_core(input, dim, scale, last_size):
 
 
 def kernels(device: Any) -> dict[str, Any]:
-    """The kernels that take cuFFT's place of ours; none where the library is not installed."""
+    """Return kernels that replace ours by cuFFT; an empty dict if the library is not installed."""
     return (
         {"_fft_c2c_core": _fft_c2c_core, "_fft_r2c_core": _fft_r2c_core, "_fft_c2r_core": _fft_c2r_core}
         if device.driver.has_transforms()

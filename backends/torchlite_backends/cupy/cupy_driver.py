@@ -1,5 +1,6 @@
-"""What the backend asks of CUDA, through CuPy: the only module that imports it. `tests/cuda_simulator/driver.py` has
-the same methods on the CPU.
+"""CUDA driver interface over CuPy, the only module that imports it.
+
+`tests/cuda_simulator/driver.py` has the same methods on the CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .cusolver import open_library as open_cusolver
 
 _INVALID_CONTEXT = 201
 _NOT_READY = 600
-# The names under which CuPy gives a device's properties, by those of PyTorch.
+# CuPy's names of device properties, by PyTorch's.
 _PROPERTIES = {
     "major": "major", "minor": "minor", "total_memory": "totalGlobalMem",
     "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
@@ -39,31 +40,29 @@ _PROPERTIES = {
 
 
 def device_count() -> int:
-    """How many devices CUDA shows. RuntimeError with CUDA's words when there is no driver."""
+    """Return the number of CUDA devices. RuntimeError with CUDA's message if there is no driver."""
     return runtime.getDeviceCount()
 
 
 def compiler() -> tuple[int, int]:
-    """NVRTC's version. RuntimeError when it is not found."""
+    """Return NVRTC's version. RuntimeError if it is not found."""
     return nvrtc.getVersion()
 
 
 def compiler_options(capability: int, known: tuple[int, ...]) -> tuple[str, ...]:
-    """What NVRTC is told for a compute capability: to make machine code, or where it does not know this one, code that
-    the driver translates.
-    """
+    """Return NVRTC's options for a compute capability: machine code, or PTX if NVRTC does not know the capability."""
     target = f"sm_{capability}" if capability in known else f"compute_{max(c for c in known if c <= capability)}"
     return "--std=c++17", f"-arch={target}"
 
 
 class Driver:
-    """One device. Addresses are integers; a stream is an object with `.ptr`, a block of memory too.
+    """Driver of one device. Addresses are integers; a stream is an object with `.ptr`, a block of memory too.
 
-    `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of
+    `allocate(nbytes)` returns a block from the calling thread's allocator, ordered by its stream, or raises one of
     `out_of_memory`. `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel;
-    `parameters` is the address of an array of pointers, one to each parameter. `used_bytes(pool)` are the bytes in
-    blocks of a pool that something refers to. `stream()` is the calling thread's stream on this device. They are CuPy's
-    own functions where there is one device, and make it the current one where there are several.
+    `parameters` is the address of an array of pointers, one to each parameter. `used_bytes(pool)` returns the bytes of
+    referenced blocks of a pool. `stream()` returns the calling thread's stream on this device. They are CuPy's
+    functions if there is one device; with several they also make this device current.
     """
 
     out_of_memory: tuple[type[BaseException], ...] = (memory.OutOfMemoryError,)
@@ -81,11 +80,11 @@ class Driver:
         self._options = self._compiler_options()
 
     def current(self) -> Any:
-        """A context in which the calling thread's device is this one."""
+        """Return a context manager that makes this the calling thread's device."""
         return cupy.cuda.Device(self.index)
 
     def properties(self) -> dict[str, Any]:
-        """What the device is and has, under PyTorch's names."""
+        """Return the device's properties under PyTorch's names."""
         found = runtime.getDeviceProperties(self.index)
         uuid = found.get("uuid", b"")
         return {
@@ -101,11 +100,11 @@ class Driver:
             return memory.alloc(nbytes)
 
     def new_pool(self) -> Any:
-        """A memory pool apart from CuPy's."""
+        """Return a memory pool separate from CuPy's."""
         return memory.MemoryPool()
 
     def allocating_from(self, pool: Any) -> Any:
-        """A context in which the calling thread allocates from a pool."""
+        """Return a context manager in which the calling thread allocates from a pool."""
         return cupy.cuda.using_allocator(pool.malloc)
 
     def _used_there(self, pool: Any) -> int:
@@ -113,55 +112,55 @@ class Driver:
             return pool.used_bytes()
 
     def held_bytes(self, pool: Any) -> int:
-        """The bytes that a pool has taken from the device."""
+        """Return the bytes that a pool has reserved from the device."""
         with self.current():
             return pool.total_bytes()
 
     def empty(self, pool: Any) -> None:
-        """Give a pool's free blocks back to the device."""
+        """Release a pool's free blocks to the device."""
         with self.current():
             pool.free_all_blocks()
 
     def limit(self, pool: Any, nbytes: int) -> None:
-        """Let a pool hold at most so many bytes, any number for 0."""
+        """Limit a pool to so many bytes; 0 removes the limit."""
         with self.current():
             pool.set_limit(nbytes)
 
     def memory_info(self) -> tuple[int, int]:
-        """Free and total bytes of the device, as its driver counts them."""
+        """Return free and total bytes of the device, from its driver."""
         with self.current():
             return runtime.memGetInfo()
 
     def profile(self, on: bool) -> None:
-        """Let NVIDIA's profiler look from here on, or no longer."""
+        """Start or stop NVIDIA's profiler."""
         with self.current():
             (runtime.profilerStart if on else runtime.profilerStop)()
 
     def can_access(self, peer: int) -> bool:
-        """Whether the device can read the memory of another one."""
+        """True if the device can access the memory of another one."""
         return bool(runtime.deviceCanAccessPeer(self.index, peer))
 
     def pinned(self, nbytes: int) -> np.ndarray:
-        """Page-locked host memory."""
+        """Return page-locked host memory."""
         with self.current():
             return np.frombuffer(cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
 
     # -- arrays of CuPy: `.data.ptr` is an address, strides count bytes --
 
     def ndarray(self, block: Any, start: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> Any:
-        """A CuPy array on a block of memory, `start` bytes from its beginning."""
+        """Return a CuPy array on a block of memory, `start` bytes from its beginning."""
         with self.current():
             return cupy.ndarray(shape, dtype, block + start, strides)
 
     def from_dlpack(self, exporter: Any) -> Any:
-        """A CuPy array on the memory of an object with `__dlpack__`; the calling thread's stream waits for the
+        """Return a CuPy array on the memory of an object with `__dlpack__`; the thread's stream waits for the
         exporter's.
         """
         with self.current():
             return cupy.from_dlpack(exporter)
 
     def from_interface(self, data: Any) -> Any:
-        """A CuPy array on the memory of an object with `__cuda_array_interface__`."""
+        """Return a CuPy array on the memory of an object with `__cuda_array_interface__`."""
         with self.current():
             return cupy.asarray(data)
 
@@ -176,13 +175,14 @@ class Driver:
     # -- programs --
 
     def _compiler_options(self) -> tuple[str, ...]:
-        """NVRTC's options for this device. CuPy's own RawModule would add `-ftz=true`, which drops the small numbers
-        that PyTorch keeps; so NVRTC is called here.
+        """Return NVRTC's options for this device.
+
+        CuPy's RawModule would add `-ftz=true`, which flushes the subnormal numbers that PyTorch keeps.
         """
         return compiler_options(int(cupy.cuda.Device(self.index).compute_capability), nvrtc.getSupportedArchs())
 
     def build(self, text: str) -> Any:
-        """A loaded module, from the disk where it was compiled before. RuntimeError with the compiler's log."""
+        """Load a module, from the disk cache if possible. RuntimeError with the compiler's log."""
         key = "\n".join((repr(nvrtc.getVersion()), *self._options, text))
         path = program_cache.program_folder("cuda") / hashlib.sha256(key.encode()).hexdigest()
         binary = program_cache.load(path)
@@ -210,12 +210,12 @@ class Driver:
             nvrtc.destroyProgram(program)
 
     def function(self, module: Any, name: str) -> Any:
-        """A kernel of a module; its `.ptr` is what `launch` takes."""
+        """Return a kernel of a module; its `.ptr` is the argument of `launch`."""
         with self.current():
             return module.get_function(name)
 
     def most_threads(self, kernel: Any) -> int:
-        """The largest block in which a kernel runs."""
+        """Return the largest block size of a kernel."""
         return driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel.ptr)
 
     def _launch_there(self, *arguments: int) -> None:
@@ -223,8 +223,8 @@ class Driver:
             driver.launchKernel(*arguments)
 
     def launch_again(self, error: Exception, *arguments: int) -> None:
-        """After a launch that failed because the calling thread has not used CUDA before: bind the device's context to
-        it and start again. Else raises the error.
+        """Bind the device's context to a thread that has not used CUDA before, and launch again; else raise the
+        error.
         """
         if getattr(error, "status", 0) != _INVALID_CONTEXT:
             raise error
@@ -235,8 +235,8 @@ class Driver:
     # -- libraries --
 
     def blas(self) -> Any:
-        """cuBLAS, None where it is not installed. CuPy's module of it finds and loads the library; its functions are
-        called past that module.
+        """Return cuBLAS, None if it is not installed. CuPy's module finds and loads the library; its functions are
+        called directly.
         """
         try:
             from cupy_backends.cuda.libs import cublas  # noqa: F401
@@ -246,11 +246,13 @@ class Driver:
         return open_cublas(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
 
     def cudnn(self) -> Any:
-        """The module through which cuDNN is used, None where it is not installed."""
+        """Return the module that wraps cuDNN, None if it is not installed."""
         return cudnn.frontend()
 
     def solver(self) -> Any:
-        """cuSOLVER, None where it is not installed; found and called like cuBLAS. Its version is one behind CUDA's."""
+        """Return cuSOLVER, None if it is not installed; loaded like cuBLAS. Its major version is one less than
+        CUDA's.
+        """
         try:
             from cupy_backends.cuda.libs import cusolver  # noqa: F401
         except ImportError:
@@ -259,7 +261,7 @@ class Driver:
         return open_cusolver(f"cusolver64_{major}.dll" if sys.platform == "win32" else f"libcusolver.so.{major}")
 
     def has_transforms(self) -> bool:
-        """Whether cuFFT is installed."""
+        """True if cuFFT is installed."""
         try:
             from cupy.cuda import cufft  # noqa: F401
         except ImportError:
@@ -267,7 +269,7 @@ class Driver:
         return True
 
     def transformed(self, name: str, array: Any, **how: Any) -> Any:
-        """One of the functions of `cupy.fft` of a CuPy array."""
+        """Apply one of the functions of `cupy.fft` to a CuPy array."""
         with self.current():
             return getattr(cupy.fft, name)(array, **how)
 
@@ -281,7 +283,7 @@ class Driver:
             return stream.Stream(non_blocking=True, priority=priority)
 
     def stream_from(self, address: int) -> Any:
-        """A stream that another library made."""
+        """Return a stream that another library created."""
         if address == 0:
             return stream.Stream.null
         if hasattr(stream.Stream, "from_external"):
@@ -294,7 +296,7 @@ class Driver:
             queue.use()
 
     def synchronize(self) -> None:
-        """Wait until everything on the device has run."""
+        """Synchronise the device."""
         with self.current():
             runtime.deviceSynchronize()
 
@@ -302,13 +304,13 @@ class Driver:
         runtime.streamSynchronize(queue)
 
     def idle(self, queue: int) -> bool:
-        """Whether everything in a stream has run."""
+        """True if a stream is idle."""
         return _is_done(runtime.streamQuery(queue))
 
     # -- events --
 
     def event(self, timing: bool, queue: int) -> Any:
-        """An event, recorded in a stream."""
+        """Record an event in a stream."""
         with self.current():
             made = stream.Event(disable_timing=not timing)
             runtime.eventRecord(made.ptr, queue)
@@ -321,7 +323,7 @@ class Driver:
         runtime.eventSynchronize(event.ptr)
 
     def stream_wait_event(self, queue: int, event: Any) -> None:
-        """Let a stream wait for an event, and not the host."""
+        """Make a stream wait for an event, without blocking the host."""
         runtime.streamWaitEvent(queue, event.ptr)
 
     def milliseconds(self, earlier: Any, later: Any) -> float:
@@ -330,14 +332,12 @@ class Driver:
     # -- graphs --
 
     def begin_capture(self, queue: Any) -> None:
-        """Let a stream record what comes instead of running it. CUDA's relaxed mode: the pool may have to ask for
-        memory meanwhile.
-        """
+        """Begin capture of a stream, in CUDA's relaxed mode: the pool may have to allocate during it."""
         with self.current():
             queue.begin_capture(runtime.streamCaptureModeRelaxed)
 
     def end_capture(self, queue: Any) -> Any:
-        """What was recorded, ready to run."""
+        """Return the captured graph, instantiated."""
         with self.current():
             return queue.end_capture()
 
@@ -347,14 +347,14 @@ class Driver:
 
 
 def _is_done(status: int) -> bool:
-    """What the status of a question after a stream or an event means. RuntimeError for an error of what ran before."""
+    """True if the status of a stream or event query means done. RuntimeError for an error of earlier work."""
     if status != _NOT_READY:
         runtime.check_status(status)
     return status == 0
 
 
 class _ForeignStream:
-    """A stream's address in the form in which CuPy takes it from other libraries."""
+    """Stream address in the form that CuPy accepts from other libraries."""
 
     def __init__(self, address: int):
         self._address = address

@@ -1,7 +1,7 @@
-"""Factorisations of large matrices through cuSOLVER, called by its documented 64-bit functions: our own kernels give
-each matrix to one multiprocessor.
+"""Factorisations of large matrices through cuSOLVER's documented 64-bit functions.
 
-The library's matrices are column-major: a row-major matrix is its transposed there, a Hermitian one its conjugate.
+Our own kernels give each matrix to one multiprocessor, which is slow for large ones. cuSOLVER is column-major: a
+row-major matrix is its transpose there, a Hermitian one its conjugate.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import ctypes
 import threading
 from typing import Any
 
+from torchlite_backends.device_runtime.array_ops.diagonals import tril
 from torchlite_backends.device_runtime.array_ops.pointwise import KERNELS
-from torchlite_backends.device_runtime.array_ops.rearrange import tril
 from torchlite_backends.device_runtime.core.array import Array, empty, view_of
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
 from torchlite_backends.device_runtime.core.pointwise_dispatch import cast
 from torchlite_backends.device_runtime.linalg.matrix_launch import numel, real_kind
 
-MIN_SIZE, MAX_BATCH = 256, 16  # rows from which on a matrix is for the library, and matrices one after the other
+MIN_SIZE, MAX_BATCH = 256, 16  # minimum rows of a matrix, and maximum number of matrices, for cuSOLVER
 LOWER, UPPER = 0, 1
 # By kind: cudaDataType.
 TYPES = {"f32": 0, "f64": 1, "c64": 4, "c128": 5}
@@ -38,7 +38,7 @@ SIGNATURES = {
 
 
 def open_library(path: str) -> Any:
-    """The library with the types of its parameters."""
+    """Load the library with its parameter types."""
     library = ctypes.CDLL(path)
     for name, parameters in SIGNATURES.items():
         getattr(library, name).argtypes = parameters
@@ -46,7 +46,7 @@ def open_library(path: str) -> Any:
 
 
 def check_status(status: int) -> None:
-    """RuntimeError for a status other than success."""
+    """Raise RuntimeError for a status other than success."""
     if status:
         raise RuntimeError(f"cusolver error: status {status}")
 
@@ -61,7 +61,7 @@ class Cusolver:
         self._parameters: Any = None
 
     def takes(self, x: Array) -> bool:
-        """Whether an array's matrices are for the library."""
+        """True if cuSOLVER should factor an array's matrices."""
         return (
             x.kind in TYPES
             and min(x.shape[-2:]) >= MIN_SIZE
@@ -70,7 +70,7 @@ class Cusolver:
         )
 
     def lu(self, x: Array) -> tuple[Array, Array, Array]:
-        """The packed factors, pivots and infos."""
+        """Return packed factors, pivots and infos."""
         *batch, m, n = x.shape
         a, kind, at = clone_row_major(_transpose_view(x)), TYPES[x.kind], x.dtype.itemsize * m * n
         pivots, info = empty(x.device, (*batch, min(m, n)), "i64"), empty(x.device, tuple(batch), "i32")
@@ -86,7 +86,7 @@ class Cusolver:
         return clone_row_major(_transpose_view(a)), cast(pivots, "i32"), info
 
     def cholesky(self, x: Array) -> tuple[Array, Array]:
-        """The lower factors, zero above the diagonal, and infos."""
+        """Return lower factors, zero above the diagonal, and infos."""
         n, a, kind = x.shape[-1], clone_row_major(x), TYPES[x.kind]
         info = empty(x.device, x.shape[:-2], "i32")
         for t in range(info.size):
@@ -95,7 +95,7 @@ class Cusolver:
         return tril(a), info
 
     def eigh(self, x: Array, lower: bool, wanted: bool) -> tuple[Array, Array]:
-        """Eigenvalues in ascending order, and eigenvectors when they are wanted."""
+        """Return eigenvalues in ascending order, and eigenvectors if requested."""
         *batch, n, _ = x.shape
         a, kind, real = clone_row_major(x), TYPES[x.kind], TYPES[real_kind(x.kind)]
         values, info = empty(x.device, (*batch, n), real_kind(x.kind)), empty(x.device, tuple(batch), "i32")
@@ -118,7 +118,7 @@ class Cusolver:
         return values, KERNELS["conj"](vectors) if x.kind[0] == "c" else clone_row_major(vectors)
 
     def _factor(self, name: str, sized: tuple, given: tuple, compute: tuple, info: int) -> None:
-        """Call a function of the library: first for the sizes of its buffers, then with them."""
+        """Call a function of the library: first for its buffer sizes, then with the buffers."""
         device, library, sizes = self.device, self.library, (ctypes.c_size_t * 2)()
         if device.waiting.steps:
             device.waiting.start()
@@ -157,5 +157,5 @@ class Cusolver:
 
 
 def _transpose_view(x: Array) -> Array:
-    """The transposed matrices, as a view."""
+    """Return the transposed matrices as a view."""
     return view_of(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)

@@ -1,4 +1,4 @@
-"""One CUDA device at run time: built kernels, launches, copies."""
+"""CUDA device: builds and launches kernels, copies memory, and tracks uploads."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .allocator import Allocator
 from .launch_grid import Grid, grid_for, with_bounds_guard
 
 _MAX_PENDING_UPLOADS = 32
-# NVRTC makes one step of a product and a sum, and so does the assembler after it, which looks through an empty `asm`.
-# Neither looks through a sum with a rounding of its own. Adding -0 changes no number.
+# NVRTC contracts a product and a sum (FMA), and so does the assembler after it, which sees through an empty `asm`.
+# Neither sees through an intrinsic sum with explicit rounding. Adding -0 changes no number.
 _FENCE = """
 template <class Of> FUNCTION Of fenced_(Of x) { return x; }
 FUNCTION float fenced_(float x) { return __fadd_rn(x, -0.0f); }
@@ -38,8 +38,8 @@ _CAPTURE_ERROR = "CUDA error: operation not permitted when stream is capturing"
 
 
 class _ParameterBlock:
-    """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes`
-    are struct's.
+    """Memory for a kernel's parameters with a fixed layout: an array of pointers, then the values. `codes` are
+    struct's.
     """
 
     __slots__ = ("address", "memory", "pack")
@@ -61,8 +61,9 @@ class _ParameterBlock:
 
 @functools.cache
 def _value_extractor(signature: str) -> Callable[..., tuple]:
-    """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is
-    made of text, since it runs before every launch.
+    """Return a function from a kernel's arguments to the packed values: of an array its address and offset.
+
+    It is generated source, since it runs before every launch.
     """
     names = [f"a{i}" for i in range(len(signature))]
     values = [
@@ -73,8 +74,8 @@ def _value_extractor(signature: str) -> Callable[..., tuple]:
 
 
 class CUDAFunction:
-    """A kernel; see `torchlite_backends.device_runtime.core.device.Function`. A parameter is as long as what the first call gives
-    for it.
+    """CUDA kernel; see `torchlite_backends.device_runtime.core.device.Function`. The first call fixes parameter
+    sizes.
     """
 
     __slots__ = (
@@ -110,7 +111,7 @@ class CUDAFunction:
         parameters = self._parameters
         if parameters is None or local_size is None or len(global_size) > 1:
             return self._go(self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
-        group, launch = local_size[0], self._launch  # what `_go` does for most launches, in one call
+        group, launch = local_size[0], self._launch  # inlines `_go` for the common launch
         with self._lock:
             parameters.pack(*[block.ptr for block in buffers], *values)
             try:
@@ -157,9 +158,7 @@ class CUDAFunction:
         )
 
     def _lay_out(self, values: tuple) -> _ParameterBlock:
-        """The memory for parameters like these: without a signature buffers and then bytes, else what the signature
-        says.
-        """
+        """Return the parameter memory for such values: buffers and then bytes, or as the signature says."""
         letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
         letters += "x" * (len(values) - len(letters))  # a guard
         codes = [
@@ -180,7 +179,7 @@ class CUDAFunction:
 
 
 class Device(shared.Device):
-    """A CUDA device on a driver: `driver.py`'s, or another with its methods."""
+    """CUDA device on a `Driver` of `cupy_driver`, or on another object with its methods."""
 
     type, label = "cuda", "CUDA"
     is_cpu, fp64, long_atomics, vectors = False, True, True, False
@@ -202,8 +201,8 @@ class Device(shared.Device):
         self.memory = Allocator(self)
         self.allocate = self.memory.allocate
         self.grids = shared.BoundedCache(4096)
-        self._uploads: deque[Any] = deque()  # under way, each with what it reads
-        self._solver: Any = None  # not looked for yet; False where there is none
+        self._uploads: deque[Any] = deque()  # in flight, each with its source
+        self._solver: Any = None  # None before the look-up, False if there is none
         library = driver.blas()
         self.blas = None if library is None else cublas.Cublas(self, library)
 
@@ -216,7 +215,7 @@ class Device(shared.Device):
         return CUDAFunction(self, program, name, signature)
 
     def build(self, text: str) -> Any:
-        """A program: its text and the module."""
+        """Build a program: its source and the module."""
         try:
             return text, self.driver.build(text)
         except RuntimeError as error:
@@ -238,12 +237,12 @@ class Device(shared.Device):
     # -- memory --
 
     def address(self, buffer: Any) -> int:
-        if self.waiting.steps:  # who asks for an address may be about to read there
+        if self.waiting.steps:  # the caller may read the address next
             self.waiting.start()
         return buffer.ptr
 
     def _settled(self) -> int:
-        """The address of the calling thread's stream, in which everything that waited has been started."""
+        """Return the calling thread's stream after launching all deferred work."""
         if self.waiting.steps:
             self.waiting.start()
         if self.capturing:
@@ -265,7 +264,7 @@ class Device(shared.Device):
             self.driver.synchronize_stream(queue)
 
     def _drop_done(self) -> None:
-        """Forget the uploads that are over, and wait for the oldest when there are many."""
+        """Drop finished uploads, and wait for the oldest if there are many."""
         uploads, driver = self._uploads, self.driver
         while uploads:
             try:
@@ -295,7 +294,7 @@ class Device(shared.Device):
         self.driver.synchronize()
 
     def finish_unless_capturing(self) -> None:
-        """Wait for the device, except while a graph is captured."""
+        """Wait for the device, except during graph capture."""
         if not self.capturing:
             self.finish()
 

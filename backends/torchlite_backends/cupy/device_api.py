@@ -1,4 +1,4 @@
-"""A device as `torch.cuda` asks for it: properties, streams, events, captured graphs, memory."""
+"""Device interface of `torch.cuda`: properties, streams, events, captured graphs, memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODES = ("global", "thread_local", "relaxed")
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class DeviceProperties:
-    """What a device is and has; memory in bytes."""
+    """Properties of a device; memory in bytes."""
 
     name: str
     major: int
@@ -48,7 +48,7 @@ class DeviceProperties:
 
 
 class Event:
-    """A place in a stream; with `timing` its time is kept."""
+    """Event in a stream; with `timing` it records its time."""
 
     def __init__(self, runtime: DeviceAPI, timing: bool, handle: Any = None):
         device = runtime.device
@@ -59,30 +59,30 @@ class Event:
 
     @property
     def ptr(self) -> int:
-        """The address of CUDA's event."""
+        """Return the address of CUDA's event."""
         return self.event.ptr
 
     def done(self) -> bool:
-        """Whether everything before it has run."""
+        """True if all work before it has run."""
         return self._driver.event_query(self.event)
 
     def wait(self) -> None:
-        """Wait for everything before it."""
+        """Wait for all work before it."""
         self._driver.wait_event(self.event)
 
     def milliseconds_to(self, later: Event) -> float:
-        """The time until another marker of the same device; both made with `timing`, and done."""
+        """Return the time until another event of the same device; both with `timing`, and done."""
         return self._driver.milliseconds(self.event, later.event)
 
 
 class Graph:
-    """What was captured, ready to run again and again. Keeps the pool in which its memory lies."""
+    """Captured graph that can be replayed. Keeps the pool of its memory alive."""
 
     def __init__(self, runtime: DeviceAPI, graph: Any, pool: Any, noted: bool, draws: Any):
         self._runtime, self._graph, self.pool, self._noted, self._draws = runtime, graph, pool, noted, draws
 
     def replay(self) -> None:
-        """Run it in the calling thread's stream."""
+        """Replay in the calling thread's stream."""
         if self._graph is None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
         device = self._runtime.device
@@ -96,18 +96,16 @@ class Graph:
 
     @property
     def draws(self) -> bool:
-        """Whether it draws random numbers."""
+        """True if the graph draws random numbers."""
         return bool(self._draws.places)
 
     def reset(self) -> None:
-        """Give up what was captured, and its memory."""
+        """Release the captured graph and its memory."""
         self._graph = self.pool = self._draws = None
 
 
 class DeviceAPI:
-    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`, and what a device with streams
-    has beyond it.
-    """
+    """Implementation of `torchlite._device.accelerators.Runtime`, with the functions of devices that have streams."""
 
     def __init__(self, device: Device):
         self.device = device
@@ -130,19 +128,19 @@ class DeviceAPI:
     # -- streams --
 
     def new_stream(self, priority: int = 0) -> Any:
-        """A stream that does not wait for the default one. Lower numbers come first."""
+        """Return a stream that does not wait for the default one. Lower numbers have precedence."""
         return self._driver.new_stream(priority)
 
     def default_stream(self) -> Any:
-        """CUDA's legacy default stream."""
+        """Return CUDA's legacy default stream."""
         return self._driver.default_stream()
 
     def stream_from(self, ptr: int) -> Any:
-        """A stream that another library made; who made it keeps it alive."""
+        """Return a stream that another library created and keeps alive."""
         return self._driver.stream_from(ptr)
 
     def current_stream(self) -> Any:
-        """The calling thread's stream: CuPy's current one."""
+        """Return the calling thread's stream: CuPy's current one."""
         return self._driver.stream()
 
     def use(self, handle: Any) -> None:
@@ -155,45 +153,44 @@ class DeviceAPI:
             self.device.waiting.start()
 
     def synchronize_stream(self, handle: Any) -> None:
-        """Wait for everything in a stream."""
+        """Wait for all work in a stream."""
         self._start_waiting()
         self._driver.synchronize_stream(handle.ptr)
         raise_pending(self.device)
 
     def is_stream_idle(self, handle: Any) -> bool:
-        """Whether everything in a stream has run."""
+        """True if a stream is idle."""
         self._start_waiting()
         return self._driver.idle(handle.ptr)
 
     def marker(self, timing: bool, stream: Any = None) -> Event:
-        """A place in a stream, the calling thread's when none is given."""
+        """Record an event in a stream, by default the calling thread's."""
         return Event(self, timing, stream)
 
     def wait_for(self, marker: Event, stream: Any) -> None:
-        """Let what comes later in a stream wait for a marker, and not the host."""
+        """Make later work in a stream wait for an event, without blocking the host."""
         self._start_waiting()
         self._driver.stream_wait_event(stream.ptr, marker.event)
 
     def record_use(self, raw: Any, handle: Any) -> None:
-        """Do not give the array's memory out again before what is in a stream when it dies has run."""
+        """Delay reuse of the array's memory until the work queued in a stream at the array's end has run."""
         self.device.memory.record_stream(raw, handle)
 
     # -- graphs --
 
     def is_capturing(self) -> bool:
-        """Whether launches are recorded instead of run."""
+        """True if launches are captured instead of run."""
         return self.device.capturing
 
     def new_pool(self) -> Any:
-        """A memory pool that graphs can share."""
+        """Return a memory pool that graphs can share."""
         return self.device.memory.new_pool()
 
     def begin_capture(self, pool: Any = None, mode: str = "global") -> None:
-        """Record what the calling thread launches in its stream, which must not be the default one. Memory comes from
-        `pool`, a new one when none is given.
+        """Capture the calling thread's launches in its stream, which must not be the default one.
 
-        `mode` is PyTorch's; CUDA's relaxed one is always used, since a pool may have to ask the device for memory
-        meanwhile.
+        Memory comes from `pool`, by default a new one. `mode` is PyTorch's; CUDA's relaxed one is always used, since a
+        pool may have to allocate during capture.
         """
         if mode not in _MODES:
             raise RuntimeError(
@@ -214,7 +211,7 @@ class DeviceAPI:
         if errors is not None:
             errors.asked = False
         if self.device.blas is not None:
-            self.device.blas.handle()  # made and given its workspace while memory is not the graph's
+            self.device.blas.handle()  # created with its workspace before memory comes from the graph's pool
         memory = contextlib.ExitStack()
         self._driver.begin_capture(handle)
         memory.enter_context(self._driver.allocating_from(pool))
@@ -222,7 +219,7 @@ class DeviceAPI:
         self.device.capturing, self.device.draws = True, CapturedDraws(self.device)
 
     def end_capture(self) -> Graph:
-        """What was recorded since `begin_capture`."""
+        """Return the graph captured since `begin_capture`."""
         if self._capture is None:
             raise RuntimeError("no graph is being captured on this device")
         handle, pool, memory, awaited = self._capture
@@ -238,7 +235,7 @@ class DeviceAPI:
         return Graph(self, graph, pool, noted, draws)
 
     def cudnn_statistics(self) -> dict[str, int]:
-        """How many of cuDNN's graphs ran, how many are kept, and how many it refused; all 0 where it is not used."""
+        """Return how many of cuDNN's graphs ran, are cached, and were refused; all 0 without cuDNN."""
         used = self.device.state.get("cudnn")
         return {"runs": 0, "plans": 0, "refused": 0} if used is None else used.statistics()
 
@@ -251,23 +248,23 @@ class DeviceAPI:
         self.device.memory.reset_peak()
 
     def set_memory_limit(self, nbytes: int) -> None:
-        """Let the pool hold at most so many bytes, any number for 0."""
+        """Limit the pool to so many bytes; 0 removes the limit."""
         self._driver.limit(self._driver.pool, nbytes)
 
     def empty_cache(self) -> None:
         self.device.memory.empty()
 
     def profile(self, on: bool) -> None:
-        """Let NVIDIA's profiler look from here on, or no longer."""
+        """Start or stop NVIDIA's profiler."""
         self._start_waiting()
         self._driver.profile(on)
 
     def can_access(self, peer: int) -> bool:
-        """Whether the device can read the memory of another one."""
+        """True if the device can access the memory of another one."""
         return self._driver.can_access(peer)
 
     def pinned(self, nbytes: int) -> Any:
-        """Page-locked host memory, an array of bytes that owns it."""
+        """Return page-locked host memory: an array of bytes that owns it."""
         return self._driver.pinned(nbytes)
 
     def mem_get_info(self) -> tuple[int, int]:

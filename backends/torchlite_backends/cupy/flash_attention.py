@@ -1,5 +1,6 @@
-"""Scaled dot product attention on tensor cores: what the kernels in `torchlite_backends.kernel_sources.flash_attention_cuda` take, and their
-launches.
+"""Scaled dot product attention on tensor cores: supported operands and launches.
+
+The kernels are in `torchlite_backends.kernel_sources.flash_attention_cuda`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torchlite_backends.kernel_sources.flash_attention_cuda import (
     variant,
 )
 
-_ALIGNED = 16  # bytes, which are copied as one
+_ALIGNED = 16  # bytes, copied at a time
 _THREADS = 32 * WARPS
 
 
@@ -32,12 +33,12 @@ def _is_aligned(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 
 def _is_walkable(x: Array) -> bool:
-    """Whether an operand's features lie one after the other, and every row at a multiple of 16 bytes."""
+    """True if an operand's features are contiguous, and every row is 16-byte aligned."""
     return _is_aligned(x.shape, x.steps) and x.data_ptr() % _ALIGNED == 0
 
 
 class TensorCoreAttention(Attention):
-    """One attention by those kernels. Operands that they cannot walk are copied."""
+    """One attention on tensor cores. Operands that the kernels cannot read are copied."""
 
     __slots__ = ()
 
@@ -93,5 +94,5 @@ def _sdpa_backward(streaming: Callable, grad, query, key, value, attn_mask, out,
 
 
 def kernels(table: dict[str, Any]) -> dict[str, Any]:
-    """Kernels that use tensor cores where they can, over those of a device's table."""
+    """Return attention kernels that use tensor cores where possible and fall back to those of `table`."""
     return {kernel.__name__: functools.partial(kernel, table[kernel.__name__]) for kernel in (_sdpa, _sdpa_backward)}

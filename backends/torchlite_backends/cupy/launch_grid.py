@@ -1,8 +1,8 @@
-"""From work-items, as kernels count them, to CUDA's grids: blocks where the kernel leaves them to the runtime, and more
-blocks in a direction than CUDA allows.
+"""Conversion of global work sizes to CUDA's grids and blocks.
 
-Where the sizes do not fit, the kernel is built a second time, *guarded*: it gets a last parameter with the true sizes,
-and what lies beyond them returns at once.
+Blocks are chosen if the kernel leaves them to the runtime, and grids beyond CUDA's limits are folded. If the sizes do
+not fit, the kernel is built a second time, *guarded*: its last parameter has the true sizes, and threads beyond them
+return immediately.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _RETURN = " if (ITEM >= guard_.x || ITEM_Y >= guard_.y || ITEM_Z >= guard_.z) re
 
 
 class Grid(NamedTuple):
-    """A grid and its blocks as CUDA takes them, and the guard's bytes where the kernel needs one."""
+    """CUDA's grid and block, and the guard's bytes if the kernel needs one."""
 
     sizes: tuple[int, int, int, int, int, int]
     guard: bytes | None = None
 
 
 def grid_for(items: tuple[int, ...], block: tuple[int, ...] | None) -> Grid:
-    """The grid for a number of work-items in blocks of a size that divides it, or of any size."""
+    """Return the grid for a number of work-items in blocks of a size that divides it, or of any size."""
     padded = _padded(items)
     if block is None:
         found = dividing_block(padded)
@@ -60,7 +60,7 @@ def _padded(sizes: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
-    """A block of a good size that divides the work-items in each direction; None where there is none."""
+    """Return a block of suitable size that divides the work-items in each direction, or None."""
     left, block = _MOST_THREADS, []
     for n in items:
         side = next(t for t in range(min(n, left), 0, -1) if n % t == 0)
@@ -71,7 +71,7 @@ def dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
 
 
 def covering_block(items: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A block with sides that are powers of two."""
+    """Return a block with power-of-two sides."""
     left, block = _MOST_THREADS, []
     for n in items:
         side = min(left, 1 << (n - 1).bit_length())
@@ -81,7 +81,7 @@ def covering_block(items: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def with_bounds_guard(text: str, name: str) -> str:
-    """A program's text with the kernel `name` in its guarded form."""
+    """Return the source with the kernel `name` in its guarded form."""
     found = re.search(rf"\bKERNEL\b[^;{{}}]*?\bvoid\s+{name}\s*\(", text)
     if found is None:
         raise ValueError(f"no kernel '{name}' in the text")

@@ -1,7 +1,6 @@
-"""The strided device array and the kernels on it, written once for every runtime that builds programs from text: OpenCL
-and CUDA share them.
+"""Strided device array and its kernels, shared by the runtimes that build programs from source: OpenCL and CUDA.
 
-A runtime offers a `Device` (machinery/device.py) and nothing else; no module here imports PyOpenCL or CuPy. The rooms,
-each of which knows those before it: `machinery`, `elements`, `linalg`, `nn`. The texts of kernels are in
+A runtime provides a `Device` (`core.device`) and nothing else; no module here imports PyOpenCL or CuPy. The subpackages
+`core`, `array_ops`, `linalg` and `nn` each import only earlier ones. Kernel sources are in
 `torchlite_backends.kernel_sources`.
 """

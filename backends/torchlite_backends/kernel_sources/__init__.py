@@ -1,3 +1,4 @@
-"""The texts of kernels, by family: one text for OpenCL and CUDA where both can say it. Nothing here imports a runtime
-or knows how a text is started.
+"""Sources of device kernels by family, one text for OpenCL and CUDA where possible.
+
+No module here imports a runtime or knows how kernels are launched.
 """

@@ -1,4 +1,4 @@
-"""Activations and their derivatives, one launch each."""
+"""Expression rules of activations and their derivatives, one launch each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r}
 
 
 def _reciprocal_cdf(x: str) -> str:
-    """Statements that set `q` to the reciprocal of the normal distribution function of a float."""
+    """Return statements that set `q` to the reciprocal of the normal distribution function of a float."""
     return (
         f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
         f"{x}); "
@@ -24,7 +24,7 @@ def _reciprocal_cdf(x: str) -> str:
 
 
 def _tanh_cdf(x: str) -> str:
-    """Statements that set `p` to (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2."""
+    """Return statements that set `p` to (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2."""
     return f"X p = 1 / (1 + exp(N({-2 * _SCALE!r}) * {x} * (1 + N({_CUBIC!r}) * {x} * {x}))); "
 
 

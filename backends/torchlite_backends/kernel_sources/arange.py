@@ -1,4 +1,4 @@
-"""Ranges."""
+"""Source of arange: start + step * i."""
 
 from __future__ import annotations
 

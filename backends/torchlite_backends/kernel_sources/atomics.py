@@ -1,12 +1,10 @@
-"""Atomic read-modify-write of any element type by compare-and-exchange: the portable subset of OpenCL has no atomic
-addition of floats.
-"""
+"""Atomic read-modify-write of any element type by compare-and-swap: portable OpenCL has no atomic float addition."""
 
 from __future__ import annotations
 
 from .dtype_kinds import KINDS
 
-# What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
+# COMBINE(a, b) by operation, in the compute type: for numbers, booleans and complex numbers.
 COMBINE = {
     "add": ("((a) + (b))", "((a) | (b))", "((a) + (b))"),
     "multiply": (
@@ -21,7 +19,7 @@ COMBINE = {
 
 
 def combine_macro(operation: str, kind: str) -> str:
-    """The definition of COMBINE for arrays of a kind."""
+    """Return the definition of COMBINE for arrays of a kind."""
     text = COMBINE[operation][2 if kind[0] == "c" else kind == "b8"]
     if not text:
         raise NotImplementedError(f'"{operation}" not implemented for complex numbers')
@@ -70,13 +68,13 @@ _SIZES = {
 
 
 def is_supported(operation: str, kind: str, long_atomics: bool) -> bool:
-    """Whether elements of a kind can be combined atomically; half precision is accumulated in single."""
+    """True if elements of a kind can be combined atomically; half precision accumulates in float32."""
     size = _SIZES.get(kind, 0)
     return 0 < size and (size < 8 or long_atomics) and (size < 16 or operation == "add")
 
 
 def combine_at_source(kind: str) -> str:
-    """The text of `combine_at(p, v)`: *p = COMBINE(*p, v), atomically, for arrays O of a kind."""
+    """Return the source of `combine_at(p, v)`: *p = COMBINE(*p, v), atomically, for arrays O of a kind."""
     size, stored = _SIZES[kind], KINDS[kind].stored
     if size == 16:
         return _CAS_64BIT_EXTENSION + _CAS_COMPLEX

@@ -1,13 +1,13 @@
-"""Scaled dot product attention that never stores the matrix of scores.
+"""Scaled dot product attention without storing the score matrix.
 
-Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022).
-A work-item owns NV * LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them
-transposed: element d of its rows is the vector `x[d]`. The rows of the other side are staged tile by tile in local
-memory and multiplied as scalars, so maxima and sums over a row are plain vector operations. LANES is 1 on GPUs; wider
-vectors are OpenCL's alone.
+The forward pass uses online softmax (Milakov and Gimelshein, 2018); the backward pass recomputes the weights (Dao et
+al., 2022). A work-item owns NV * LANES rows of one side (queries, or keys for their gradients), one per vector lane,
+transposed: element d of its rows is the vector `x[d]`. The rows of the other side are staged in local memory by tiles
+and multiplied as scalars, so row maxima and sums are vector operations. LANES is 1 on GPUs; only OpenCL uses wider
+vectors.
 
-Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16),
-BK (rows of a tile, a multiple of 8), MASK (0 none, 1 booleans, 2 added).
+The caller defines LANES and V (vector width and type), NV, DMAX (maximum features, a multiple of 16), BK (rows of a
+tile, a multiple of 8), MASK (0 none, 1 booleans, 2 added).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FUNCTION void transpose(V* r) {
 
 
 def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str:
-    """Rows `first` to first + BK of `source` as computed values in local memory, LD apart, zeros beyond the edges."""
+    """Return code that loads BK rows of `source` from `first` to local memory, converted, LD apart, zero-padded."""
     return f"""
         for (int j = 0; j < BK; j++) {{
             int width = first + j < {limit} ? {width} : 0, d = THREAD;
@@ -55,7 +55,7 @@ def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str
 
 
 def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
-    """The work-item's own rows, transposed; zeros beyond the edges."""
+    """Return code that loads the work-item's own rows, transposed and zero-padded."""
     return f"""
     {{
         const int blocks = LANES > 1 && {walk}.column == 1 ? {width} / LANES * LANES : 0;
@@ -80,7 +80,7 @@ def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale
 
 
 def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> str:
-    """The transposed rows `x` written to the work-item's rows of `target`, whose last dimension is contiguous."""
+    """Return code that stores the transposed rows `x` to the work-item's rows of `target` (last dim contiguous)."""
     return f"""
     {{
         const int blocks = LANES > 1 ? {width} / LANES * LANES : 0;
@@ -103,7 +103,7 @@ def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> s
 
 
 def _tile_dots(out: str, tile: str, x: str) -> str:
-    """out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
+    """Return code for out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
     return f"""
         for (int j = 0; j < count; j += JB) {{
             V sum[JB * NV];
@@ -123,7 +123,7 @@ def _tile_dots(out: str, tile: str, x: str) -> str:
 
 
 def _accumulate(out: str, tile: str, weights: str, scale: str = "") -> str:
-    """out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
+    """Return code for out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
     begin = f"{out}[d * NV + r] * {scale}[r % NV]" if scale else f"{out}[d * NV + r]"
     return f"""
         for (int d = 0; d < LD; d += JB) {{
@@ -143,7 +143,7 @@ def _accumulate(out: str, tile: str, weights: str, scale: str = "") -> str:
         }}"""
 
 
-# The place of a work-item: its batch entry, its own rows (from `mine` on) and, for the tiles, the features rounded up.
+# Position of a work-item: its batch entry, its own rows (from `mine`), and the tiles' features rounded up.
 _PLACE = r"""
     const int outer = ITEM_Y / s.inner, inner = ITEM_Y % s.inner, mine = ITEM * OWN, group = BLOCK * THREADS * OWN;
     const int LD = (max(s.features, s.values) + JB - 1) / JB * JB;

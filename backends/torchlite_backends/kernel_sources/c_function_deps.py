@@ -1,4 +1,4 @@
-"""C functions by name, of which a program gets those that it calls."""
+"""Dependency closure of C functions: a program includes those that it calls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 
 def dependency_collector(functions: dict[str, str], prefixes: str) -> Callable[[str], str]:
-    """A function from an expression to the text of all `functions` that it needs, callees first. Their names begin with
-    one of the letters of `prefixes` and `_`.
+    """Return a function from an expression to the source of all `functions` that it needs, callees first.
+
+    The functions' names begin with one of the letters of `prefixes` and `_`.
     """
     call = re.compile(rf"\b([{prefixes}]_\w+)\(")
 

@@ -1,10 +1,9 @@
-"""The C++ form of the macros and OpenCL built-ins that kernel texts use, for the compiler of the machine (g++ or
-clang++) and its own processor.
+"""C++ definitions of the macros and OpenCL built-ins of kernel sources, for the host's compiler (g++ or clang++).
 
-Vectors are the compiler's own (`vector_size`) in a class that has what OpenCL's have beside operators. Exponential
-functions of float vectors are written here, other functions are glibc's over vectors where it has them, else C's
-element by element. `c_programs.py` makes programs: a work-group there is a loop, so that kernels whose work-items share
-memory or wait for one another run in groups of one, else the entry refuses (`ALONE`).
+Vectors are compiler vectors (`vector_size`) in a class with OpenCL's vector operations. Exponential functions of float
+vectors are implemented here, other functions use glibc's vector versions if available, else C's element by element.
+`opencl_to_cpp` generates the programs. A work-group is a loop there, so kernels with local memory or barriers run in
+groups of one; otherwise the entry refuses (`ALONE`).
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ _UNARY_MATH = (
     "trunc", "round", "rint", "fabs",
 )  # fmt: skip
 _BINARY_MATH = ("pow", "fmod", "remainder", "atan2", "hypot", "fmax", "fmin", "copysign", "nextafter")
-# What glibc has for vectors: names, arguments, and the version that brought it on x86 and on AArch64.
+# glibc's vector functions: names, arguments, and the version that introduced them on x86 and on AArch64.
 _LIBMVEC = (
     *((name, 1, 22, 38) for name in ("exp", "log", "sin", "cos")),
     ("pow", 2, 22, 40),
@@ -416,7 +415,7 @@ INLINE cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong now
 
 
 def _scalar_math() -> str:
-    """Overloads of C's functions for float, double and integers, and their element by element form for vectors."""
+    """Return overloads of C's functions for float, double and integers, and their elementwise form for vectors."""
     lines = [
         "template <class> struct Whole {};",
         *(f"template <> struct Whole<{t}> {{ typedef double Real; }};" for t in (
@@ -445,7 +444,7 @@ def _scalar_math() -> str:
 
 
 def _vector_math() -> str:
-    """C's functions of vectors, where no faster form is given: glibc's where it has one, else element by element."""
+    """Return C's functions of vectors without a faster form: glibc's if available, else element by element."""
     own = {"exp", "exp2", "floor", "ceil", "trunc", "rint", "fabs", "copysign", "fmin", "fmax"}
     lines = []
     for name in _UNARY_MATH:
@@ -472,7 +471,7 @@ def _vector_math() -> str:
 
 
 def _libmvec() -> str:
-    """Functions over vectors as wide as the processor's registers, and over two or four of them."""
+    """Return functions over vectors of the register width, and over two or four of them."""
     lines = [
         "#if defined(__GLIBC__) && defined(__x86_64__)",
         "#define HAS(x86, arm) (__GLIBC__ == 2 && __GLIBC_MINOR__ >= x86)",
@@ -517,7 +516,7 @@ def _libmvec() -> str:
 
 
 def _conversions() -> str:
-    """`convert_T`, `as_T` and the names of types, scalars and vectors of each width."""
+    """Return `convert_T`, `as_T` and type names, for scalars and vectors of each width."""
     lines = []
     for scalar in _SCALARS:
         own = f"cl_{scalar}"
@@ -559,7 +558,7 @@ def _conversions() -> str:
     )
 
 
-# What a program has beside the text's own functions: where a work-item is, and entries that run work-groups.
+# Work-item functions, and entries that run work-groups.
 _ENTRIES = r"""
 struct Places { int x, y, z; };
 struct Work {

@@ -1,4 +1,4 @@
-"""Distances between rows."""
+"""Pairwise distances between rows."""
 
 from __future__ import annotations
 

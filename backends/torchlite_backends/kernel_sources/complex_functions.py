@@ -1,7 +1,7 @@
-"""C functions of complex numbers, held as R2 (double2 or float2): x is the real part, y the imaginary one.
+"""C functions of complex numbers, stored as R2 (double2 or float2): x is the real part, y the imaginary one.
 
-Roots, inverse functions and tanh are W. Kahan's ("Branch cuts for complex elementary functions", 1987), which keep the
-sign of zero and do not cancel. `text_of(expression)` gives the functions that an expression calls.
+Roots, inverse functions and tanh are W. Kahan's ("Branch cuts for complex elementary functions", 1987), which preserve
+the sign of zero and avoid cancellation. `source_of(expression)` returns the functions that an expression calls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Copies with zeros around each image, which convolutions then read without a question about edges, and convolutions of
-one channel a group.
-"""
+"""Zero-padding of images for convolutions without bounds checks, and depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ _DEPTHWISE = (
 
 
 def _vector_macros(width: int) -> str:
-    """V, the vector of `width` neighbours, and LOAD(p, step), which may read past the last one that counts."""
+    """Return V, a vector of `width` neighbours, and LOAD(p, step), which may read beyond the last valid one."""
     if width == 1:
         return "#define V T_C\n#define LOAD(p, step) T_LD(p, 0)\n#define VECTORS\n"
     lanes = ", ".join(f"T_LD(p, {i} * step)" for i in range(width))
@@ -68,8 +66,9 @@ FUNCTION T_C total(V v) {{ return {total}; }}
 
 @functools.cache
 def depthwise_source(width: int, then: str = "") -> str:
-    """The kernel `direct`, and the op of `gemm.THEN` behind it: each output place sums over the taps of its channel. A
-    work-item takes a stretch of pieces of `width` neighbours of output rows.
+    """Return the kernel `direct` with a fused op of `gemm.EPILOGUES`: each output sums over the taps of its channel.
+
+    A work-item computes several vectors of `width` adjacent outputs.
     """
     store = (
         "T_ST(y, 0, sum);"
@@ -115,8 +114,8 @@ VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int
 
 @functools.cache
 def depthwise_weight_grad_source(width: int) -> str:
-    """The kernel `direct_weight`: the sum over the batch and all places of y times what the tap sees, for each tap of
-    each channel.
+    """Return the kernel `direct_weight`: for each tap of each channel the sum of y times its inputs over batch and
+    positions.
     """
     wide = (
         ""

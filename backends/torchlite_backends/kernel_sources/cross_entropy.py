@@ -1,7 +1,7 @@
 """Cross entropy with class indices, forward and backward, along any dimension of the logits.
 
-I is the type of the targets, P that of the class weights. The bits of `flags`: 1 classes have weights, 2 mean; forward
-4 one worker has all rows and adds up; backward 8 each worker adds up the weights itself, 16 one gradient for each row.
+I is the type of the targets, P that of the class weights. The bits of `flags`: 1 class weights, 2 mean; forward 4 one
+worker has all rows and also reduces; backward 8 each worker sums the weights, 16 one gradient per row.
 """
 
 from __future__ import annotations

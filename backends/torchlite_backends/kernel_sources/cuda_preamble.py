@@ -1,6 +1,6 @@
-"""The CUDA C++ form of the macros and OpenCL built-ins that kernel texts use.
+"""CUDA C++ definitions of the macros and OpenCL built-ins of kernel sources.
 
-What CUDA's compiler has beyond C++ is behind `__CUDACC_RTC__`: other compilers take the same text.
+CUDA-specific code is behind `__CUDACC_RTC__`: other compilers take the same source.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ FUNCTION cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong n
 
 
 def _conversions() -> str:
-    """`convert_T`, `as_T` and the names of types, scalars and vectors of each width."""
+    """Return `convert_T`, `as_T` and type names, for scalars and vectors of each width."""
     lines = []
     for scalar in _SCALARS:
         own = f"cl_{scalar}"

@@ -1,5 +1,6 @@
-"""Dropout in one launch: the words of Philox decide what is kept, and a byte an element remembers it for backward. For
-LANES and types see `philox`.
+"""Dropout in one launch: Philox decides the mask, which is stored as a byte per element for backward.
+
+For LANES and types see `philox`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data types of kernels, by short names: how each is stored and computed with, and which belong together."""
+"""Kernel data types by short names (kinds): storage and compute types, and corresponding kinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """How a data type is stored and computed with, in OpenCL's words."""
+    """Storage and compute type of a kind, as OpenCL type names."""
 
     numpy: str
     stored: str
@@ -37,6 +37,6 @@ KINDS = {
 
 # Of each kind: f floating, i integer, b bool, c complex.
 CATEGORY = {kind: "b" if kind == "b8" else "c" if kind[0] == "c" else "f" if "f" in kind else "i" for kind in KINDS}
-# The kind of a complex number's parts, and the complex kind of which a kind is the part.
+# Kind of a complex kind's parts, and the reverse.
 REAL_KIND = {"c32": "f16", "c64": "f32", "c128": "f64"}
 COMPLEX_KIND = {"f32": "c64", "f64": "c128", "f16": "c32", "bf16": "c64"}

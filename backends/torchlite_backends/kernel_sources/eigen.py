@@ -1,15 +1,14 @@
-"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
-form of others, in complex arithmetic.
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, shifted QR on the Hessenberg form of others.
 
-See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
+General matrices are computed in complex arithmetic. See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
 """
 
 from __future__ import annotations
 
 from . import factorisations as texts
 
-# Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own.
-# Vectors are rows.
+# The rotations of a QL sweep are recorded first, then each work-item applies all of them to its columns. Vectors are
+# rows.
 HERMITIAN = (
     texts.ELEMENTS
     + texts.GROUPS

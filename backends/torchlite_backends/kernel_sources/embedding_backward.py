@@ -1,14 +1,13 @@
-"""The gradient of an embedding: rows of `grad` added at the rows of `out` that `index` names, always in the order of
-`index`.
+"""Embedding gradient: add rows of `grad` to the rows `index` of `out`, in the order of `index`.
 
-Indices that do not fit and `padding` are passed over.
+Invalid indices and `padding` are skipped.
 """
 
 from __future__ import annotations
 
 from .row_macros import row_macros
 
-# A worker has `take` columns of all rows and sets them to zero first: no two workers write to one place.
+# A worker has `take` columns of all rows and zeroes them first: no two workers write one element.
 BY_COLUMNS = (
     row_macros()
     + r"""
@@ -28,8 +27,8 @@ KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C
 }
 """
 )
-# A work-group has one position of `index`; where an index occurs for the first time it adds the rows of all its
-# occurrences. `out` holds zeros.
+# A work-group has one position of `index`; at an index's first occurrence it adds the rows of all its occurrences.
+# `out` is zero-initialised.
 BY_POSITIONS = (
     row_macros()
     + r"""

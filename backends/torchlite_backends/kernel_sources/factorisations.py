@@ -1,10 +1,9 @@
-"""OpenCL C of the factorisations: arithmetic on real and complex elements, strips of them, and steps that a work-group
-makes together on one matrix.
+"""OpenCL C of matrix factorisations: real and complex arithmetic, vector strips, and steps of a work-group on a matrix.
 
 A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of
-work-items that share a matrix: with 1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of
-`WIDTH` elements; `vec_type_hint` keeps compilers from making vectors of work-items besides, and functions that are not
-inlined keep the programs small: both save most of the time that building takes.
+work-items per matrix: with 1 (CPUs) there are no barriers, and rows are processed in strips, vectors of `WIDTH`
+elements. `vec_type_hint` prevents vectorisation over work-items, and noinline functions keep the programs small: both
+save most of the build time.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, and what goes
-around them: Bluestein's products, halves of transforms of real numbers.
+"""Discrete Fourier transforms: Stockham's self-sorting radices 2, 3, 4, 5 and odd primes to 31.
+
+Also Bluestein's products, and the halving of real transforms.
 """
 
 from __future__ import annotations
 
 from . import factorisations as texts
 
-# A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by
-# powers of the stage's root. `scale` is 1 but in the last stage.
+# A butterfly of radix r reads elements p, p + m, p + 2 m, … and writes them at r p, r p + 1, …; its results are
+# multiplied by powers of the stage's root. `scale` is 1 except in the last stage.
 BUTTERFLIES = r"""
 #define LOAD_1(at, re, im) { T t_ = x[at]; re = t_.x; im = t_.y; }
 #define STORE_1(at, re, im) y[at] = VEC2(T, re, im);
@@ -99,7 +100,7 @@ APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1,
 }
 """
 
-# `rows`: a work-group takes a whole transform through all stages. `stage`: all work-items share one stage of few long
+# `rows`: a work-group computes all stages of a transform. `stage`: all work-items share one stage of few long
 # transforms.
 TRANSFORM = (
     texts.ELEMENTS

@@ -1,16 +1,16 @@
-"""Scaled dot product attention on NVIDIA's tensor cores, for half and bfloat16: FlashAttention-2's algorithm (Dao,
-2023), CUDA only.
+"""Scaled dot product attention on NVIDIA's tensor cores, for half and bfloat16: FlashAttention-2 (Dao, 2023), CUDA
+only.
 
-A block of four warps owns rows of one side (queries, or keys for their gradients), 16 * MT a warp, and walks the other
-side's rows, OTHER at a time. Both sides lie in shared memory in rows of DIM elements, whose chunks of 16 bytes are
-permuted so that those of 8 rows fall in different banks; what an operand lacks is zeros. Scores are made in registers
-in the form in which the next product takes them, so they never go through memory. Forward keeps the log of each row's
-sum; backward makes the weights again, once for the gradient of the queries and once for those of the keys and the
-values: nothing is added to from two blocks, so results do not depend on timing.
+A block of four warps owns rows of one side (queries, or keys for their gradients), 16 * MT per warp, and iterates over
+the other side's rows, OTHER at a time. Both sides are in shared memory in rows of DIM elements, zero-padded, whose
+16-byte chunks are swizzled so that those of 8 rows fall in different banks. Scores are computed in registers in the
+layout that the next product needs. The forward pass stores the log-sum-exp of each row. The backward pass recomputes
+the weights, once for the gradient of the queries and once for those of keys and values. No two blocks add to one
+result, so it is deterministic.
 
-Every kernel stays within 48 KiB of shared memory and 255 registers a thread, so that two blocks share a multiprocessor:
-three where a thread has up to 168, one where the multiprocessor has 64 KiB. WIDE tiles read the other side's rows from
-shared memory half as often, NARROW ones make twice as many blocks, with registers to spare for masks.
+Every kernel stays within 48 KiB of shared memory and 255 registers per thread, so that two blocks share a
+multiprocessor: three with up to 168 registers, one if the multiprocessor has 64 KiB. WIDE tiles read the other side's
+rows from shared memory half as often; NARROW ones make twice as many blocks, with registers to spare for masks.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from .tensor_cores import TENSOR_CORES
 
 WARPS = 4
 MAX_FEATURES = 128  # features
-# elements of 16 bytes, which are copied as one: the features of an operand, and the steps of its other dimensions, are
-# multiples
+# elements of 16 bytes, copied at a time: the number of features of an operand, and its other strides, are multiples
 ALIGNMENT = 8
 CAPABILITIES = {"f16": (7, 5), "bf16": (8, 0)}
 
 
 class Tiles(NamedTuple):
-    """How a kernel is cut: MT, OTHER, and of how many operands the own rows stay in registers."""
+    """Tile sizes of a kernel: MT, OTHER, and the number of operands whose own rows stay in registers."""
 
     strips: int
     other: int
@@ -44,11 +43,11 @@ class Tiles(NamedTuple):
 
     @property
     def macros(self) -> dict[str, str]:
-        """The text to define."""
+        """Return the definitions."""
         return {"MT": str(self.strips), "OTHER": str(self.other), "HELD": str(self.held)}
 
 
-# By kernel and DIM. Chosen so that nothing is spilled (but for 12 bytes on sm_75 in the wide backward_key of 64).
+# By kernel and DIM. Chosen to avoid spills (except for 12 bytes on sm_75 in the wide backward_key of 64).
 SMALL_TILES = {
     ("forward", 32): Tiles(1, 64, 1),
     ("backward_query", 32): Tiles(1, 64, 2),
@@ -340,8 +339,8 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int
 def _tile_loop(
     start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str
 ) -> str:
-    """Walk the rows of two matrices (name, source, step, width) tile by tile; the next tiles come while these are
-    worked on.
+    """Return a loop over the rows of two matrices (name, source, step, width) by tiles, with prefetch of the next
+    tiles.
     """
 
     def staged(at: str, buffer: str) -> str:
@@ -487,7 +486,7 @@ DIMS = (32, 64, 96, 128)
 
 
 class Variant(NamedTuple):
-    """A kernel: its program's text, its name, the data types and the text to define, and its tiles."""
+    """Kernel variant: source, name, kinds, definitions, and tiles."""
 
     text: str
     name: str
@@ -497,8 +496,9 @@ class Variant(NamedTuple):
 
 @functools.cache
 def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool = False) -> Variant:
-    """The kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`. `wide`
-    where its blocks are many enough.
+    """Return the kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`.
+
+    `wide` selects WIDE tiles, if there are enough blocks.
     """
     kinds = {"T": kind, "DIM": str(dim)}
     if name == "dots":
@@ -515,7 +515,7 @@ def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool 
 
 
 def variants() -> Iterator[tuple[Variant, tuple[int, int]]]:
-    """Every kernel that can be asked for, and the first compute capability that has it."""
+    """Yield every kernel that can be requested, with its minimum compute capability."""
     for kind, dim in itertools.product(CAPABILITIES, DIMS):
         yield variant("dots", kind, dim), CAPABILITIES[kind]
         for name, mask in itertools.product(("forward", "backward_query", "backward_key"), (None, "b8", kind)):

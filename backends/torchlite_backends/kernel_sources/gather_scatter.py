@@ -1,7 +1,6 @@
-"""Gather and scatter by index. Arrays are walked as (P, N, Q): the dimensions before the indexed one, it, and those
-after it.
+"""Gather and scatter by index over arrays viewed as (P, N, Q), where N is the indexed dimension.
 
-An index out of range is noted in the array `error` (see `PLACE`), and nothing is read or written for it.
+An index out of range is recorded in the array `error` (see `INDEX_TO_PLACE`) and skipped.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ FUNCTION void copy_run(GLOBAL T* to, GLOBAL const T* from, const int n) {
 }
 """
 
-# out[r, j] = x[r, index[r, j]], of elements that lie side by side in x: the indices of a part of a row are looked at
-# first, so that the loop over elements has nothing to decide. On CPUs.
+# out[r, j] = x[r, index[r, j]], for contiguous x: the indices of a part of a row are checked first, so that the loop
+# over elements has no branches. On CPUs.
 GATHER_ROWS = (
     INDEX_TO_PLACE
     + r"""
@@ -170,7 +169,7 @@ KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), cons
 """
 )
 
-# The same with a work-item for each element of the source, which may meet others at a place.
+# The same with a work-item for each element of the source; several may write one element.
 SCATTER_ATOMIC = (
     INDEX_TO_PLACE
     + r"""
@@ -210,8 +209,8 @@ KERNEL void divide_by_count(IN(T, x), IN(int, counts), OUT(T, out), const int n,
 
 
 def flat_index_source(count: int) -> str:
-    """out[b] = the sum of the places that `count` index arrays, broadcast over the dimensions of b, name in steps of
-    their own.
+    """Return the kernel for flat indices: out[b] = the sum of `count` index arrays, broadcast to b, times their
+    strides.
     """
     each = range(count)
     arrays = ", ".join(f"IN(I, i{k})" for k in each)

@@ -1,8 +1,8 @@
-"""Matrix products: panels of vectors for CPUs, tiles in local memory for GPUs. Both walk operands by steps or, for
-convolutions, by tables of offsets.
+"""Matrix products: panels of vectors for CPUs, tiles in local memory for GPUs, with strides or offset tables.
 
 c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * d[m, n], for every matrix of a batch. Element (m, k) of `a`
-lies at m * am + k * ak, and so on; with tables at rows[m] + depth_a[k], and that of `b` at depth_b[k] + n * bn.
+is at m * am + k * ak, and so on. For convolutions, tables place it at rows[m] + depth_a[k], and that of `b` at
+depth_b[k] + n * bn.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .dtype_kinds import KINDS
 
-# Rows that a work-item keeps in registers at a time, with one or two vectors of each; a single row is kept with many.
+# Rows that a work-item has in registers at a time, with one or two vectors of each; a single row has many.
 REGISTER_ROWS = 8
 SINGLE_ROW_VECTORS = 16
 # The numbers of a product, passed to kernels as one struct.
@@ -27,7 +27,7 @@ pack_shape = struct.Struct("i" * len(FIELDS)).pack
 
 
 class Accumulation(NamedTuple):
-    """What products of a kind are summed in: a kind, the elements of a vector, and the struct code of its numbers."""
+    """Accumulation type of products of a kind: a kind, the elements of a vector, and the struct code of its numbers."""
 
     kind: str
     width: int
@@ -35,7 +35,7 @@ class Accumulation(NamedTuple):
 
 
 def accumulation_of(kind: str) -> Accumulation:
-    """Half precision sums in float, small integers in int."""
+    """Return the accumulation type: float for half precision, int for small integers."""
     if kind in ("f16", "bf16", "c64"):
         return Accumulation("f32", 16, "f")
     if kind == "c128":
@@ -46,8 +46,8 @@ def accumulation_of(kind: str) -> Accumulation:
 
 
 def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
-    """The macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the summing type (for another name
-    than V: of that name).
+    """Return the macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the accumulation type, named
+    `as_name`.
     """
     load, store = f"{name}_LD{w}(p, i)", f"{name}_ST{w}(p, i, v)"
     if kind in ("u8", "i8", "i16", "u16"):
@@ -58,8 +58,8 @@ def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
 def _defines(kind: str, out: str, vectors: int) -> str:
     sums = accumulation_of(kind)
     acc = KINDS[sums.kind].computed
-    # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several
-    # work-items in one, which takes seconds.
+    # The hint says that the kernel is vectorised: without it Intel's compiler also tries to vectorise over work-items,
+    # which takes seconds.
     lines = [
         "#define VECTORS VECTOR_HINT(V)",
         f"#define ACC {acc}",
@@ -84,7 +84,7 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     return text
 
 
-# What becomes of the numbers of a product before they are stored, by the op that follows: of vectors and of numbers.
+# Epilogue of a product before the store, by op: of vectors and of numbers.
 EPILOGUES = {
     "": "v",
     "relu": "((v) < (X)(0) ? (X)(0) : (v))",
@@ -93,17 +93,17 @@ EPILOGUES = {
 
 
 def epilogue_macros(op: str, **types: str) -> str:
-    """The macros of that: by their names the types that they are for."""
+    """Return the epilogue's macros by name, each with the types that it applies to."""
     return "".join(f"#define {name}(v) {EPILOGUES[op].replace('X', of)}\n" for name, of in types.items())
 
 
 def _unroll_rows(text: str, rows: int) -> str:
-    """The text for each row of the tile: @ is the row."""
+    """Repeat a text for each row of the tile: @ is the row."""
     return "".join(text.replace("@", str(r)) for r in range(rows))
 
 
 def _unroll_tile(text: str, rows: int, vectors: int) -> str:
-    """The text for each row and vector of the tile: @ is the row and $ the vector."""
+    """Repeat a text for each row and vector of the tile: @ is the row and $ the vector."""
     return "".join(text.replace("@", str(r)).replace("$", str(v)) for r in range(rows) for v in range(vectors))
 
 
@@ -258,7 +258,7 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
 
 
 def _multiply(complex_: bool, rows: int, vectors: int) -> str:
-    """The inner loop's lines: one k for all rows."""
+    """Return the inner loop's lines: one k for all rows."""
     if complex_:
         return _unroll_rows(
             "T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = "
@@ -271,8 +271,10 @@ def _multiply(complex_: bool, rows: int, vectors: int) -> str:
 
 @functools.cache
 def panels_source(kind: str, out: str, vectors: int, rows: int = REGISTER_ROWS, then: str = "") -> str:
-    """The CPU kernel `product`, and the op of `THEN` behind it. A work-item takes a stretch of all row tiles of all
-    panels of `b`: it packs a panel's columns one row after the other, and multiplies it with each row tile.
+    """Return the CPU kernel `product` with a fused op of `EPILOGUES`.
+
+    A work-item has a range of all row tiles of all panels of `b`: it packs a panel's columns row by row, and multiplies
+    it with each row tile.
     """
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
@@ -352,14 +354,15 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
     )
 
 
-# Rows and columns of the tile of `dots_text`.
+# Rows and columns of the tile of `dots_source`.
 DOTS_TILE = 4
 
 
 @functools.cache
 def dots_source(kind: str, out: str) -> str:
-    """The CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k. A work-item takes a stretch
-    of groups of columns.
+    """Return the CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k.
+
+    A work-item has a range of column groups.
     """
     pairs = [(r, j) for r in range(DOTS_TILE) for j in range(DOTS_TILE)]
     lines = "".join(f"V b{j} = T_V(b_{j}, k); " for j in range(DOTS_TILE)) + "".join(
@@ -426,7 +429,7 @@ VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape 
 
 @functools.cache
 def split_k_sum_source() -> str:
-    """The kernel `total`: the sum of the products of the parts (of kind P) that k was split into, as T."""
+    """Return the kernel `total`: the sum of the split-k partial products (of kind P), as T."""
     return (
         _SHAPE
         + r"""
@@ -460,8 +463,10 @@ TILE_PER_THREAD, TILE_DEPTH = 4, 8
 def tiles_source(
     kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = ""
 ) -> str:
-    """The GPU kernel `tiles`, and the op of `THEN` behind it: a work-group of side * side threads computes a square of
-    c, with pieces of a and b in local memory.
+    """Return the GPU kernel `tiles` with a fused op of `EPILOGUES`: a work-group of side * side threads computes a tile
+    of c.
+
+    Tiles of a and b are in local memory.
     """
     sums = accumulation_of(kind).kind
     complex_ = kind[0] == "c"

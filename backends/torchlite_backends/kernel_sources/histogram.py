@@ -1,4 +1,4 @@
-"""Counts in bins, and the bins of numbers."""
+"""Histograms: counts per bin, and the bins of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, and the index pairs of triangles."""
+"""linspace, and triangle indices."""
 
 from __future__ import annotations
 

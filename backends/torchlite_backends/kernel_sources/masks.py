@@ -1,6 +1,4 @@
-"""Running sums of masks and counts by blocks: first each block's sum, then the sums before each block, then the places
-within the blocks.
-"""
+"""Prefix sums of masks and counts by blocks: block sums, the sums before each block, then positions within blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const i
 }
 """
 
-# out = the elements of x where the mask holds, and the elements of a source written there.
+# Masked select, and masked assignment from a source.
 COMPRESS = r"""
 KERNEL void taken(IN(uchar, mask), IN(int, starts), IN(T, x), OUT(T, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];

@@ -1,4 +1,4 @@
-"""Layer, RMS and batch normalisation with their backward passes, and a line for each channel.
+"""Layer, RMS and batch normalisation, forward and backward, and a scale and shift per channel.
 
 P is the type of weights, biases and their gradients. The bits of `flags`: 1 weight, 2 bias, 4 centred (layer norm; RMS
 norm does not subtract the mean); backward 1 weight, 4 centred, 8, 16 and 32 for the gradients of input, weight and
@@ -40,8 +40,7 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
 }
 """
 )
-# Each worker adds up the gradients of weight and bias over its rows into a row of its own; COLUMN_SUMS adds the
-# workers' rows.
+# Each worker sums the gradients of weight and bias over its rows into a row of partial sums; COLUMN_SUMS adds these.
 LAYER_NORM_BACKWARD = (
     row_macros("P")
     + r"""
@@ -94,7 +93,8 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
 }
 """
 )
-# The cells of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W channels.
+# The elements of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W
+# channels.
 _CHANNELS = (
     row_macros("P")
     + r"""

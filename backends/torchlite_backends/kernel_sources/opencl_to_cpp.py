@@ -1,7 +1,8 @@
-"""C++ programs of kernel texts: one class whose functions are the text's, so that the places of work-items are its
-members, with an entry for each kernel that runs a part of the work-groups.
+"""Translation of kernel sources to C++ programs for the CPU.
 
-C++ has neither names for parts of vectors (`v.lo`) nor `c ? a : b` over vectors: both are rewritten.
+A program is one class whose methods are the kernels, so that work-item indices are its members. An entry per kernel
+runs a range of work-groups. C++ lacks OpenCL's vector components (`v.lo`) and `c ? a : b` over vectors: both are
+rewritten.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _KERNELS = re.compile(r"\bKERNEL\b(?:\s+\w+(?:\([^()]*\))?)*?\s+void\s+(\w+)\s*\
 
 
 def kernel_names(text: str) -> list[str]:
-    """The names of a text's kernels."""
+    """Return the names of a source's kernels."""
     return list(dict.fromkeys(_KERNELS.findall(text)))
 
 
 def to_cpp_program(text: str) -> str:
-    """The C++ program of a kernel text with its types and definitions: the text behind this preamble."""
+    """Return the C++ program of a kernel source with its types and definitions, which follows this preamble."""
     entries = "".join(_ENTRY.format(name=name) for name in kernel_names(text))
     base = "Streaming" if "TO_ST16(o_" in text else "Work"  # each element of a pointwise result is written once
     return f'{CPP}struct Program : {base} {{\n#line 1 "kernel"\n{translate_vectors(text)}\n}};\n}}\n{entries}'
 
 
-# What moves neighbours of a vector on is one instruction.
+# Shifting the elements of a vector is one instruction.
 _MOVED = [
     (re.compile(r"\(\w+16\)\(" + re.sub(r"\\\$T(\d)", r"\\w+\1", re.escape(parts)) + r"\)"), f"a.moved<{count}>(one)")
     for count, parts in SHIFTS.items()
@@ -59,12 +60,12 @@ _PARTS = (
 _LITERAL = re.compile(r"\(((?:u?char|u?short|u?int|u?long|float|double)(?:2|4|8|16))\)\(")
 _TOKEN = re.compile(r"\\\n|\n|//[^\n]*|/\*.*?\*/|[<>=!]=|\|\||&&|\w+(?:\.\w+)*|\s+|.", re.S)
 _OPEN, _CLOSE = "([{", ")]}"
-_BEGINNERS = frozenset((",", ";", "=", ":", "}", "return", "else"))  # what an expression begins behind
+_BEGINNERS = frozenset((",", ";", "=", ":", "}", "return", "else"))  # tokens before an expression
 
 
 def translate_vectors(text: str) -> str:
-    """A text in which parts of vectors are asked for by functions, and `c ? a : b` is a call of `choose_of`, which
-    holds for vectors too.
+    """Translate vector components to function calls, and `c ? a : b` to a call of `choose_of`, which also takes
+    vectors.
     """
     for pattern, moved in _MOVED:
         text = pattern.sub(moved, text)
@@ -77,7 +78,7 @@ def translate_vectors(text: str) -> str:
     done: list[str] = []
     code = ""
     for piece in pieces:
-        if piece.lstrip(" \t").startswith("#"):  # a macro's body is an expression of its own
+        if piece.lstrip(" \t").startswith("#"):  # a macro's body is a separate expression
             done += [_replace_conditionals(code), _translate_directive(piece)]
             code = ""
         else:
@@ -98,7 +99,7 @@ def _replace_conditionals(text: str) -> str:
 
 
 def _rewrite_tokens(tokens: list[str]) -> list[str]:
-    """Tokens of a balanced piece of text, every conditional expression in it as a call of `choose_of`."""
+    """Return tokens of a balanced text with every conditional expression as a call of `choose_of`."""
     out: list[str] = []  # the expression so far, from `start` on
     start, at = 0, 0
     while at < len(tokens):
@@ -137,7 +138,7 @@ def _rewrite_tokens(tokens: list[str]) -> list[str]:
 
 
 def _count_leading(tokens: list[str]) -> int:
-    """How many tokens at the beginning are space, or what an assignment like += leaves."""
+    """Return the number of leading tokens that are space, or the rest of an assignment like +=."""
     count = 0
     while count < len(tokens) and (tokens[count].isspace() or tokens[count].startswith(("\\\n", "//", "/*"))):
         count += 1
@@ -157,7 +158,7 @@ def _find_closing(tokens: list[str], at: int) -> int:
 
 
 def _find_colon(tokens: list[str], question: int) -> int:
-    """The colon of a question mark."""
+    """Return the colon of a question mark."""
     depth = nested = 0
     for k in range(question + 1, len(tokens)):
         token = tokens[k]
@@ -175,7 +176,7 @@ def _find_colon(tokens: list[str], question: int) -> int:
 
 
 def _find_operand_end(tokens: list[str], colon: int) -> int:
-    """Where the last operand of a conditional expression ends."""
+    """Return the end of a conditional expression's last operand."""
     depth = nested = 0
     for k in range(colon + 1, len(tokens)):
         token = tokens[k]

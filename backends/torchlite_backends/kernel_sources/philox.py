@@ -1,9 +1,9 @@
-"""Random numbers by Philox4x32-10, a counter-based generator (Salmon et al., 2011): four words from a 128-bit counter
-and a 64-bit key.
+"""Random numbers by Philox4x32-10, a counter-based generator (Salmon et al., 2011).
 
-Block number i of a stream has the counter (low word of i, high word of i, 0, 0). Sixteen blocks fill neighbouring
-elements, the first words first, then the second ones, and so on: numbers depend on seed and offset alone, not on the
-device or its work-groups. `LANES` blocks are made at once: 1, or 16 where vectors are wide (which is OpenCL's alone).
+It maps a 128-bit counter and a 64-bit key to four words. Block number i of a stream has the counter (low word of i,
+high word of i, 0, 0). Sixteen blocks fill adjacent elements, the first words first, then the second ones, and so on.
+Numbers depend on seed and offset alone, not on the device or its work-groups. `LANES` blocks are computed at a time: 1,
+or 16 with wide vectors (only in OpenCL).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ FUNCTION void words(U* c, const ulong first, const uint k0, const uint k1) {
 }
 """
 
-# `first` is the stream's first block, (k0, k1) the seed; a, b, edge and limit mean what the value wants.
+# `first` is the stream's first block, (k0, k1) the seed; the meaning of a, b, edge and limit depends on the
+# distribution.
 _DRAW = (
     ROUNDS
     + r"""
@@ -56,7 +57,7 @@ BODY
 """
 )
 
-# Integers a + word * b / 2**32, or of 64 bits; b = 0 stands for all of them.
+# Integers a + word * b / 2**32, or of 64 bits; b = 0 means the full range.
 _INTEGERS = (
     ROUNDS
     + r"""
@@ -84,7 +85,7 @@ KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const u
 """
 )
 
-# The half-open unit interval and the open one, of word k for float and of the words 2k and 2k + 1 for double.
+# The half-open and the open unit interval, from word k for float and from the words 2k and 2k + 1 for double.
 _UNIT = {
     "float": "(TO_R(c[k] >> 8) * 5.9604644775390625e-8f)",
     "double": "(TO_R(TO_UL(c[2 * k]) << 21 ^ TO_UL(c[2 * k + 1]) >> 11) * 1.1102230246251565e-16)",
@@ -113,7 +114,7 @@ _NORMALS = {"normal": "", "log_normal": "exp"}
 
 
 def distribution_source(value: str, real: str) -> tuple[str, int]:
-    """The text of the kernel that draws a distribution in a real type, and how many values a block gives."""
+    """Return the kernel of a distribution in a real type, and the number of values per block."""
     per = 4 if real == "float" or value == "below" else 2
     if value in _NORMALS:
         body = _PAIR.replace("FINISH", _NORMALS[value])
@@ -132,23 +133,21 @@ _READ = (
 
 @functools.cache
 def seeded_from_memory(text: str) -> str:
-    """The text of a kernel that reads its seed and its stream's first block from memory, for graphs: each replay writes
-    them there.
-    """
+    """Return a kernel that reads seed and first block from memory, for graphs: each replay writes them there."""
     before, after = text.split(_NUMBERS)
     parameters, body = after.split(") {\n", 1)
     return f"{before}{_PLACE}{parameters}) {{\n{_READ}{body}"
 
 
 def integer_source(bits: int) -> tuple[str, int]:
-    """The same for integers of 32 or 64 random bits."""
+    """Return the kernel for integers of 32 or 64 random bits."""
     per = 128 // bits
     return _INTEGERS.replace("PER", str(per)), per
 
 
-# Numbers that take as many words as chance wants: element e has a stream of its own, with the counters (first block, e
-# + 1, 0), (first block, e + 1, 1) … Poisson and binomial numbers come by transformed rejection for large means (W.
-# Hörmann, 1993), else by products of uniforms and sums of geometric numbers.
+# Distributions that consume a random number of words: element e has a separate stream with the counters (first block, e
+# + 1, 0), (first block, e + 1, 1) … Poisson and binomial numbers use transformed rejection for large means (W. Hörmann,
+# 1993), else products of uniforms and sums of geometric numbers.
 _STREAM = (
     ROUNDS
     + r"""
@@ -248,7 +247,7 @@ KERNEL void draw(IN(T, count), IN(T, prob), OUT(T, out), const int n, const uint
 }
 """
 )
-# The first place in a row of running sums that is above a uniform share of their total.
+# First index in a row's cumulative sum that exceeds a uniform fraction of the total.
 MULTINOMIAL = (
     _STREAM
     + r"""

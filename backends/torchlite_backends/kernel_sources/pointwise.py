@@ -1,4 +1,4 @@
-"""The program texts of pointwise kernels: for one rule, its dtypes and a layout class."""
+"""Generation of pointwise kernel programs, for a rule, its dtypes and a layout class."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ _MASK = {
     "uchar": "char", "char": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "long": "long",
     "ulong": "long", "float": "int", "double": "long",
 }  # fmt: skip
-# Sums of places and sizes could leave the range of int: differences cannot.
+# Sums of positions and sizes could overflow int: differences cannot.
 _START = "    if (ITEM > (n - 1) / PER) return;\n    int i = ITEM * PER;"
 _SIZE = {"char": 1, "short": 2, "int": 4, "long": 8}
 
 
 class Rule:
-    """One pointwise op: C text for floating (f; d for double where it differs), integer (i), bool (b) and complex (c)
+    """Pointwise op: C text for floating (f; d for double if it differs), integer (i), bool (b) and complex (c)
     operands.
 
-    The text is an expression or, with `return`, statements. `X` stands for the computed type, a scalar or a vector of
-    it, `S` for its scalar, `N(1.5)` for a number of it. It may call the functions of `special_functions` and
-    `complex_functions`. `by_kind` has texts for single kinds.
+    The text is an expression or, with `return`, statements. `X` is the compute type, a scalar or a vector of it, `S`
+    its scalar, `N(1.5)` a number of it. It may call the functions of `special_functions` and `complex_functions`.
+    `by_kind` has texts for single kinds.
 
-    scalar: the categories whose text does not hold for vectors (complex texts never do). wide: those that are computed
-    in double, one by one, where the device has it. test: the text is a truth value. masks: operands read as truth
-    values. numbers: further scalar parameters. out: the result's kind where it is not the operands' ("real" or
-    "complex": that belonging to it). kernel: the name in the message for a dtype that the op does not take; refuses:
-    category -> another exception.
+    scalar: the categories whose text does not work on vectors (complex texts never do). wide: those computed in double,
+    one by one, if the device has it. test: the text is a boolean. masks: operands read as booleans. numbers: further
+    scalar parameters. out: the result's kind if it differs ("real" or "complex": the corresponding one). kernel: the
+    name in the message for an unsupported dtype; refuses: category -> another exception.
     """
 
     __slots__ = ("name", "texts", "scalar", "test", "masks", "numbers", "wide", "out", "kernel", "refuses")
@@ -66,7 +65,7 @@ class Rule:
         return f"<rule {self.name}>"
 
     def text(self, kind: str) -> str:
-        """The C text for a kind. The error of PyTorch where the op does not take it."""
+        """Return the C text for a kind. Raises PyTorch's error for an unsupported one."""
         category = CATEGORY[kind]
         text = self.texts.get(kind) or self.texts[category]
         if not text:
@@ -79,8 +78,8 @@ class Rule:
 
 
 class ComputeTypes:
-    """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its
-    numbers, and whether rules hold for vectors.
+    """C types of a program: the compute type (a scalar, and its real type), the struct code of its numbers, and whether
+    rules work on vectors.
     """
 
     __slots__ = ("computed", "real", "code", "vectors")
@@ -98,13 +97,13 @@ class ComputeTypes:
 
 
 def array_letters(kinds) -> list[str]:
-    """The letters of the operands that are arrays."""
+    """Return the letters of the operands that are arrays."""
     return [letter for letter, k in zip(LETTERS, kinds, strict=False) if k]
 
 
 def flat_indexing(kinds):
-    """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions
-    of `i`, the layout's length.
+    """Return the indexing of one contiguous run: the code that finds a work-item's elements, the operands' indices as
+    expressions of `i`, the length of the layout.
     """
     letters = [*array_letters(kinds), "o"]
     prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
@@ -112,7 +111,7 @@ def flat_indexing(kinds):
 
 
 def row_indexing(kinds, modes, outer: int):
-    """The same for rows: work-items along the innermost dimension and over all outer ones."""
+    """Return the indexing of rows: work-items along the innermost dimension and over all outer ones."""
     letters = [*array_letters(kinds), "o"]
     at = len(letters)
     lines = [f"    const int n = l.v[{at}];\n    int rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;\n{_START}"]
@@ -138,8 +137,8 @@ def row_indexing(kinds, modes, outer: int):
 
 
 def strided_indexing(kinds, rank: int):
-    """The same for any layout: each element's place is worked out from its number, dimension by dimension from the
-    innermost one out.
+    """Return the indexing of any layout: each element's offset is computed from its number, innermost dimension
+    first.
     """
     letters = [*array_letters(kinds), "o"]
     count = len(letters)
@@ -163,13 +162,13 @@ def strided_indexing(kinds, rank: int):
 
 
 def macro_kinds(types: ComputeTypes, kinds, out_kind: str) -> dict[str, str]:
-    """The data types of a program's macros."""
+    """Return the kinds of a program's macros."""
     typed = {f"T{i}": k for i, k in enumerate(kinds) if k} | {"TO": out_kind}
     return typed | {"W": "f64"} if types.real == "double" else typed  # W brings the extension
 
 
 def kernel_source(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
-    """The program for one rule, its dtypes and a layout class."""
+    """Return the program for a rule, its dtypes and a layout class."""
     prologue, places, length, *each = walk
     lines = [
         *_functions(rule, kind, types, kinds, out_kind, width),
@@ -194,14 +193,14 @@ def kernel_source(rule, kind, types, kinds, out_kind, width, per_item, walk, mod
 
 
 def _functions(rule, kind: str, types: ComputeTypes, kinds, out_kind: str, width: int) -> list[str]:
-    """The functions of a program: what the text calls, and the op over scalars and over vectors."""
+    """Return a program's functions: those that the text calls, and the op over scalars and vectors."""
     text = rule.text(kind)
     lines = [_called_functions(text, types), _function(rule, text, types, kinds, out_kind, "")]
     return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
 
 
 def _called_functions(text: str, types: ComputeTypes) -> str:
-    """The names that rules' texts use, and the functions that they call."""
+    """Return the function names in rules' texts, and the functions that they call."""
     names = (
         f"#define S {types.computed}\n"
         "#define N(x) ((S)(x))\n"
@@ -213,8 +212,9 @@ def _called_functions(text: str, types: ComputeTypes) -> str:
 
 
 class ChainIndexing(NamedTuple):
-    """How the arrays of a chain are walked: text that finds a work-item's elements, the places of its inputs and
-    outputs, whether an input's element stands for all, and the layout's length.
+    """Indexing of a fused chain's arrays: code that finds a work-item's elements, the indices of inputs and outputs.
+
+    Also whether an input is a single element per row, and the length of the layout.
     """
 
     prologue: str
@@ -225,7 +225,7 @@ class ChainIndexing(NamedTuple):
 
 
 def flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
-    """Contiguous arrays of one shape."""
+    """Return the indexing of contiguous arrays of one shape."""
     count = inputs + outputs
     places = [f"l.v[{j}] + i" for j in range(count)]
     prologue = f"    const int n = l.v[{count}];\n{_START}"
@@ -233,15 +233,16 @@ def flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
 
 
 def row_chain_indexing(modes: list[str], outer: int) -> ChainIndexing:
-    """Rows of inputs with these modes ("v", "s") and, last, of the outputs."""
+    """Return the indexing of rows of inputs with these modes ("v", "s") and, last, of the outputs."""
     prologue, places, length = row_indexing(["T"] * (len(modes) - 1), modes, outer)
     inputs = [places[letter] for letter in LETTERS[: len(modes) - 1]]
     return ChainIndexing(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
 
 
 class ChainSource(NamedTuple):
-    """A chain of rules as text: the functions that it calls; its statements over inputs `i0`, `i1` and so on, with
-    results `r0` and so on, for single elements and for vectors; its numbers, and whose results are stored.
+    """Source of a fused chain: called functions, statements over inputs `i0`, `i1`, … with results `r0`, …, numbers.
+
+    The statements exist for single elements and for vectors. `written` marks the stored results.
     """
 
     functions: list[str]
@@ -252,8 +253,10 @@ class ChainSource(NamedTuple):
 
 
 def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
-    """The text of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
-    `waiting.references`); `written` says whose results are stored.
+    """Return the source of several rules over arrays of one kind.
+
+    A link is (rule, its operands, its parameters as in `lazy_fusion.parameter_names`); `written` marks the stored
+    results.
     """
     lines = [
         device.fence,
@@ -279,7 +282,7 @@ def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
 
 
 def chain_body(text: ChainSource, kind: str, inputs: int, walk: ChainIndexing, w: str) -> list[str]:
-    """The statements of a chain with what it loads and stores, for vectors of `w` elements, or for one."""
+    """Return a chain's statements with loads and stores, for vectors of `w` elements or for one."""
 
     def load(j: int) -> str:
         loaded = f"T_LD{'' if walk.single[j] else w}(i{j}_, {walk.inputs[j]})"
@@ -293,7 +296,7 @@ def chain_body(text: ChainSource, kind: str, inputs: int, walk: ChainIndexing, w
 
 
 def chain_kernel_source(device, links, kind: str, width: int, inputs: int, written, walk: ChainIndexing) -> str:
-    """The program of a chain."""
+    """Return the program of a chain."""
     text = chain_source(device, links, kind, width, written)
     pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in text.stores)]
     vector, scalar = (["        " + line for line in chain_body(text, kind, inputs, walk, w)] for w in (str(width), ""))
@@ -313,7 +316,7 @@ def chain_kernel_source(device, links, kind: str, width: int, inputs: int, writt
 
 
 def _kernel_head(rule, types: ComputeTypes, kinds, length: int) -> str:
-    """The head of the kernel: arrays, the layout's integers, numbers."""
+    """Return the kernel's head: arrays, the layout's integers, numbers."""
     pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)) if k]
     numbers = [
         f"const {types.computed} {name}_"
@@ -326,7 +329,7 @@ def _kernel_head(rule, types: ComputeTypes, kinds, length: int) -> str:
 
 
 def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
-    """The program of squares; crosswise operands are turned in private memory."""
+    """Return the program of tiles; transposed operands are transposed in private memory."""
     letters = [*array_letters(kinds), "o"]
     count, at = len(letters), len(letters) + 4
     lines = [
@@ -383,7 +386,7 @@ def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, mod
 
 
 def _function(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str, suffix: str = "") -> str:
-    """The C function of the op over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
+    """Return the op's C function over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
     if w and types.code not in ("f", "d"):
         text = re.sub(
@@ -411,7 +414,7 @@ def _function(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str
 
 
 def _convert_value(rule, value: str, types: ComputeTypes, out_kind: str, w: str) -> str:
-    """The C text of a value as the result's type."""
+    """Return the C text of a value converted to the result's type."""
     result = KINDS[out_kind].computed
     if rule.test:
         return (
@@ -427,14 +430,14 @@ def _convert_value(rule, value: str, types: ComputeTypes, out_kind: str, w: str)
     if given == result:
         return value
     if given in ("float", "double") and _SIZE.get(_MASK[result], 8) < 4 and result not in ("float", "double"):
-        return f"convert_{result}{w}(convert_int{w}({value}))"  # what does not fit wraps, as on the host
+        return f"convert_{result}{w}(convert_int{w}({value}))"  # out-of-range values wrap, as on the host
     if given in ("float", "double") and result in ("uint", "ulong"):
         return f"convert_{result}{w}(convert_long{w}({value}))"
     return f"convert_{result}{w}({value})"
 
 
 def _loads(rule, types: ComputeTypes, kinds, modes, places, w: str, tiled: bool = False) -> str:
-    """The arguments of the op's function, loaded at index i."""
+    """Return the arguments of the op's function, loaded at index i."""
     found = []
     for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)):
         masked, mask = letter in rule.masks, _MASK[types.real]

@@ -1,6 +1,4 @@
-"""The rules of the pointwise ops: C text for each op and category of dtype. `pointwise.Rule` says how they are
-written.
-"""
+"""Table of pointwise rules: C text for each op and dtype category, in the notation of `pointwise.Rule`."""
 
 from __future__ import annotations
 
@@ -14,18 +12,18 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(name: str, f: str = "", i: str = "", b: str = "", c: str = "", **how) -> Rule:
-    """Put a rule into the table."""
+    """Add a rule to the table."""
     RULES[name] = made = Rule(name, f, i, b, c, **how)
     return made
 
 
 def real_rule(name: str, text: str, c: str = "", **how) -> Rule:
-    """A rule with one text for all real numbers."""
+    """Add a rule with one text for all real numbers."""
     return rule(name, text, text, text, c, **how)
 
 
 def horner(coefficients, x: str, t: str) -> str:
-    """Statements that set `t` to a polynomial of `x`, the highest power first."""
+    """Return statements that set `t` to a polynomial of `x`, the highest power first."""
     first, *rest = (f"N({float(c)!r})" for c in coefficients)
     return f"X {t} = (X)({first}); " + " ".join(f"{t} = {t} * {x} + {c};" for c in rest) + " "
 
@@ -33,8 +31,8 @@ def horner(coefficients, x: str, t: str) -> str:
 # -- arithmetic --
 
 _NEG_LIKE = "((m != 0) & ((b < 0) != (m < 0)))"
-# A divisor of 0 or -1 would stop the process on some devices. What an integer is divided by zero, PyTorch leaves open
-# on devices.
+# A divisor of 0 or -1 would stop the process on some devices. PyTorch leaves integer division by zero undefined on
+# devices.
 _DIVIDED = "S s = b == 0 || (SIGNED && b == (S)-1) ? (S)1 : b; S q = a / s; S m = a - q * s; "
 _QUOTIENT = "return b == 0 ? (S)-1 : b == s ? q : (S)-a;"
 _FLOORED = "if (SIGNED && m != 0 && (m < 0) != (b < 0)) "
@@ -317,7 +315,7 @@ rule(
     "logit_eps", f="X t = a < low ? low : a; t = t > high ? high : t; return log(t / (1 - t));", numbers=("low", "high")
 )
 
-# -- special functions: in double, but for erf, on which gelu lives --
+# -- special functions: in double, except erf, whose speed gelu depends on --
 
 _ERF = (
     "X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; "
@@ -374,7 +372,7 @@ for _name, _function in (
 ):
     for _prefix, _x in (("special_", "a"), ("special_shifted_", "(a + a - 1)")):
         if _prefix == "special_" or _name.startswith("chebyshev"):
-            # what is too large for float becomes what the recurrence in float comes to
+            # a result too large for float becomes the value of the recurrence in float
             _again = f"(R)s_{_function}_f({_x.replace('a', '(float)a').replace('1', '1.0f')}, (float)b)"
             _text = f"R t = s_{_function}({_x}, b); return isfinite((float)t) ? t : {_again};"
             rule(_prefix + _name, f=_text, d=f"s_{_function}({_x}, b)", wide="f")

@@ -1,8 +1,7 @@
-"""Pooling over windows of up to three dimensions, and sliding blocks. Arrays are (planes, depth, height, width),
-row-major.
+"""Pooling over windows of up to three dimensions, im2col and col2im, and resampling.
 
-A work-item makes `take` neighbouring elements of its output. Sums have the type ACC.
-Gradients are gathered: each place of the input asks which windows look at it.
+Arrays are (planes, depth, height, width), row-major. A work-item computes `take` adjacent outputs. Sums have the type
+ACC. Gradients are gathered: each input position sums over the windows that contain it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padd
         plane = slab / (n)[0], c0 = slab - plane * (n)[0];
 """
 
-# Where the window of output place `o` begins and how many of its places, `step` apart, are inside the input.
+# Start of the window of output `o`, and how many of its elements, `step` apart, are inside the input.
 REGULAR = (
     WINDOW
     + r"""
@@ -41,9 +40,8 @@ FUNCTION int taps(const Window w, const int d, const int o, int* begin) {
 """
 )
 
-# The largest element of each window, or the last that is not a number; with INDICES its flat place in the plane. WIDE
-# is the stride along the width (1 or 2) with which sixteen windows are looked at together where they are inside the
-# input.
+# The largest element of each window, or the last NaN; with INDICES its flat position in the plane. WIDE is the stride
+# along the width (1 or 2) at which sixteen interior windows are vectorised.
 MAXIMUM = r"""
 #if WIDE == 1
 #define LANES(p) T_LD16(p, 0)
@@ -102,7 +100,7 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, cons
 }
 """
 
-# Its gradient from the places of the maxima. A work-item has whole planes.
+# Gradient from the positions of the maxima. A work-item has full planes.
 MAXIMUM_BACKWARD = r"""
 KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int planes, const int take,
     const int volume, const int windows) {
@@ -118,7 +116,7 @@ KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int 
 }
 """
 
-# The same with a work-item for each place of the input.
+# The same with a work-item for each input position.
 MAXIMUM_BACKWARD_GATHER = r"""
 KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int n, const int take, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
@@ -141,7 +139,7 @@ KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int 
 }
 """
 
-# What the sum of a window is divided by.
+# Divisor of a window's sum.
 AVERAGE = (
     REGULAR
     + r"""
@@ -210,7 +208,7 @@ KERNEL void mean_of_windows(IN(T, x), OUT(T, out), const int n, const int take, 
     }
 }
 """
-# The windows that look at a place: of `mean_of_windows` its transpose.
+# The windows that contain a position: the transpose of `mean_of_windows`.
 OUTPUT_RANGE_REGULAR = r"""
 #define FIRST(w, d, c) ((c) + (w).padding[d] < (w).extent[d] ? 0 \
     : ((c) + (w).padding[d] - (w).extent[d]) / (w).stride[d] + 1)
@@ -240,7 +238,7 @@ KERNEL void mean_backward(IN(T, g), OUT(T, out), const int n, const int take, co
 }
 """
 
-# Windows whose places `samples` choose (Graham, 2014, arXiv:1412.6071), in the precision R of the samples.
+# Windows at positions chosen by `samples` (Graham, 2014, arXiv:1412.6071), in the precision R of the samples.
 FRACTIONAL = (
     WINDOW
     + r"""
@@ -330,8 +328,8 @@ KERNEL void col2im(IN(T, blocks), OUT(T, image), const int n, const int take, co
 """
 )
 
-# out[p, o, q] = the sum over t of weights[o, t] * x[p, places[o, t], q]; a weight of zero counts for nothing, whatever
-# x is there.
+# out[p, o, q] = the sum over t of weights[o, t] * x[p, places[o, t], q]; a weight of zero contributes nothing, even for
+# NaN.
 RESAMPLE = r"""
 KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N,
     const int M, const int Q, const int count) {

@@ -1,9 +1,8 @@
-"""The two preambles that let one kernel text compile as OpenCL C and as CUDA C++, and the macros of a data type.
+"""OpenCL and CUDA preambles that let one kernel source compile as both, and the macros of a dtype.
 
-A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is the place of
-its first element. `types(T="f16")` defines, for the name T: `T` (how it is stored), `T_C` (what it is computed in),
-`T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on
-(also 4 and 8).
+A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is its first
+element. `dtype_macros` defines, for the name T: `T` (storage type), `T_C` (compute type), `T_LD(p, i)` and `T_ST(p, i,
+v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
 """
 
 from __future__ import annotations
@@ -77,8 +76,8 @@ FUNCTION cl_uint float2_as_half2(float2 v) { return float_as_half(v.x) | (cl_uin
 
 
 def dtype_macros(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
-    """The macros of data types for a language: `types((16,), T="f16")`. `widths` lists the vector widths that the
-    kernel loads and stores.
+    """Return the macros of dtypes for a language: `dtype_macros((16,), T="f16")`. `widths` lists the vector widths that
+    the kernel loads and stores.
     """
     text = []
     kinds = set(names.values())

@@ -1,4 +1,4 @@
-"""Copies that move elements by runs: joins, rotations, triangles, transposed tiles, windows added up."""
+"""Copy kernels for contiguous runs: cat, roll, triangles, tiled transposes, and overlap-add of windows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from .gather_scatter import COPY_RUN
 
 
 def cat_source(count: int) -> str:
-    """The kernel that writes `count` row-major arrays of (rows, width k) elements side by side into rows that are
-    `pitch` apart; a work-item copies `take` elements.
+    """Return the kernel that writes `count` contiguous arrays of (rows, width k) side by side into rows `pitch` apart.
+
+    A work-item copies `take` elements.
     """
     arrays = ", ".join(f"IN(T, x{k})" for k in range(count))
     cases = "\n".join(
@@ -81,7 +82,7 @@ KERNEL void triangle(IN(T, x), OUT(T, out), const int rows, const int take, cons
 """
 )
 
-# out[p, i, q] = the sum of g[p, w, q, k] over the windows w and places k in them with w * step + k == i
+# out[p, i, q] = the sum of g[p, w, q, k] over windows w and offsets k with w * step + k == i
 UNFOLD_BACKWARD = r"""
 KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, const int N, const int Q,
     const int windows, const int size, const int step) {
@@ -95,8 +96,8 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 }
 """
 
-# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of
-# 16 by 16 in a work-item, `transpose_local` in a group.
+# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` has tiles of 16
+# by 16 in a work-item, `transpose_local` in a group.
 _BATCHES = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
 #define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), above, c; d >= 0; rest = above, d--) { \

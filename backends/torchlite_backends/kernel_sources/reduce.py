@@ -1,6 +1,4 @@
-"""Texts of the reduction kernels: how an op treats an element, and loops over elements for each way that memory can
-lie.
-"""
+"""Reduction kernels: the accumulation step of each op, and loops over elements for each memory layout."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ from typing import NamedTuple
 
 from .pointwise import ChainIndexing, ChainSource, chain_body
 
-# kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least
-# value)
+# kind: compute type of elements (scalar type, integer type of the same width for comparisons and counts, greatest and
+# least value)
 COMPUTE_TYPES = {
     "f32": ("float", "int", "INFINITY", "-INFINITY"),
     "f64": ("double", "long", "INFINITY", "-INFINITY"),
@@ -33,13 +31,13 @@ REAL_OF = {"c32": "f16", "c64": "f32", "c128": "f64"}
 
 
 def compute_kind(kind: str) -> str:
-    """The kind that a stored kind is computed in."""
+    """Return the compute kind of a stored kind."""
     return COMPUTE_KINDS.get(kind, kind)
 
 
 class ReductionPass(NamedTuple):
-    """How a reduction treats its elements. STEP takes element `v` of type V, number `at` in row-major order, into `acc`
-    of type A.
+    """One pass of a reduction. STEP accumulates element `v` of type V, number `at` in row-major order, into `acc` of
+    type A.
     """
 
     acc: str  # W: as the elements, I: the integer as wide, R: their real type
@@ -95,7 +93,7 @@ OPS: dict[str, tuple[ReductionPass, ...]] = {
         ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),
     ),
 }
-SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
+SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # contents of the second output
 
 _GEOMETRY = (
     "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float "
@@ -229,8 +227,7 @@ FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1,
 }
 """
 
-# The kernels. `whole` gives the result in one launch, `part` one pass over a part of each output's elements, `join`
-# what the parts of a pass make together.
+# The kernels. `whole` computes the result in one launch, `part` a partial result of each output, `join` combines them.
 _WHOLE_ITEM = r"""
 KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     int i = ITEM;
@@ -369,14 +366,14 @@ _REAL = r"""
 
 
 def acc_kind(how: ReductionPass, work: str) -> str:
-    """The kind of a pass's accumulator for elements computed in `work`."""
+    """Return the kind of a pass's accumulator for elements computed in `work`."""
     if how.acc == "W":
         return work
     return REAL_OF.get(work, work) if how.acc == "R" else "i64" if COMPUTE_TYPES[work][1] == "long" else "i32"
 
 
 def aux_kind(op: str, work: str) -> str:
-    """The kind of what the first pass of an op hands to the second."""
+    """Return the kind that an op's first pass passes to the second."""
     return acc_kind(OPS[op][0], work)
 
 
@@ -422,8 +419,8 @@ def _macros(op: str, work: str) -> list[str]:
 
 @functools.cache
 def reduction_source(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
-    """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and
-    joins.
+    """Return a kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for part
+    and join.
     """
     passes = OPS[op]
     last = number or len(passes)
@@ -443,14 +440,15 @@ def reduction_source(op: str, work: str, form: str, layout: str, number: int = 0
     return "\n".join(lines) + "\n" + _GEOMETRY + _BASE + loops + kernel.replace("@", str(number))
 
 
-# How an input of a chain lies beside rows that are reduced: how far it is from a row to the next, and whether it has an
-# element for each place in a row.
+# Layout of a chain's input relative to reduced rows: its row stride, and whether it has an element per position in a
+# row.
 BROADCAST_LAYOUTS = {"matrix": ("g.count", True), "row": ("0", True), "column": ("1", False), "one": ("0", False)}
 
 
 def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str, beside: list[str]) -> str:
-    """The text of a reduction of rows, of a kind that it computes in, that reduces the result number
-    `place` of a chain of elementwise ops. beside: a name of BESIDE_ROWS for each input of the chain.
+    """Return a row reduction of result number `place` of a chain of elementwise ops, whose kind it computes in.
+
+    beside: a name of BROADCAST_LAYOUTS for each input of the chain.
     """
     scalar, along = COMPUTE_TYPES[kind][0], [BROADCAST_LAYOUTS[name][1] for name in beside]
     walk = ChainIndexing("", ["i" if a else "0" for a in along], ["i"] * len(chain.stores), [not a for a in along], 0)

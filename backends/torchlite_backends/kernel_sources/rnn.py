@@ -1,14 +1,12 @@
-"""The pointwise part of a step of LSTM and GRU layers, forward and backward. The products of states and weights are
-made before and after.
-"""
+"""Pointwise part of LSTM and GRU steps, forward and backward. Matrix products are separate launches."""
 
 from __future__ import annotations
 
 import functools
 
-# For each kernel: its array parameters and, for an element (a column of a row), what it reads and writes. LD(array,
-# place) and ST(array, place, value) are of the width at hand; `row` counts rows, `at` is the element's place in a
-# (rows, size) array, and `four` and `three` those of a row of gates.
+# For each kernel: its array parameters and, for an element (a column of a row), the code. LD(array, place) and
+# ST(array, place, value) have the current vector width; `row` counts rows, `at` is the element's index in a (rows,
+# size) array, and `four` and `three` those in a row of gates.
 _SIGMOID = "(1 / (1 + exp(-({}))))"
 _LSTM = (
     "OUT(T, gates), IN(T, before), OUT(T, c), OUT(T, h)",
@@ -70,8 +68,8 @@ def _arrays(parameters: str) -> list[str]:
 
 @functools.cache
 def cell_step_source(name: str, width: int) -> str:
-    """The kernel `cell_step`: work-items share the pieces of `width` neighbours of all rows; what is left of a row is
-    done one by one.
+    """Return the kernel `cell_step`: work-items share the vectors of `width` elements of all rows; remainders are
+    scalar.
     """
     parameters, body = _STEPS[name]
     pointers = "".join(

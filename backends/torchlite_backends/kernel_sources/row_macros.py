@@ -1,9 +1,8 @@
-"""Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a
-work-group a row (GPUs).
+"""Macros for row kernels: one source for a work-item per row with wide vectors (CPUs) and a work-group per row (GPUs).
 
-Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row,
-1 for none) and `COLUMNS` (1 where the rows lie across memory: then a worker takes W neighbouring ones, and a sum over a
-row is a vector of W sums).
+The program defines `T` (the dtype), `W` (elements in a vector, 1 for none), `LANES` (work-items per row, 1 for none)
+and `COLUMNS` (1 if rows are strided in memory: then a worker takes W adjacent ones, and a sum over a row is a vector of
+W sums).
 
 A kernel reads:
 
@@ -15,16 +14,17 @@ A kernel reads:
         R sum = ROW_SUM(total);
         ...
 
-`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i,
-fill)` loads element i of the row and those beside it, with `fill` past the end.
+`C` is the compute type, `V` a vector of it, `R` the result of a reduction over a row (C, or V for columns). `GET(x, i,
+fill)` loads element i of the row and its vector neighbours, with `fill` past the end.
 """
 
 from __future__ import annotations
 
 
 def _vector_fold(name: str, pair: str) -> str:
-    """A function from a vector to one number, by way of its halves where the language has them; `pair` combines two
-    numbers or halves.
+    """Return a function that reduces a vector to one number, by halves if the language has them.
+
+    `pair` combines two numbers or halves.
     """
     text = (
         "#ifdef __cplusplus\n"
@@ -55,14 +55,16 @@ FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(SPLAT(fill), 0, lane);
-{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}    if (n & 1) lane[k] = @_LD(p, k);
+{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}\
+    if (n & 1) lane[k] = @_LD(p, k);
     return JOIN(vload, W)(0, lane);
 }}
 FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(v, 0, lane);
-{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}    if (n & 1) @_ST(p, k, lane[k]);
+{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}\
+    if (n & 1) @_ST(p, k, lane[k]);
 }}
 """
 _COMMON = (
@@ -170,7 +172,8 @@ _COMPUTED = r"""
 
 
 def row_macros(*names: str) -> str:
-    """The words above; `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P, which must be computed
-    in the same type as T, and for C itself.
+    """Return the macros above, and `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P and for C.
+
+    P must have the compute type of T.
     """
     return _COMMON + _COMPUTED + "".join(_OF_TYPE.replace("@", name) for name in ("T", "C", *names))

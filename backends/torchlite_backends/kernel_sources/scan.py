@@ -1,4 +1,4 @@
-"""Running sums, products, extremes and linear recurrences along a dimension."""
+"""Scans (running sums, products, extremes) and linear recurrences along a dimension."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .reduce import COMPUTE_TYPES
 
 
 class Scan(NamedTuple):
-    """A running combination: the fields of a State, their start, an element's own, and those of a State `a` with a
-    State `b` after it.
+    """A scan's combination: the fields of a State, their initial values, an element's State, and the combination of
+    State `a` with a later State `b`.
 
-    $W stands for the type of values, $I for that of places, $N for what neighbours in a vector add to a place.
+    $W is the type of values, $I that of indices, $N the index offset of neighbours in a vector.
     """
 
     fields: str
@@ -47,8 +47,8 @@ SCAN_OPS = {
     ),
 }
 
-# State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are walked together. `inner` is the
-# distance of two elements of a row.
+# State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are scanned at a time. `inner` is
+# the stride of elements in a row.
 _HEAD = r"""
 #define ARGUMENTS IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g
 typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometry;
@@ -196,7 +196,7 @@ FUNCTION State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) {
 FUNCTION void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $CONVERT(s.v)); $MORE }
 """
 
-# By how far neighbours are shifted: the parts of the new vector, $T its type, `one` what comes in and `a` the old one.
+# Shifts of neighbours: the parts of the new vector, $T its type, `one` the incoming element and `a` the old vector.
 SHIFTS = {
     1: "one, a.s0, a.s12, a.s3456, a.s789abcde",
     2: "one, one, a.s01, a.s2345, a.s6789abcd",
@@ -212,7 +212,7 @@ def _substitute(text: str, **values: str) -> str:
 
 
 def _state_source(how: Scan, work: str, out: str, suffix: str, lanes: int) -> str:
-    """The State of `lanes` neighbours with its functions, whose names end in `suffix`."""
+    """Return the State of `lanes` neighbours with its functions, whose names end in `suffix`."""
     scalar, integer = COMPUTE_TYPES[work][:2]
     n = str(lanes) if lanes > 1 else ""
     text = _substitute(
@@ -235,7 +235,7 @@ def _state_source(how: Scan, work: str, out: str, suffix: str, lanes: int) -> st
 
 
 def _row_functions(how: Scan, work: str) -> str:
-    """What the tree over sixteen neighbours needs."""
+    """Return the functions of the tree scan over sixteen neighbours."""
     scalar, integer = COMPUTE_TYPES[work][:2]
     fields = [
         (f.split()[1], f.split()[0].replace("$W", scalar).replace("$I", integer))
@@ -263,8 +263,9 @@ def _row_functions(how: Scan, work: str) -> str:
 
 @functools.cache
 def scan_source(op: str, work: str, vector: str, out: str, layout: str, group: int, wide: int) -> str:
-    """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined
-    in the kind `vector`, all else in `work`.
+    """Return the kernels total, carry and run of a scan; `layout` any, row, column or group.
+
+    Neighbours in a row are combined in the kind `vector`, all else in `work`.
     """
     how, real = SCAN_OPS[op], work[0] != "c"
     scalar, _, greatest, least = COMPUTE_TYPES[work]

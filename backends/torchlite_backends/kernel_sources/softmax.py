@@ -1,4 +1,4 @@
-"""Softmax and log-softmax along any dimension, with their backward passes."""
+"""Softmax and log-softmax along any dimension, forward and backward."""
 
 from __future__ import annotations
 

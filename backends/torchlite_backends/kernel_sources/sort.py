@@ -1,5 +1,5 @@
-"""Texts of the kernels that sort, select and search. An element travels as an Item: its key (an unsigned number in the
-order wanted) above its place.
+"""Sort, selection and search kernels. An element is an Item: its key (an unsigned number in sort order) above its
+index.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import functools
 
 from .reduce import COMPUTE_TYPES, compute_kind
 
-# Arguments that most kernels share: rows of `length` elements that lie `inner` apart.
+# Common arguments: rows of `length` elements that are `inner` apart.
 GEOMETRY = r"""
 typedef struct { int rows, length, inner, width, keep, parts, chunk, items; } Geometry;
 FUNCTION int row_base(const Geometry g, int row, int length) {
@@ -139,8 +139,8 @@ KERNEL void far(OUT(Item, items), const int total, const int mask, const int siz
     }
 }
 """
-# Elements and places of the first `keep` items of each row. TIE says which of equal elements comes first, by a number
-# made of its place and back.
+# Elements and indices of the first `keep` items of each row. TIE breaks ties by a number computed from the index and
+# back.
 _WRITE = r"""
 KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), const Geometry g) {
     int row = ITEM / g.parts, part = ITEM % g.parts, end = min((part + 1) * g.chunk, g.keep);
@@ -196,8 +196,8 @@ KERNEL void select_all(OUT(Item, found), const Geometry g) {
     for (int j = 0; j < g.keep; j++) { p[j] = best[j]; }
 }
 """
-# The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median of what
-# is not NaN.
+# The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median without
+# NaN.
 _RANK = r"""
 KERNEL void rank(IN(T, x), OUT(T, values), OUT(long, places), OUT(Item, spare), const Geometry g) {
     int count[256];
@@ -312,13 +312,13 @@ _ALL = {
 
 
 def has_64bit_keys(kind: str) -> bool:
-    """Whether keys of a kind take eight bytes."""
+    """True if keys of a kind have eight bytes."""
     return COMPUTE_TYPES[compute_kind(kind)][0] in ("double", "long", "ulong")
 
 
 @functools.cache
 def sort_source(family: str, kind: str, descending: bool = False) -> str:
-    """The kernels of a family for elements of a kind."""
+    """Return the kernels of a family for elements of a kind."""
     work = compute_kind(kind)
     scalar = COMPUTE_TYPES[work][0]
     nan = "((key) == (Key)-1)" if work[0] == "f" else "0"

@@ -1,7 +1,7 @@
-"""C functions of the special functions, over a real type R: double, where the device has it, else float.
+"""C functions of the special functions, over a real type R: double if the device has it, else float.
 
-Formulas and coefficients are those of the array kernels (`torchlite_backends.array.special`); references stand with each family.
-`text_of(expression)` gives the functions that an expression calls.
+Formulas and coefficients are those of the array kernels (`torchlite_backends.array.special`); each family names its
+references. `source_of(expression)` returns the functions that an expression calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .c_function_deps import dependency_collector
 
 
 def _polynomial(coefficients) -> str:
-    """A function by Horner's rule, highest power first."""
+    """Return a function by Horner's rule, highest power first."""
     first, *rest = (repr(float(c)) for c in coefficients)
     return (
         "FUNCTION R @(R x) {\n    R t = "
@@ -44,7 +44,7 @@ FUNCTIONS: dict[str, str] = {name: _polynomial(table).replace("@", name) for nam
 
 
 def _add_functions(text: str) -> None:
-    """Take in the functions of a text, each under its name."""
+    """Add the functions of a text, each under its name."""
     for body in re.split(r"(?m)^(?=FUNCTION )", text):
         name = re.match(r"FUNCTION \w+ (\w+)\(", body)
         if name:
@@ -238,9 +238,9 @@ FUNCTION R s_igammac(R a, R x) {{
 }}
 """)
 
-# Bessel functions: polynomials near zero (of the function less its logarithm), polynomials of 1/x for the factors of
-# the asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x -
-# pi/4 is taken by sums of sine and cosine: nothing is lost for large x.
+# Bessel functions: polynomials near zero (of the function without its logarithm), polynomials of 1/x for the factors of
+# the asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). Sums of sine and
+# cosine give the angle x - pi/4 without loss for large x.
 _add_functions(f"""
 FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}
@@ -313,8 +313,7 @@ FUNCTION R s_airy(R x) {{
 """)
 
 # Orthogonal polynomials by their three-term recurrences (DLMF 18.9): p_1 and p_{k+1} of k, x, now (p_k) and before
-# (p_{k-1}). A result too large for float is computed again in float, to become what it becomes in PyTorch: infinite or
-# not a number.
+# (p_{k-1}). A result too large for float is recomputed in float, to overflow as in PyTorch: to infinity or NaN.
 _RECURRENCES = {
     "chebyshev_t": ("x", "(x + x) * now - before"), "chebyshev_u": ("x + x", "(x + x) * now - before"),
     "chebyshev_v": ("x + x - 1", "(x + x) * now - before"), "chebyshev_w": ("x + x + 1", "(x + x) * now - before"),

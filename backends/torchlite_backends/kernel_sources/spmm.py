@@ -1,7 +1,7 @@
-"""Products of sparse matrices: rows of a dense one, times values and added up, and rows times rows at some places.
+"""Sparse products: sparse times dense (SpMM), its minimum and maximum forms, and sampled dense-dense (SDDMM).
 
-Nothing is written twice, so results do not depend on the order of work. Indices that do not fit are passed over. `I` is
-the type of indices, `COMPLEX` says whether elements have two parts.
+Each result has one writer, so results are deterministic. Invalid indices are skipped. `I` is the type of indices,
+`COMPLEX` is 1 for complex elements.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ KERNEL void rows_times(IN(I, starts), IN(I, columns), IN(T, values), IN(T, dense
 }
 """
 )
-# A worker has a column of a row of `best`: of the terms that `rows_times` adds up the first one that is the smallest
-# (SMALLEST), or the largest, or no number; `count` where there is none.
+# A worker has a column of a row of `best`: the first of `rows_times`'s terms that is the smallest (SMALLEST), the
+# largest, or NaN; `count` if there is none.
 SPMM_MINMAX = (
     _WORDS
     + r"""

@@ -1,15 +1,13 @@
-"""Singular values by one-sided Jacobi rotations (Demmel and Veselic, 1992), products with what follows from them, and
-the matrix exponential.
-"""
+"""SVD by one-sided Jacobi rotations (Demmel and Veselic, 1992), products of its factors, and the matrix exponential."""
 
 from __future__ import annotations
 
 from . import factorisations as texts
 
-# Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are
-# orthogonal, v collects the turns. A round of the tournament is n/2 pairs that share no row. The matrix is scaled to
-# elements of at most 1. Columns that shrink to the size of rounding errors are left alone, and their vectors made from
-# the others'.
+# Rows of w are the columns of the matrix (of its adjoint if it is wide): pairs of them are rotated until all are
+# orthogonal, v accumulates the rotations. A round of the tournament is n/2 disjoint pairs. The matrix is scaled to
+# elements of at most 1. Columns that shrink to rounding errors are skipped, and their vectors computed from the
+# others'.
 JACOBI = (
     texts.ELEMENTS
     + texts.GROUPS

@@ -1,5 +1,5 @@
-"""Tensor cores and asynchronous copies of NVIDIA's GPUs behind functions with fixed names; the simulator of the tests
-has the same ones for other compilers.
+"""NVIDIA tensor cores and asynchronous copies behind functions with fixed names, which the test simulator also
+implements.
 
 Fragments are PTX's: lane l of a warp has, of the 16 x 16 matrix a, the pairs of columns that begin at 2 (l % 4) and 8
 further, in rows l / 4 and 8 further. Of the 16 x 8 result it has the pair of both rows.
@@ -18,7 +18,7 @@ def _mma(kind: str) -> str:
 
 
 def _half_mma(first: int, source: str) -> str:
-    """Half of a 16 x 8 x 16 product, for the generation that has only such ones."""
+    """Return half of a 16 x 8 x 16 product, for the GPU generation that has only such ones."""
     return f"""
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
                  "{{%0, %1, %2, %3}}, {{%4, %5}}, {{%6}}, {{%7, %8, %9, %10}};"
@@ -36,8 +36,7 @@ FUNCTION void {name}(unsigned* r, const void* row) {{
 }}"""
 
 
-# `pack_*` rounds two numbers to one register; the first has the lower half. `fast_exp2` is right to 2 units in the last
-# place.
+# `pack_*` rounds two numbers to one register; the first has the lower half. `fast_exp2` is accurate to 2 ulp.
 TENSOR_CORES = (
     r"""
 #ifdef __CUDACC_RTC__

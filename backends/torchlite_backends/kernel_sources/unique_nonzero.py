@@ -1,9 +1,9 @@
-"""Distinct elements and rows, places of what is not zero, elements under a mask."""
+"""Unique elements and rows, nonzero indices, masked elements."""
 
 from __future__ import annotations
 
-# Rows of `width` elements, sorted by merging runs: an element's place in a merged run is its place in its own and how
-# many of the other run come before it.
+# Merge sort of rows of `width` elements: an element's index in a merged run is its index in its run plus the number of
+# smaller elements in the other run.
 ROWS = r"""
 FUNCTION int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
     for (int c = 0; c < width; c++) {
@@ -57,8 +57,8 @@ PLACES = (
     "order_[i] = PLACE(items_[i]); } }\n"
 )
 
-# Chunks of elements: how many are true in each, and what is written about those: also about others, but the next
-# overwrites that, which is faster than a jump.
+# Chunks of elements: the number of true ones in each, and the compacted output. False elements are written too and
+# overwritten by the next, which is faster than a branch.
 NONZERO = r"""
 typedef struct { int count, chunk, chunks, dims, limit, shape[16]; } Geometry;
 KERNEL void count_true(IN(T, x), OUT(int, counts), const Geometry g) {

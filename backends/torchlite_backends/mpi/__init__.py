@@ -1,7 +1,7 @@
-"""Messages between processes over MPI, as `torchlite.distributed` asks for them: NumPy arrays in host memory.
+"""MPI transport of `torchlite.distributed`: messages of NumPy arrays in host memory.
 
-The protocol is in docs/backend.md, "An engine of messages". Nothing here knows PyTorch's API, and mpi4py is imported
-when a world is asked for.
+The protocol is in docs/backend.md, "An engine of messages". This package does not know PyTorch's API; mpi4py is
+imported when a world is requested.
 """
 
 from .transport import MPITransport

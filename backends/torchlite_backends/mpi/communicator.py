@@ -1,4 +1,4 @@
-"""A group of processes, and what its members send each other."""
+"""MPI communicator: collectives and point-to-point messages of a group of ranks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .collective_fingerprint import (
     HEADER_BYTES,
     MAX_INLINE_BYTES,
     CollectiveMismatch,
-    CollectiveQueue,
     Header,
     InlineData,
     Steps,
     format_header,
     header,
 )
+from .collective_queue import CollectiveQueue
 from .reduce_ops import mpi_type_and_op
 from .requests import EAGER_POLLS, ReceiveRequest, Request, poll, spin_polls
 
-_HEADERS = 64  # of one call that are kept: one for each size
+_HEADERS = 64  # cached per call, one for each size
 
 
 def _what(what: str, array: np.ndarray) -> str:
@@ -34,20 +34,22 @@ def _header(call: str, how: Any, what: str, array: np.ndarray, size: Any) -> byt
 
 
 def _bytes(array: np.ndarray) -> list[Any]:
-    """Memory as MPI moves it, whatever its elements are."""
+    """Return memory as MPI bytes, whatever its dtype."""
     return [array, MPI.BYTE]
 
 
 def _copy_if_overlapping(array: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The array, copied where the other has memory of it: MPI reads and writes different memory."""
+    """Return the array, copied if it overlaps `other`: MPI requires disjoint buffers."""
     return array.copy() if np.may_share_memory(array, other) else array
 
 
 class Communicator:
-    """Ranks 0 to `size - 1`, of which this process is `rank`. Arrays are contiguous, in host memory, and of the same
-    dtype and size on all ranks where nothing else is said; what returns a Request reads and writes them until it is
-    done. Every member calls the same collectives in the same order: where one does not, all get an error, or wait.
-    `what` says more of the elements than the array's dtype does; all ranks say the same.
+    """Ranks 0 to `size - 1`, of which this process is `rank`.
+
+    Arrays are contiguous, in host memory, and of the same dtype and size on all ranks unless documented otherwise. A
+    method that returns a Request reads and writes them until it is done. Every member calls the same collectives in the
+    same order, otherwise all get an error, or wait. `what` describes the elements beyond the array's dtype; all ranks
+    pass the same.
     """
 
     def __init__(self, comm: MPI.Comm, ranks: Sequence[int]) -> None:
@@ -64,11 +66,11 @@ class Communicator:
     # Collectives. `op` is SUM, PRODUCT, MIN, MAX, BAND, BOR or BXOR.
 
     def all_reduce(self, array: np.ndarray, op: str, what: str = "") -> Request:
-        """Every rank's array becomes the reduction of all."""
+        """Reduce over all ranks into every rank's array."""
         return self._agreed("all_reduce", op, what, array, None)
 
     def reduce(self, array: np.ndarray, op: str, root: int, what: str = "") -> Request:
-        """The root's array becomes the reduction of all; the others' stay."""
+        """Reduce over all ranks into the root's array; the others are unchanged."""
         datatype, how = mpi_type_and_op(array.dtype, op)
         mine = self.rank == root
 
@@ -82,7 +84,7 @@ class Communicator:
     def reduce_scatter(
         self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int], what: str = ""
     ) -> Request:
-        """`out` becomes this rank's part of the reduction of all; rank r's part has `counts[r]` elements."""
+        """Reduce over all ranks; `out` gets this rank's part. Rank r's part has `counts[r]` elements."""
         array = _copy_if_overlapping(array, out)
         if len(set(counts)) == 1:
             return self._agreed("reduce_scatter", op, what, out, array)
@@ -95,15 +97,15 @@ class Communicator:
         return self._line.begin(head, start, (array, out), array.nbytes)
 
     def broadcast(self, array: np.ndarray, root: int, what: str = "") -> Request:
-        """Every rank's array becomes the root's."""
+        """Copy the root's array to every rank."""
         return self._agreed("broadcast", root, what, array, None)
 
     def all_gather(self, out: np.ndarray, array: np.ndarray, what: str = "") -> Request:
-        """`out` becomes the arrays of all, one after the other."""
+        """Concatenate the arrays of all ranks in `out`."""
         return self._agreed("all_gather", None, what, out, _copy_if_overlapping(array, out))
 
     def gather(self, out: np.ndarray | None, array: np.ndarray, root: int, what: str = "") -> Request:
-        """The root's `out` becomes the arrays of all, one after the other; others give None."""
+        """Concatenate the arrays of all ranks in the root's `out`; others pass None."""
 
         def start() -> MPI.Request:
             return self._comm.Igather(_bytes(array), None if out is None else _bytes(out), root)
@@ -112,7 +114,7 @@ class Communicator:
         return self._line.begin(head, start, (array, out), array.nbytes)
 
     def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int, what: str = "") -> Request:
-        """`out` becomes this rank's part of the root's array; others give None."""
+        """Split the root's array over the ranks' `out`; the others pass None for `array`."""
 
         def start() -> MPI.Request:
             return self._comm.Iscatter(None if array is None else _bytes(array), _bytes(out), root)
@@ -123,7 +125,7 @@ class Communicator:
     def all_to_all(
         self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
     ) -> Request:
-        """Part r of the array goes to rank r: `counts[r]` elements; `out` gets `out_counts[r]` from rank r."""
+        """Send part r of the array, `counts[r]` elements, to rank r; `out` gets `out_counts[r]` from rank r."""
         array = _copy_if_overlapping(array, out)
         if len({*counts, *out_counts}) == 1:
             return self._agreed("all_to_all", None, what, out, array)
@@ -134,7 +136,7 @@ class Communicator:
     def _exchange(
         self, head: bytes, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]
     ) -> Callable[[list[bytes]], Steps]:
-        """What an exchange of parts of several sizes does after its headers: it compares the sizes first."""
+        """Exchange parts of different sizes, after comparing the sizes."""
 
         def steps(everyone: list[bytes]) -> Steps:
             self._line.check(everyone, head, head.index(b","))  # sizes may differ
@@ -154,7 +156,7 @@ class Communicator:
         return steps
 
     def barrier(self) -> Request:
-        """Done when every rank has called it."""
+        """Wait until every rank has called it."""
         return self._line.begin(self._barrier, lambda: None, ())  # the headers are all
 
     def _agreed(self, call: str, how: Any, what: str, out: np.ndarray, array: np.ndarray | None) -> Request:
@@ -170,23 +172,23 @@ class Communicator:
     def _unlike(
         self, call: str, head: bytes, out: np.ndarray, array: np.ndarray | None
     ) -> Callable[[list[bytes]], Steps] | None:
-        """What follows where headers differ: an exchange may be of several sizes on the other ranks."""
+        """Return the continuation for different headers: an exchange may have several sizes on the other ranks."""
         if call != "all_to_all" or array is None:
             return None
         counts = [array.size // self.size] * self.size
         return self._exchange(head, out, array, counts, counts)
 
-    # From one rank to another. Messages of two ranks with the same tag arrive in the order in which they were sent.
+    # Point-to-point. Messages of two ranks with the same tag arrive in the order in which they were sent.
 
     # A header goes before each, in its order, on the communicator of the headers.
 
     def send(self, array: np.ndarray, to: int, tag: int, what: str = "") -> Request:
-        """Done when the array may be changed again."""
+        """Send; done when the array may be changed again."""
         request = self._sent(array, to, tag, self._message(what, array))
         return Request(request, (array,), array.nbytes)
 
     def receive(self, array: np.ndarray, source: int | None, tag: int, what: str = "") -> Request:
-        """A message of this size from a rank, or from any: the request's `source` says from whom."""
+        """Receive a message of this size from a rank, or from any: the request's `source` is the sender."""
         head, room = self._message(what, array), np.empty(HEADER_BYTES, np.uint8)
         words = self._line.comm.Irecv(_bytes(room), MPI.ANY_SOURCE if source is None else source, tag)
         data = None if source is None else self._comm.Irecv(_bytes(array), source, tag)
@@ -215,19 +217,19 @@ class Communicator:
         def check(source: int) -> None:
             if (text := room.tobytes()) != head.text:
                 raise CollectiveMismatch(
-                    f"Detected mismatch between messages. Rank {source} sent a {format_header(text)}, but Rank {self.rank} "
-                    f"expects a {format_header(head.text)}"
+                    f"Detected mismatch between messages. Rank {source} sent a {format_header(text)}, but "
+                    f"Rank {self.rank} expects a {format_header(head.text)}"
                 )
 
         begin = lambda sender: self._comm.Irecv(_bytes(array), sender, tag)
         return ReceiveRequest(words, begin, data, source, (array, room), array.nbytes, check)
 
-    # Calls at once.
+    # Prepared calls.
 
     def prepared(self, call: str, dtype: np.dtype, how: Any, what: str = "") -> Callable[..., Request | None]:
-        """A function that does a call with the arrays which it is given: one to be written and one to be read, None
-        where a call has no such. It returns None when all is done, and a request where that takes longer. `how` is the
-        operation, the root, or rank and tag.
+        """Return a function that runs a call on (written array, read array), None for an absent one.
+
+        It returns None if all is done, else a request. `how` is the operation, the root, or rank and tag.
         """
         if call not in ("send", "receive"):
             return self._collective(call, how, what, self._starting(call, dtype, how))
@@ -262,7 +264,7 @@ class Communicator:
     def _heads(
         self, call: str, how: Any, what: str, kept: dict[int, Header] | None = None
     ) -> Callable[[np.ndarray], Header]:
-        """The headers of a call, by the size of what it writes or sends; they are kept."""
+        """Return the cached headers of a call, by the size that it writes or sends."""
         kept = {} if kept is None else kept
         call, copies = ("message", 1) if call in ("send", "receive") else (call, self.size)
 
@@ -280,7 +282,7 @@ class Communicator:
         return find
 
     def _small(self, call: str, how: Any, dtype: np.dtype, nbytes: int) -> InlineData | None:
-        """How a collective's data goes with its header; None where it does not."""
+        """Return how a collective's data is appended to its header; None if it is too large."""
         size, rank = self.size, self.rank
         if self._line.near is None or not nbytes or nbytes > MAX_INLINE_BYTES * (size if call == "all_gather" else 1):
             return None
@@ -323,7 +325,7 @@ class Communicator:
         return run
 
     def _starting(self, call: str, dtype: np.dtype, how: Any) -> Callable[[Any, Any], MPI.Request]:
-        """What begins a collective: a function of the array that is written and the one that is read."""
+        """Return the function that starts a collective on the written and the read array."""
         comm, inplace, byte, size = self._comm, MPI.IN_PLACE, MPI.BYTE, self.size
         match call:
             case "all_reduce":
@@ -343,11 +345,11 @@ class Communicator:
     # Groups.
 
     def members(self) -> list[int]:
-        """The ranks in the world, in this group's order."""
+        """Return the world ranks in this group's order."""
         return list(self._ranks)
 
     def free(self) -> None:
-        """The group is not used any more."""
+        """Free the group."""
         if not MPI.Is_finalized():
             self._line.free()
             self._comm.Free()

@@ -1,15 +1,16 @@
-"""Refuses the parent's messages to a forked child of a rank.
+"""Refuse messages of a forked child of a rank.
 
-The child has the parent's connections to the other ranks. They would take its messages for those of the parent, and
-answers to the parent would go astray. So all that sends or waits is replaced by an error in the child, which costs the
-parent's calls nothing.
+The child has the parent's connections to the other ranks. They would take its messages for the parent's, and it would
+receive answers to the parent. In the child every function that sends or waits is therefore replaced by an error, which
+costs the parent nothing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .collective_fingerprint import CheckedCollective, CollectiveQueue, PairwiseCheck
+from .collective_fingerprint import PairwiseCheck
+from .collective_queue import CheckedCollective, CollectiveQueue
 from .communicator import Communicator
 from .requests import ReceiveRequest, Request
 
@@ -28,7 +29,7 @@ def _leave(*args: Any) -> None:
 
 
 def refuse_all() -> None:
-    """Called in the child."""
+    """Replace the functions; called in the child."""
     for kind in (Communicator, CollectiveQueue, Request, ReceiveRequest, CheckedCollective):
         for name, value in list(vars(kind).items()):
             if callable(value) and (name == "__init__" or not name.startswith("__")):

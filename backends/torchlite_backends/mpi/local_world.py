@@ -1,8 +1,8 @@
-"""A world of processes that MPI's launcher did not start, on one machine: `multiprocessing` did, or a hand.
+"""MPI world on one machine for processes not started by MPI's launcher, for example by `multiprocessing`.
 
-A process needs of its launcher one thing alone: an open socket to the manager of processes, and variables that say what
-it is. So rank 0 has `mpiexec` start as many small programs, each of which lends what it got to the process of its rank,
-through a socket in a folder of the user's, and waits for that process's end in its place.
+A process needs from its launcher only an open socket to the process manager, and environment variables. Rank 0
+therefore makes `mpiexec` start as many proxy programs. Each passes its socket and variables to the process of its rank
+through a Unix socket in a private folder, and waits for that process's end.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from torchlite._settings.mpich_shared_memory import clear_shared_memory
 
 
 def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[str, str], subprocess.Popen | None]:
-    """The variables by which this process is `rank` of `size`, and its `mpiexec` where it is the first; all that name
-    the same meeting are one world. TimeoutError when they have not all come within `limit` seconds, RuntimeError where
-    `mpiexec` is missing or fails.
+    """Return the variables that make this process `rank` of `size`, and `mpiexec` on the first rank.
+
+    All processes with the same `meeting` form one world. TimeoutError if they have not all joined within `limit`
+    seconds, RuntimeError if `mpiexec` is missing or fails.
     """
     deadline = time.monotonic() + limit
     start = os.path.join(_private_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])
@@ -39,8 +40,8 @@ def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[s
     finally:
         listener.close()
         os.unlink(own)
-    # Open as long as this process lives: the lender ends with it. MPI takes its leave after Python has cleared modules
-    # and closed sockets, so this is no socket of Python's any more.
+    # Open as long as this process lives: the proxy ends with it. MPI finalizes after Python has cleared modules and
+    # closed sockets, so the socket is detached from Python.
     connection.detach()
     found = dict(item.split("=", 1) for item in words.split("\0"))
     if descriptors:
@@ -49,7 +50,7 @@ def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[s
 
 
 def _private_folder() -> str:
-    """A folder that nobody else can write to."""
+    """Return a folder that nobody else can write to."""
     folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.geteuid()}")
     why = ""
     try:
@@ -74,7 +75,7 @@ def _listen(path: str, rank: int) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
-    except OSError:  # two came at once
+    except OSError:  # two processes started at the same time
         listener.close()
         raise taken from None
     listener.listen()
@@ -114,7 +115,7 @@ def _launch_mpiexec(size: int, start: str, limit: float) -> subprocess.Popen:
 def _receive_environment(
     listener: socket.socket, process: subprocess.Popen | None, size: int, deadline: float
 ) -> tuple[socket.socket, str, list[int]]:
-    """What the lender sends. Others who connect only ask whether this process is here."""
+    """Return the proxy's message. Other clients only probe whether this process exists."""
     listener.settimeout(0.1)
     while True:
         try:

@@ -1,7 +1,7 @@
-"""The begin of MPI, and of a world, with a limit.
+"""MPI_Init and communicator creation with a timeout.
 
-`MPI_Init` waits until all processes of the world have called it, however long that
-takes, and mpi4py holds Python's lock meanwhile. So a thread calls the library's function, without the lock.
+`MPI_Init` waits until all processes of the world have called it, without a limit, and mpi4py keeps the GIL meanwhile. A
+thread therefore calls the library's function without the GIL.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MPIInit:
-    """A call of `MPI_Init_thread` in a thread. It goes on after `wait` gave up, and can be waited for again."""
+    """A call of `MPI_Init_thread` in a thread. It continues after `wait` timed out, and can be waited for again."""
 
     def __init__(self, MPI: Any) -> None:
         self._process, self._MPI = os.getpid(), MPI
@@ -27,14 +27,14 @@ class MPIInit:
     def _run(self) -> None:
         try:
             self._why = self._call()
-        except Exception as error:
+        except Exception as error:  # reported by the thread that waits
             self._why = str(error)
         self._ended.set()
 
     def _call(self) -> str:
-        """Begin MPI; why it did not, or ""."""
+        """Initialise MPI; return the error, or ""."""
         MPI = self._MPI
-        # The extension module is linked to the library. Where its names cannot be found (Windows) mpi4py calls it.
+        # The extension module is linked to the library. If its symbols cannot be found (Windows), mpi4py calls it.
         call = getattr(ctypes.CDLL(MPI.__file__), "MPI_Init_thread", None)
         if call is None:
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
@@ -44,7 +44,7 @@ class MPIInit:
         return "" if code == MPI.SUCCESS else f"error {code}"
 
     def wait(self, limit: float | None) -> bool:
-        """Wait until MPI has begun. False after `limit` seconds, RuntimeError where it cannot begin."""
+        """Wait until MPI is initialised. False after `limit` seconds, RuntimeError if that fails."""
         if self._process != os.getpid():
             raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
         if not self._ended.wait(None if limit is None else min(limit, threading.TIMEOUT_MAX)):
@@ -58,8 +58,9 @@ class MPIInit:
 
 
 class Meeting:
-    """All processes come together and make a communicator. Both steps go on after `wait` gave up, as the others may
-    have passed them, and can be waited for again.
+    """Barrier and creation of a communicator by all processes.
+
+    Both continue after `wait` timed out, as the others may have passed them, and can be waited for again.
     """
 
     def __init__(self, MPI: Any) -> None:
@@ -69,7 +70,7 @@ class Meeting:
         self._request: Request = Request(self._everyone.Ibarrier(), ())
 
     def wait(self, limit: float | None) -> Any:
-        """The communicator, None after `limit` seconds."""
+        """Return the communicator, None after `limit` seconds."""
         begin = time.monotonic()
         if not self._request.wait(limit):
             return None
@@ -80,5 +81,5 @@ class Meeting:
         return self._made if self._request.wait(left) else None
 
     def barrier(self) -> Request | None:
-        """The barrier, where it is under way still."""
+        """Return the barrier's request if it is in flight."""
         return self._request if self._made is None and not self._request.done() else None

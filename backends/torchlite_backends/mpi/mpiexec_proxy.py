@@ -1,4 +1,4 @@
-"""What `mpiexec` starts in the place of a process that runs already (joining.py): a program of its own."""
+"""Proxy program that `mpiexec` starts for a process that already runs (`local_world`)."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ import time
 
 
 def main(start: str, limit: float) -> int:
-    """Give the process of this rank what the launcher gave, and stay until it ends."""
+    """Pass the launcher's socket and variables to the process of this rank, and wait for its end."""
     found = {name: value for name, value in os.environ.items() if name.startswith(("PMI", "HYD", "MPI", "OMPI"))}
     path = f"{start}-{found.get('PMI_RANK') or found['PMIX_RANK']}"
     deadline = time.monotonic() + limit
@@ -25,7 +25,7 @@ def main(start: str, limit: float) -> int:
     socket.send_fds(connection, [words], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
-    connection.recv(1)  # nothing comes: the process has ended
+    connection.recv(1)  # returns when the process has ended
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Which MPI datatype and operation reduce an array."""
+"""MPI datatypes and reduction operations of NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TYPES = {
 
 @functools.cache
 def _nan_propagating_op(name: str, code: str) -> MPI.Op:
-    """The smaller or larger of two floats, NaN where one is: MPI's own leave NaN to the order of comparing."""
+    """Return an op for the minimum or maximum of floats that propagates NaN, unlike MPI's own."""
     ufunc, dtype = _PROPAGATING[name], np.dtype(code)
 
     def apply(given: Any, kept: Any, datatype: MPI.Datatype) -> None:
@@ -36,7 +36,7 @@ def _nan_propagating_op(name: str, code: str) -> MPI.Op:
 
 @functools.cache
 def mpi_type_and_op(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
-    """As what MPI reads elements of a dtype, and the operation that reduces them."""
+    """Return the MPI datatype of a dtype, and the reduction operation."""
     if dtype.kind == "b":
         return MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
     code = f"{dtype.kind}{dtype.itemsize}"

@@ -1,8 +1,8 @@
-"""Waiting for messages without holding a core.
+"""Requests of MPI messages, waited for without occupying a core.
 
-MPI's libraries wait by asking again and again, so that four ranks on two cores take them from those that compute. Here
-a wait asks and gives its core away to whoever wants it in between, for as long as its messages take to move where the
-other ranks are there; then with sleeps that grow with the time already waited, up to a millisecond.
+MPI libraries wait by busy polling, so four ranks on two cores take time from those that compute. A wait here polls and
+yields its core between polls, for about the transfer time of a message; then it sleeps for intervals that grow with the
+time already waited, up to a millisecond.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 
 from mpi4py import MPI
 
-EAGER_POLLS = 300  # times that a wait asks before it looks at the clock: about 100 µs
+EAGER_POLLS = 300  # polls before the clock is read: about 100 µs
 _SECONDS_PER_BYTE = 2e-9  # seconds that a byte may take to move
 _SPIN_POLLS = 20  # the first of them keep the core, too
 _MIN_SLEEP, _MAX_SLEEP = 50e-6, 1e-3  # seconds of sleep
-_MANY = 64  # unfinished ones, above which a new one asks for all
-active_queues: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
-_open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
+_MANY = 64  # unfinished requests, above which a new one polls all
+active_queues: set[Any] = set()  # groups in which collectives wait for the ranks to agree (`collective_fingerprint`)
+_open: set[Request] = set()  # unfinished: the program may drop an array that MPI still reads
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
 
 class Request:
-    """A message or collective on its way, and the memory that it reads and writes, which lives as long."""
+    """A message or collective in flight; it keeps its arrays alive."""
 
     def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int = 0) -> None:
         self._test: Callable[[], bool] = request.Test
@@ -41,17 +41,15 @@ class Request:
         _open.add(self)
 
     def done(self) -> bool:
-        """Whether all has arrived; what MPI said of an error is raised."""
+        """True if complete; raises MPI's errors."""
         return self.wait(0.0, 1)
 
     def wait(self, limit: float | None = None, eager: int = EAGER_POLLS) -> bool:
-        """Wait, `limit` seconds at most: False where they had passed. It asks `eager` times before it looks at the
-        clock.
-        """
+        """Wait up to `limit` seconds; return False after a timeout. Polls `eager` times before reading the clock."""
         start = None
         moving = self._written * _SECONDS_PER_BYTE
         while not self._finished:
-            if self._lock.acquire(blocking=False):  # else another thread asks
+            if self._lock.acquire(blocking=False):  # otherwise another thread polls
                 try:
                     self._ask(eager)
                 finally:
@@ -89,7 +87,7 @@ class Request:
         _open.discard(self)
 
     def cancel(self) -> None:
-        """Give up a message that has not come: its memory is not written any more."""
+        """Cancel a message that has not arrived: its memory is not written any more."""
         with self._lock:
             if not self._finished:
                 self._request.Cancel()
@@ -98,7 +96,7 @@ class Request:
 
 
 def poll(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN_POLLS) -> bool:
-    """Whether one of so many questions finds all arrived; the first `greedy` of them keep the core."""
+    """True if one of so many polls finds everything complete; the first `greedy` ones do not yield the core."""
     for i in range(times):
         if test():
             return True
@@ -108,13 +106,13 @@ def poll(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN
 
 
 def spin_polls(ranks: int) -> int:
-    """How many questions of a wait keep the core: more where each rank has one, even if all are on this machine."""
+    """Return the number of polls that keep the core: more if each rank has a core, even with all on this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _SPIN_POLLS if ranks > cores else 4 * _SPIN_POLLS
 
 
 def _poll_abandoned() -> None:
-    """Ask for those that nobody waits for."""
+    """Poll requests that nobody waits for."""
     for request in list(_open):
         if request._lock.acquire(blocking=False):
             try:
@@ -124,8 +122,10 @@ def _poll_abandoned() -> None:
 
 
 class ReceiveRequest(Request):
-    """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its
-    elements and size. RuntimeError where it is not the one that this rank expects: the message is gone then.
+    """Message to this rank; `source` is the sending rank.
+
+    A header with the elements and size precedes each message. RuntimeError if it is not the expected one; the message
+    is lost then.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ReceiveRequest(Request):
 
     @property
     def source(self) -> int:
-        """The rank that sent what has arrived."""
+        """Return the sender of the received message."""
         return self._status.Get_source() if self._source is None else self._source
 
     def _arrived(self) -> bool:
@@ -169,7 +169,7 @@ class ReceiveRequest(Request):
         return True
 
     def cancel(self) -> None:
-        """Give up a message that has not come; one whose header is here is on its way, and is waited for."""
+        """Cancel a message that has not arrived; if its header has arrived, wait for it."""
         with self._lock:
             if self._finished:
                 return

@@ -1,4 +1,4 @@
-"""The world that `mpiexec` (or a scheduler) started, and groups of its processes."""
+"""MPI transport: joins the world of `mpiexec` (or a scheduler) and creates groups of its processes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from torchlite._settings import mpich_shared_memory, rank_state
 if TYPE_CHECKING:
     from .communicator import Communicator
 
-# What those that start processes for MPI leave in the environment: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
+# Environment variables of MPI launchers: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
 _LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
-_EXIT_TIMEOUT = 20.0  # seconds for which a process that leaves a world without a launcher waits for the others
+_EXIT_TIMEOUT = 20.0  # seconds that a leaving process of a world without a launcher waits for the others
 
 
 class MPITransport:
-    """Messages over MPI."""
+    """Transport of messages over MPI."""
 
     name = "mpi"
 
     def __init__(self) -> None:
         self._process: int | None = None  # that has the world: a fork of it has none
-        self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
+        self._joined: dict[str, str] = {}  # variables that a launcher would have set
         self._launcher: Any = None  # the process of it that this one started
         self._beginning: Any = None
-        self._meeting: Any = None  # of a world that is not made yet
+        self._meeting: Any = None  # of a world under construction
 
     def why_not(self) -> str:
-        """Why there are no messages over MPI, or ""."""
+        """Return why MPI is not available, or ""."""
         try:
             self._library()
         except ImportError as error:
@@ -44,17 +44,17 @@ class MPITransport:
         return ""
 
     def started(self) -> bool:
-        """Whether something that knows MPI started this process."""
+        """True if an MPI launcher started this process."""
         return bool(self._joined) or any(mark in os.environ for mark in _LAUNCHER_VARIABLES)
 
     def join(self, rank: int, size: int, meeting: str, limit: float) -> None:
-        """Make a world of processes of this machine that something else started; all name the same meeting."""
+        """Join a world of processes of this machine started otherwise; all pass the same `meeting`."""
         from .local_world import join_world
 
         self._joined, self._launcher = join_world(rank, size, meeting, limit)
 
     def world(self, limit: float | None = None) -> Communicator:
-        """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
+        """Return the group of all processes, once all have called this. TimeoutError after `limit` seconds."""
         from .communicator import Communicator
         from .mpi_init import Meeting
 
@@ -71,7 +71,7 @@ class MPITransport:
         return Communicator(made, range(made.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
-        """A group of some ranks of the world, in this order; its members alone call it, all with the same name."""
+        """Return a group of some ranks of the world, in this order; only members call it, all with the same name."""
         from .communicator import Communicator
 
         MPI = self._mpi()
@@ -83,7 +83,7 @@ class MPITransport:
         return Communicator(made, ranks)
 
     def local_rank_and_size(self) -> tuple[int, int]:
-        """This process's number among those on its machine, and how many these are."""
+        """Return this process's rank on its machine, and the number of ranks there."""
         MPI = self._mpi()
         near = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         found = near.Get_rank(), near.Get_size()
@@ -91,8 +91,8 @@ class MPITransport:
         return found
 
     def place(self, limit: float | None = None) -> tuple[int, int]:
-        """This process's rank in the world, and the world's size, once all processes have asked. TimeoutError after
-        `limit` seconds.
+        """Return rank and size of the world, once all processes have called this. TimeoutError after `limit`
+        seconds.
         """
         everyone = self._mpi(limit).COMM_WORLD
         return everyone.Get_rank(), everyone.Get_size()
@@ -104,7 +104,7 @@ class MPITransport:
         self._mpi().COMM_WORLD.Abort(code)
 
     def _library(self) -> Any:
-        """mpi4py's module. MPI has not begun, unless somebody else began it."""
+        """Import mpi4py without initialising MPI."""
         import mpi4py
 
         if "mpi4py.MPI" not in sys.modules:
@@ -115,15 +115,17 @@ class MPITransport:
         return MPI
 
     def _mpi(self, limit: float | None = None) -> Any:
-        """mpi4py's module, after MPI's begin, which waits for all processes. TimeoutError after `limit` seconds."""
+        """Return mpi4py's module with MPI initialised, which waits for all processes. TimeoutError after `limit`
+        seconds.
+        """
         MPI = self._library()
         self._check_fork()
         if self._beginning is None and MPI.Is_initialized():
             return MPI
-        # What MPICH picks took ten times as long from 1 MiB on.
+        # MPICH's default took ten times as long from 1 MiB on.
         os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
         before = dict(os.environ)
-        os.environ.update(self._joined)  # for this process alone: its children are no ranks
+        os.environ.update(self._joined)  # for this process only: its children are not ranks
         try:
             if self._beginning is None:
                 from .mpi_init import MPIInit
@@ -161,8 +163,8 @@ class MPITransport:
             raise RuntimeError(WORDS)
 
     def _end(self, MPI: Any) -> None:
-        """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
-        from .collective_fingerprint import release_all
+        """Wait for the other processes at exit, asleep: MPI's own waiting would occupy a core."""
+        from .collective_queue import release_all
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
@@ -178,7 +180,7 @@ class MPITransport:
                 rank_state.write_state(rank_state.OUTSIDE)
 
     def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
-        """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""
+        """Wait until all members have arrived: creating a group busy-waits in MPI, without a limit."""
         from .requests import Request
 
         word, mine = np.zeros(1, np.uint8), everyone.Get_rank()

@@ -1,8 +1,8 @@
-"""Messages between GPUs over NCCL, through CuPy's wrapper of it, as `torchlite.distributed` asks for them.
+"""NCCL transport of `torchlite.distributed`: messages between GPUs through CuPy's wrapper.
 
-The protocol is in docs/backend.md, "An engine of messages". Nothing here knows PyTorch's API, and CuPy is imported when
-a group is asked for. No GPU has run this: its calls are tested on a library in its place, its numbers against NVIDIA's
-header.
+The protocol is in docs/backend.md, "An engine of messages". This package does not know PyTorch's API; CuPy is imported
+when a group is requested. It has not run on GPUs: its calls are tested with a stand-in library, its constants against
+NVIDIA's header.
 """
 
 from .transport import NCCLTransport

@@ -1,4 +1,6 @@
-"""A group of GPUs, one a process, and what they send each other. Calls are put into a stream, and return at once."""
+"""NCCL communicator: collectives and messages of GPUs, one per process. Calls are enqueued in a stream and return
+immediately.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def _bytes(array: Any) -> int:
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """RuntimeError, with NCCL's own name for what went wrong, in the place of CuPy's errors."""
+    """Translate CuPy's errors to RuntimeError with NCCL's name of the failure."""
     try:
         yield
     except (RuntimeError, KeyError) as error:
@@ -23,9 +25,10 @@ def translate_errors() -> Iterator[None]:
 
 
 class Communicator:
-    """Rank `rank` of `size`, whose members know the same `identity`. Arrays are contiguous memory of the device, with
-    `data_ptr()`, `numel()`, `element_size()` and a `dtype`; `stream` is the address of a CUDA stream. Every member
-    calls the same in the same order.
+    """Rank `rank` of `size`, whose members share the same `identity`.
+
+    Arrays are contiguous memory of the device, with `data_ptr()`, `numel()`, `element_size()` and a `dtype`; `stream`
+    is the address of a CUDA stream. Every member makes the same calls in the same order.
     """
 
     def __init__(self, nccl: Any, size: int, identity: bytes, rank: int) -> None:
@@ -109,7 +112,7 @@ class Communicator:
             self._comm.recv(array.data_ptr(), _bytes(array), BYTES, source, stream)
 
     def _together(self, calls: Callable[[], None]) -> None:
-        """Calls that NCCL begins at once: apart, each would wait for another rank's."""
+        """Run calls in one NCCL group: separately, each would wait for another rank's."""
         with translate_errors():
             self._nccl.groupStart()
             try:
@@ -118,20 +121,20 @@ class Communicator:
                 self._nccl.groupEnd()
 
     def check(self) -> None:
-        """RuntimeError for what has gone wrong since calls returned."""
+        """Raise RuntimeError for an asynchronous error."""
         with translate_errors():
             self._comm.check_async_error()
 
     def abort(self) -> None:
-        """End calls that wait for ranks which do not come."""
+        """Abort calls that wait for missing ranks."""
         self._comm.abort()
 
     def free(self) -> None:
-        """The group is not used any more."""
+        """Destroy the communicator."""
         self._comm.destroy()
 
 
 def unique_id_bytes(identity: Sequence[int]) -> bytes:
-    """CuPy's identity of a group as bytes: it gives bytes, before CuPy 14 a tuple of signed numbers."""
+    """Return CuPy's unique id as bytes; before CuPy 14 it is a tuple of signed numbers."""
     assert len(identity) == ID_BYTES
     return bytes(number % 256 for number in identity)

@@ -1,4 +1,4 @@
-"""NCCL's numbers, as its header `nccl.h` has them; a test compares them with a table that was recorded from it."""
+"""Constants of NCCL's header `nccl.h`; a test compares them with a table recorded from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DTYPES = {
     "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5, "float16": 6, "float32": 7, "float64": 8,
     "bfloat16": 9,
 }  # fmt: skip
-BYTES = DTYPES["uint8"]  # with which everything is moved
+BYTES = DTYPES["uint8"]  # type of all transfers
 REDUCE_OPS = {"SUM": 0, "PRODUCT": 1, "MAX": 2, "MIN": 3}
 RESULT_NAMES = {
     0: "ncclSuccess", 1: "ncclUnhandledCudaError", 2: "ncclSystemError", 3: "ncclInternalError",
@@ -23,11 +23,11 @@ RESULT_MEANINGS = {
     6: "another rank failed, or the network to it did",
     8: "a call took too long",
 }
-ID_BYTES = 128  # of what ranks of a new group must know
+ID_BYTES = 128  # size of ncclUniqueId, which the ranks of a new group share
 
 
 def type_of(array: Any) -> int:
-    """The number of an array's dtype. RuntimeError where NCCL has no arithmetic for it."""
+    """Return the number of an array's dtype. RuntimeError if NCCL has no arithmetic for it."""
     name = str(array.dtype).rpartition(".")[2]
     if name not in DTYPES:
         raise RuntimeError(f"NCCL does not reduce {name}")
@@ -35,14 +35,14 @@ def type_of(array: Any) -> int:
 
 
 def op_of(name: str) -> int:
-    """The number of a reduction. RuntimeError for those that NCCL has not."""
+    """Return the number of a reduction. RuntimeError if NCCL lacks it."""
     if name not in REDUCE_OPS:
         raise RuntimeError(f"Cannot use ReduceOp.{name} with NCCL")
     return REDUCE_OPS[name]
 
 
 def error_message(error: BaseException) -> str:
-    """What an error of CuPy's NCCL is called, and means. CuPy raises KeyError for newer ones, without words."""
+    """Return name and meaning of a CuPy NCCL error. CuPy raises KeyError for newer codes, without a message."""
     status = getattr(error, "status", None)
     if status is None and isinstance(error, KeyError) and error.args:
         status = error.args[0]

@@ -1,4 +1,4 @@
-"""NCCL as an engine: whether it is there, and groups."""
+"""NCCL transport: availability and groups."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .communicator import Communicator, translate_errors, unique_id_bytes
 
 
 class NCCLTransport:
-    """Messages over NCCL."""
+    """Transport of messages over NCCL."""
 
     name = "nccl"
 
     def why_not(self) -> str:
-        """Why there are no messages over NCCL, or ""."""
+        """Return why NCCL is not available, or ""."""
         if importlib.util.find_spec("cupy") is None:
             return "CuPy is missing: install it with pip install 'torchlite-nd[cuda12]'"
         try:
@@ -27,17 +27,17 @@ class NCCLTransport:
         return ""
 
     def version(self) -> tuple[int, int, int]:
-        """NCCL's version: 21805 is 2.18.5."""
+        """Return NCCL's version: 21805 is 2.18.5."""
         number = self._nccl().get_version()
         return number // 10000, number // 100 % 100, number % 100
 
     def identity(self) -> bytes:
-        """What one rank of a new group makes, and all must know."""
+        """Create the unique id of a new group on one rank; all ranks need it."""
         with translate_errors():
             return unique_id_bytes(self._nccl().get_unique_id())
 
     def group(self, size: int, rank: int, identity: bytes) -> Communicator:
-        """A group on the current device; waits until all members have asked for it."""
+        """Return a group on the current device; waits until all members have called this."""
         return Communicator(self._nccl(), size, identity, rank)
 
     def _nccl(self) -> Any:

@@ -198,7 +198,7 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return engine_selection.engine_module("cc", "program_build").why_not()
+        return engine_selection.engine_module("cc", "cxx_compiler").why_not()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""

@@ -1,9 +1,9 @@
-"""Scaled dot product attention and its backward pass, in tiles that stay in cache: some rows of the scores of a few
-heads. No matrix of scores is kept, so memory does not grow with the square of the length.
+"""Scaled dot product attention, forward and backward, in cache-sized tiles: some score rows of a few heads.
 
-Keys and values are transposed once for all rows of a tile: products of small matrices run half as fast again where
-neither of them is transposed. Backward, the log of each row's sum is one more column of the queries, and what is
-subtracted from the weights' gradients one more of the result's: the products subtract them.
+The score matrix is never stored, so memory does not grow with the square of the length. Keys and values are transposed
+once for all rows of a tile: small matrix products are 1.5 times as fast without transposed operands. In the backward
+pass the log-sum-exp of each row is an additional column of the queries, and the term subtracted from the weights'
+gradients an additional column of the result's: the products do the subtraction.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from .blas import single_threaded
 from .cache_blocking import parallel_for, scratch_buffer
 from .row_blocks import F32, is_half, ones
 
-# Elements that the scores of a tile have at most, where they do not have the fewest rows: they fit in a core's cache,
-# and with less work a call threads would wait for each other's Python. Of causal scores the rows of a tile are few,
-# since all of them are computed up to the last one's key.
+# Maximum score elements of a tile, unless it has the minimum rows: they fit in a core's cache, and with less work per
+# call threads wait for each other's GIL. Tiles of causal scores have few rows, since all are computed up to the last
+# one's key.
 _TILE_SCORES, _MIN_TILE_ROWS = 1 << 17, 16
 _CAUSAL_ROWS = 64, 128  # of scores with no more than _NARROW columns, and others
 _NARROW = 256
-# Tasks that share a forward pass at least, where heads make fewer tiles than there are threads: each task transposes
-# its keys, which is a third of its time with 128 of them.
+# Minimum tasks of a forward pass if heads make fewer tiles than there are threads: each task transposes its keys, a
+# third of its time with 128 of them.
 _TASKS = 4
-# Rows from which transposing the keys is worth it.
+# Minimum rows for which transposing the keys pays.
 _TRANSPOSED = 32
 # Sums of exp(scores) that are neither too large nor too small to need no largest score subtracted.
 _LEAST, _MOST = 1e-8, 1e9
@@ -38,7 +38,7 @@ _SMALL = 1 << 22
 
 @functools.lru_cache(16)
 def _causal_mask(rows, columns, dtype):
-    """0 where a query sees a key and minus infinity where it does not, if they begin at the same place."""
+    """Return 0 where a query sees a key and minus infinity elsewhere, for queries and keys with the same start."""
     mask = np.zeros((rows, columns), dtype)
     mask[np.arange(columns) > np.arange(rows)[:, None]] = -np.inf
     mask.flags.writeable = False
@@ -46,7 +46,7 @@ def _causal_mask(rows, columns, dtype):
 
 
 def _as_grouped_heads(x, lead):
-    """(groups, heads, length, features): the last dimension of `lead` has the heads."""
+    """Return (groups, heads, length, features), with the heads from the last dimension of `lead`."""
     if x.shape[:-2] != lead:
         x = np.broadcast_to(x, lead + x.shape[-2:])
     return x if len(lead) == 2 else x.reshape(math.prod(lead[:-1]), lead[-1] if lead else 1, *x.shape[-2:])
@@ -57,7 +57,9 @@ def _ranges(length, count):
 
 
 def _tiles(groups, heads, rows, columns, is_causal):
-    """The heads of tiles, [(slice of the groups, slice of the heads), ...], and the rows of each, [slice, ...]."""
+    """Return the heads of tiles, [(slice of the groups, slice of the heads), ...], and the rows of each, [slice,
+    ...].
+    """
     most = max(_MIN_TILE_ROWS, _TILE_SCORES // max(columns, 1))
     if is_causal:
         most = min(most, _CAUSAL_ROWS[columns > _NARROW])
@@ -71,7 +73,7 @@ def _tiles(groups, heads, rows, columns, is_causal):
 
 
 def _parts(length, most, times):
-    """How many parts of `most` at most; an even number in all, as the threads mostly are, if they are few."""
+    """Return the number of parts of at most `most`; even in total if small, as the thread count mostly is."""
     count = -(-length // most)
     return count + 1 if count * times % 2 and count * times < 8 and count < length else count
 
@@ -100,11 +102,11 @@ class _Attention:
         return self.query.shape[:2]
 
     def seen(self, rows):
-        """How many keys some rows see."""
+        """Return the number of keys that some rows see."""
         return min(self.columns, rows.stop) if self.is_causal else self.columns
 
     def hide(self, scores, heads, rows):
-        """Minus infinity where rows may not look, or what the mask adds."""
+        """Apply the causal or additive mask to scores."""
         if self.is_causal and rows.start < self.columns:
             part = scores[..., rows.start :]
             np.add(part, _causal_mask(part.shape[-2], part.shape[-1], self.dtype), out=part)
@@ -116,8 +118,9 @@ class _Attention:
                 np.add(scores, part, out=scores)
 
     def new_like(self, x, shape):
-        """A new array (groups, heads, length, features), where the heads of each place lie together if those of the
-        argument `x` do, as they come from a linear layer.
+        """Return a new array (groups, heads, length, features) with the memory order of the argument `x`.
+
+        If the heads of each position are adjacent there, as from a linear layer, they are here.
         """
         if x.ndim == 4 == len(self.lead) + 2 and x.strides[1] < x.strides[2]:
             groups, heads, length, width = shape
@@ -125,13 +128,13 @@ class _Attention:
         return np.empty(shape, self.dtype)
 
     def is_small(self):
-        """Whether one tile is as good as several."""
+        """True if one tile is as fast as several."""
         scores = math.prod(self.lead) * self.rows * self.columns
         return scores <= _TILE_SCORES and scores * self.query.shape[-1] <= _SMALL
 
 
 def _transpose_to_scratch(slot, x, one):
-    """x as (groups, heads, features, length) in scratch memory, with a row of ones below where `one`."""
+    """Return x as (groups, heads, features, length) in scratch memory, with a row of ones below if `one`."""
     groups, heads, length, width = x.shape
     out = scratch_buffer(slot, (groups, heads, width + one, length), x.dtype)
     np.copyto(out[:, :, :width], x.swapaxes(-1, -2))
@@ -158,7 +161,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     else:
         tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
         runs = 1 if len(tiles) >= get_threads() else min(len(chunks), _TASKS // len(tiles))
-        # Those that see the most keys come first, so that threads end at once.
+        # Rows that see the most keys come first, so that threads end together.
         tasks = [(heads, chunks[k::runs]) for k in reversed(range(runs)) for heads in tiles]
         with single_threaded:
             parallel_for(lambda heads, chunks: _forward_tile(a, out, sums, shifts, heads, chunks), tasks)
@@ -169,7 +172,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
 
 
 def _forward_tile(a, out, sums, shifts, heads, chunks):
-    """The results of some rows of some heads, and the sums of exp(scores - shift), where a shift is in `shifts`."""
+    """Compute rows of some heads, and the sums of exp(scores - shift), if a shift is in `shifts`."""
     query, key, value = a.query[heads], a.key[heads], a.value[heads]
     out, sums = out[heads], sums[heads]
     keys = _transpose_to_scratch(0, key, 0) if a.rows >= _TRANSPOSED else key.swapaxes(-1, -2)
@@ -191,8 +194,9 @@ def _forward_tile(a, out, sums, shifts, heads, chunks):
 
 
 def _softmax_numerator(scores, total):
-    """The scores become exp(scores - s), s the largest of each row, and `total` their sums; returns s. A row of minus
-    infinity alone has weights of zero and the sum 1.
+    """Replace scores by exp(scores - s), s the maximum of each row, and write their sums to `total`; return s.
+
+    A fully masked row gets weights of zero and the sum 1.
     """
     largest = np.maximum.reduce(scores, -1, keepdims=True)
     largest[largest == -np.inf] = 0
@@ -227,14 +231,14 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         tiles, chunks = [(slice(None), slice(None))], [slice(0, a.rows)]
         if not a.is_small():
             tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
-        chunks.reverse()  # the last one sees the most keys: it writes what the others add to
+        chunks.reverse()  # the last one sees the most keys and initialises the sums
         with single_threaded:
             parallel_for(lambda *heads: _backward_tile(a, grad, out, lse, grads, heads, chunks), tiles)
     return tuple(None if g is None else g.reshape(a.lead + g.shape[2:]) for g in grads)
 
 
 def _backward_tile(a, grad, out, lse, grads, heads, chunks):
-    """The gradients of some heads."""
+    """Compute the gradients of some heads."""
     query, key, value, grad = a.query[heads], a.key[heads], a.value[heads], grad[heads]
     of_query, of_key, of_value = (None if g is None else g[heads] for g in grads)
     shape = query.shape[:3]
@@ -271,7 +275,7 @@ def _backward_tile(a, grad, out, lse, grads, heads, chunks):
 
 
 def _add_product(first, second, target, seen, number):
-    """Add first^T second to the first `seen` rows of `target`, which the first product of all writes."""
+    """Add first^T second to the first `seen` rows of `target`; the first product initialises it."""
     first = first.swapaxes(-1, -2)
     part = target[:, :, :seen]
     if number:

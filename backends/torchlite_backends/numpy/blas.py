@@ -1,8 +1,8 @@
-"""The BLAS under NumPy: how many threads it uses, and its product of matrices by address.
+"""Access to NumPy's BLAS: its thread count, and GEMM and LAPACK routines by address.
 
-OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten
-times the product. A kernel that has several products to make, or that has other work between them, runs whole blocks on
-its own threads instead, with BLAS told to use one thread meanwhile.
+OpenBLAS splits each product over its threads, which spin while they wait: on a busy machine that costs ten times the
+product. A kernel with several products, or with other work between them, instead runs blocks on our own threads, with
+BLAS set to one thread meanwhile.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NAMES = (
 
 @functools.cache
 def _controls():
-    """The functions that set and get the number of threads of the OpenBLAS that NumPy's wheel brings, and its library;
-    None when there is none.
+    """Return the functions that set and get the thread count of the wheel's OpenBLAS, and its library; None if
+    absent.
     """
     here = pathlib.Path(np.__file__).parent
     for folder in (here.parent / "numpy.libs", here / ".dylibs"):
@@ -56,10 +56,10 @@ def _controls():
 
 @functools.cache
 def gemm_function(dtype: np.dtype):
-    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False)` on addresses and row
-    lengths of row-major matrices: c = a @ b + beta * c.
+    """Return `gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False)`.
 
-    NumPy cannot add a product to what is there. None where BLAS has no such function for the dtype.
+    It takes addresses and row lengths of row-major matrices and computes c = a @ b + beta * c, which NumPy cannot. None
+    if BLAS has no GEMM for the dtype.
     """
     controls = _controls()
     names = {"f": "sgemm", "d": "dgemm"}
@@ -81,7 +81,7 @@ def gemm_function(dtype: np.dtype):
 
 @functools.cache
 def gemm_address(dtype: np.dtype) -> int | None:
-    """The address of BLAS's function for that, which takes integers of 64 bits. None where there is none."""
+    """Return the address of BLAS's GEMM with 64-bit integers, or None."""
     if gemm_function(dtype) is None:
         return None
     controls: Any = _controls()
@@ -91,8 +91,9 @@ def gemm_address(dtype: np.dtype) -> int | None:
 
 @functools.cache
 def transposing_copy(dtype: np.dtype):
-    """`turn(rows, columns, source, source_row, target, target_row)` on addresses and row lengths of row-major matrices:
-    writes the transpose, multiplied by one. None where BLAS has no such function for the dtype.
+    """Return `turn(rows, columns, source, source_row, target, target_row)`, which writes a transpose multiplied by one.
+
+    It takes addresses and row lengths of row-major matrices. None if BLAS has no such function for the dtype.
     """
     controls = _controls()
     names = {"f": "somatcopy", "d": "domatcopy"}
@@ -111,11 +112,10 @@ def _transpose_copy(function, rows, columns, source, source_row, target, target_
 
 @functools.cache
 def transposing_function(dtype: np.dtype):
-    """`turn(matrix, out)` writes the transpose of a row-major matrix over another one; whether that was exact. None
-    where BLAS has no such function for the dtype.
+    """Return `turn(matrix, out)`, which transposes a row-major matrix into another; it returns True if that was exact.
 
-    BLAS multiplies by one, which makes quiet NaNs of signalling ones: a copy must not change them, nor other things
-    that are kept as the bits of floating-point numbers.
+    None if BLAS has no such function for the dtype. BLAS multiplies by one, which quiets signalling NaNs: a copy must
+    not change them, nor other data stored as floating-point bits.
     """
     copy = transposing_copy(dtype)
     if copy is None:
@@ -133,7 +133,7 @@ def transposing_function(dtype: np.dtype):
 
 @functools.cache
 def lapack_function(name: str):
-    """A routine of LAPACK, which takes addresses of its arguments and integers of 64 bits. None if there is none."""
+    """Return a LAPACK routine with 64-bit integers, called by addresses. None if there is none."""
     controls = _controls()
     function = controls and getattr(controls[2], f"scipy_{name}_64_", None)
     if not function:
@@ -143,7 +143,7 @@ def lapack_function(name: str):
 
 
 def can_limit() -> bool:
-    """Whether BLAS can be told how many threads to use."""
+    """True if BLAS's thread count can be set."""
     return _controls() is not None
 
 
@@ -157,9 +157,7 @@ _checked_frame = _CheckedFrame()
 
 
 def _check_address_space() -> None:
-    """MemoryError where the process has a limit of its address space under which OpenBLAS cannot map its buffers: it
-    would end the process.
-    """
+    """Raise MemoryError under an address space limit in which OpenBLAS could not map its buffers: it would exit."""
     if resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         size = _BUFFER_BYTES * (get_threads() + 1)
         try:
@@ -172,25 +170,22 @@ def _check_address_space() -> None:
 
 
 class _SingleThreaded:
-    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by several threads at once,
-    and by a handler of a signal in between.
+    """Context manager: BLAS calls use one thread each. Reentrant, usable by several threads and by signal handlers.
 
-    A handler that raises (Ctrl-C) may prevent an exit: Python calls it at the first instruction of `__exit__` too. So a
-    thread remembers the frame that entered. It takes itself out, at its next entry, where that frame runs no more.
+    A handler that raises (Ctrl-C) may prevent an exit: Python calls it at the first instruction of `__exit__` too. A
+    thread therefore remembers the frame that entered. At its next entry it removes itself if that frame no longer runs.
     """
 
     def __init__(self) -> None:
-        self._lock = fork_locks.acquire_before_fork(
-            threading.RLock()
-        )  # BLAS has locks of its own while it makes threads
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())  # BLAS takes locks while it creates threads
         self._entered: set[int] = set()  # by these threads
-        self._before = 1  # how many threads BLAS gets again
+        self._before = 1  # thread count to restore
 
     def __enter__(self) -> None:
         controls = _controls()
         if controls is None:
             return
-        if _checked_frame.depth:  # who waits for this thread may have the lock: it is not asked for
+        if _checked_frame.depth:  # a thread that waits for this one may have the lock
             if _is_running(_checked_frame.frame):
                 _checked_frame.depth += 1
                 return
@@ -217,7 +212,7 @@ class _SingleThreaded:
             self._leave(controls)
 
     def _leave(self, controls: Any) -> None:
-        """Take this thread out, and give BLAS its threads again after the last one."""
+        """Remove this thread, and restore BLAS's thread count after the last one."""
         with self._lock:
             self._entered.discard(threading.get_ident())
             _checked_frame.depth, _checked_frame.frame = 0, None
@@ -226,20 +221,20 @@ class _SingleThreaded:
                 self._before = 1
 
     def here(self) -> int:
-        """How often this thread is within; for `work_within` in a thread that works for it."""
+        """Return this thread's nesting depth; for `work_within` in its worker threads."""
         return _checked_frame.depth
 
     def work_within(self, depth: int) -> None:
-        """Say of this thread how often the one that it works for, and that waits for it, is within."""
+        """Set the depth of a worker thread to that of the thread that waits for it."""
         _checked_frame.depth = depth
 
     def after_fork(self) -> None:
-        """In a forked child: other threads are not there."""
+        """Reset in a forked child: other threads do not exist."""
         self._entered = {threading.get_ident()} if _checked_frame.depth else set()
 
 
 def _is_running(frame: Any) -> bool:
-    """Whether a frame is among those of this thread that run; of None, that of another thread, this is so."""
+    """True if a frame is on this thread's stack; True for None, another thread's."""
     here: Any = sys._getframe(1)
     while frame is not None and here is not frame:
         if here is None:

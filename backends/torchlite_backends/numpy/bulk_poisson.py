@@ -1,9 +1,9 @@
-"""Many Poisson variates at once, by NumPy's sampler over PyTorch's uniforms.
+"""Poisson samples in bulk, by NumPy's sampler over PyTorch's uniform stream.
 
-How many uniforms a variate takes depends on what was drawn, so variates cannot be made side by side; and NumPy's legacy
-sampler, whose stream is frozen, takes the same steps as PyTorch's (`random_counts.py` has them in Python). It reads a
-Mersenne twister: here it finds words in the twister's state which, tempered and made a double by it, are the next
-uniform of PyTorch's stream.
+The number of uniforms per sample depends on the draws, so samples cannot be vectorised. NumPy's legacy sampler, whose
+stream is frozen, takes the same steps as PyTorch's (`poisson_binomial` has them in Python). It reads a Mersenne
+Twister. Here the words in the twister's state are chosen so that, tempered and converted to double by NumPy, they are
+the next uniforms of PyTorch's stream.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from .mt19937 import WORDS, Engine
 
-MIN_COUNT = 64  # so many variates are worth the trouble
+MIN_COUNT = 64  # minimum samples for which this pays
 LARGEST_RATE = 1e9
 READ_AHEAD = 1 << 15  # words
-FILL = 560  # words that a call should take of the state's 624: a call that takes more is made again
+FILL = 560  # words of the state's 624 that a call should use: a call that uses more is repeated
 
 _LOW21, _LOW26 = np.uint32(0x1FFFFF), np.uint32(0x3FFFFFF)
 _TEMPER_B, _TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
 
 
 def _untemper(y: np.ndarray) -> np.ndarray:
-    """The words that the twister's tempering makes `y` of. `y` is overwritten."""
+    """Invert the twister's tempering. `y` is overwritten."""
     y ^= y >> 18
     y ^= y << 15 & _TEMPER_C
     # Seven more bits are known after each step.
@@ -35,8 +35,10 @@ def _untemper(y: np.ndarray) -> np.ndarray:
 
 
 def _to_numpy_words(words: np.ndarray) -> np.ndarray:
-    """State words of which NumPy makes the doubles that PyTorch makes of `words`: 53 bits are the lower 21 of a word
-    and all of the next one there, the upper 27 and the upper 26 here."""
+    """Return state words from which NumPy makes the doubles that PyTorch makes of `words`.
+
+    Of the 53 bits, NumPy takes the upper 27 and 26 of two words, PyTorch the lower 21 of one and all of the next.
+    """
     high, low = words[0::2], words[1::2]
     state = np.empty_like(words)
     state[0::2] = (high & _LOW21) << 11 | low >> 26 << 5
@@ -45,7 +47,7 @@ def _to_numpy_words(words: np.ndarray) -> np.ndarray:
 
 
 class Sampler:
-    """NumPy's sampler and the memory of its twister's state, which `address` tells: 624 words and a position."""
+    """NumPy's sampler and the memory of its twister's state at `address`: 624 words and a position."""
 
     def __init__(self, twister: np.random.MT19937) -> None:
         import ctypes
@@ -57,19 +59,21 @@ class Sampler:
         self._sample = np.random.RandomState(twister).poisson
 
     def draw(self, rates: np.ndarray, engine: Engine) -> np.ndarray:
-        """Variates of these rates (float64, one dimension, not negative), as int64. `engine` moves as PyTorch's."""
+        """Return int64 samples of these rates (float64, one dimension, not negative). `engine` advances like
+        PyTorch's.
+        """
         with engine.lock, self._twister.lock:
             return self._draw(rates, engine)
 
     def _draw(self, rates: np.ndarray, engine: Engine) -> np.ndarray:
         out = np.empty(len(rates), np.int64)
-        rate = float(rates[0]) if rates.min() == rates.max() else None  # one number is checked quicker than many
+        rate = float(rates[0]) if rates.min() == rates.max() else None  # a scalar is validated faster than an array
         state, sample = self._state, self._sample
         mark, words, used = engine.mark(), np.empty(0, np.uint32), 0
         done, count = 0, 16
         while done < len(out):
             if len(words) - used < WORDS:
-                # What was read ahead is read again, so that the last reading can be taken back.
+                # The words read ahead are read again, so that the last read can be undone.
                 engine.go_back_to(mark)
                 engine.words(used)
                 mark = engine.mark()
@@ -84,7 +88,7 @@ class Sampler:
                 done += count
                 used += taken
                 count = max(count * FILL // max(taken, FILL // 4), 1)
-            else:  # the twister went on to a state of its own
+            else:  # the twister generated the next state
                 count = max(count // 2, 1)
         engine.go_back_to(mark)
         engine.words(used)
@@ -93,7 +97,7 @@ class Sampler:
 
 @functools.cache
 def numpy_sampler() -> Sampler | None:
-    """A sampler, or None if NumPy keeps its twister in another way than is known here."""
+    """Return a sampler, or None if NumPy's twister has an unknown memory layout."""
     twister = np.random.MT19937(1)
     sampler = Sampler(twister)
     known = twister.state["state"]

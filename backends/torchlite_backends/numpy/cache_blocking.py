@@ -1,8 +1,8 @@
-"""Work in cache: split rows into blocks and run them on a few threads.
+"""Cache blocking and thread pool: split rows into cache-sized blocks and run them on a few threads.
 
-NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel
-works on one block of rows at a time instead, into buffers that each thread keeps, and goes through `run` or
-`elementwise`. The ufuncs release the GIL, so threads help; small inputs run inline.
+NumPy's ufuncs run on one core and pass over the full arrays, so a chain of them is bound by memory. Fused CPU kernels
+instead process one block of rows at a time, in per-thread buffers, through `run_blocks` or `elementwise`. The ufuncs
+release the GIL, so threads help; small inputs run inline.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
 
-# Elements that one step of a kernel touches, at least and at most. A ufunc call costs about as much as 4000 elements,
-# and four float32 buffers of the smaller size fit in 1 MiB of cache. Yet where two threads take turns in Python a
-# few long calls are better: of 2^20 elements halves of softmax, layer norm and their backward passes took 0.65 of the
-# time that blocks of 2^16 took, on two cores with 1 MiB of cache each and 32 in common. The numbers of blocks do not
-# depend on that of threads: what a kernel does with a block may depend on what is in it. A thread that wants Python
-# while the other has it sleeps for about 25 us: of two threads that call for 20 us each, both take twice as long, with
-# 80 us a tenth longer. So where many rows are summed and gone over again blocks are longer still (2^22 elements of
-# layer norm: 1.12 ms, with blocks of 2^18 1.6; Zen 5, two cores with 1 MiB each and 32 in common).
+# Minimum and maximum elements per step of a kernel. A ufunc call costs about as much as 4000 elements, and four float32
+# buffers of the smaller size fit in 1 MiB of cache. Yet where two threads take turns in Python a few long calls are
+# better: of 2^20 elements halves of softmax, layer norm and their backward passes took 0.65 of the time of blocks of
+# 2^16, on two cores with 1 MiB of cache each and 32 in common. The numbers of blocks do not depend on that of threads:
+# a block's results may depend on its content. A thread that waits for the GIL sleeps for about 25 us: of two threads
+# with calls of 20 us each, both take twice as long, with 80 us a tenth longer. Kernels with sums over many rows and a
+# second pass therefore use longer blocks still (2^22 elements of layer norm: 1.12 ms, with blocks of 2^18 1.6; Zen 5,
+# two cores with 1 MiB each and 32 in common).
 BLOCK, LARGEST_BLOCK, ROWS_BLOCK, _HALVES = 1 << 16, 1 << 18, 1 << 19, 2
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
-# Up to this many elements of kernels of many passes one thread is as good as two, and up to more where passes are few
-# and quick: a thread wakes after 30 to 60 us, and so again whenever two of them want Python at the same time. With as
-# many elements gelu takes the same time on two threads as on one (2^16: 1.4 times as long), softmax 0.85 at 2^18, layer
-# norm 1.4 there, 1.0 at 2^20 and 0.7 at 2^21, its backward 0.9 at 2^19 (Zen 4, two cores of a virtual machine).
+# Up to this many elements one thread is as fast as two for kernels of many passes, and up to more for few fast passes:
+# a thread wakes after 30 to 60 us, and so again whenever two wait for the GIL. With as many elements gelu takes the
+# same time on two threads as on one (2^16: 1.4 times as long), softmax 0.85 at 2^18, layer norm 1.4 there, 1.0 at 2^20
+# and 0.7 at 2^21, its backward 0.9 at 2^19 (Zen 4, two cores of a virtual machine).
 MIN_SIZE, MIN_SIZE_FEW_PASSES, MIN_SIZE_FEWEST_PASSES = 1 << 17, 1 << 19, 1 << 20
 LONG_ROW = 512
-# Scratch memory above this many bytes is given back after use.
+# Scratch memory above this many bytes is freed after use.
 MAX_SCRATCH = 1 << 24
 
 _local = threading.local()
 
 
 class _WorkerPool:
-    """Threads that wait for work; started when first needed, and again in a forked child."""
+    """Thread pool; started on first use, and again in a forked child."""
 
     def __init__(self) -> None:
         self.queue: SimpleQueue[_Task] = SimpleQueue()
@@ -54,7 +54,7 @@ class _WorkerPool:
         self.lock = threading.RLock()  # a handler of a signal may come in between
 
     def submit(self, function: Callable[[], None], count: int) -> _Task:
-        """Have `count` workers call `function`, each when it wakes, unless the task is closed by then."""
+        """Make `count` workers call `function` when they wake, unless the task is closed by then."""
         with self.lock:
             while self.count < count:
                 threading.Thread(target=self._serve, name=f"torchlite-cpu-{self.count}", daemon=True).start()
@@ -81,7 +81,7 @@ class _WorkerPool:
 
 
 class _Task:
-    """Some calls of a function that takes what is left of the work, and the first error among them."""
+    """Calls of a function that takes the remaining work, and their first error."""
 
     __slots__ = ("closed", "done", "error", "function", "lock", "running", "within")
 
@@ -94,7 +94,7 @@ class _Task:
         self.done = threading.Lock()
 
     def begin(self) -> Callable[[], None] | None:
-        """What is to be called; None where no call is wanted any more."""
+        """Return the function to call, None if the task is closed."""
         with self.lock:
             self.running += not self.closed
             return self.function
@@ -107,8 +107,10 @@ class _Task:
             self.done.release()
 
     def close(self) -> None:
-        """Wait for the calls that have begun. Whoever has not begun would find nothing left: to wake a thread takes as
-        long as many kernels, and longer on a busy machine. Until then the function's arrays are not kept for it.
+        """Wait for the calls that have begun, and cancel the others, which would find no work.
+
+        Waking a thread takes as long as many kernels, longer on a busy machine. Cancelled calls release the function's
+        arrays.
         """
         with self.lock:
             self.closed, self.function = True, None
@@ -122,13 +124,13 @@ class _Task:
 
 _workers = _WorkerPool()
 if hasattr(os, "register_at_fork"):
-    # The same object anew: functions bound for a namespace have globals of their own, which a new object would not
+    # On reload keep the object: functions bound for a namespace have separate globals, which a new object would not
     # reach.
     os.register_at_fork(after_in_child=_workers.__init__)
 
 
 def _aligned_bytes(size: int) -> np.ndarray:
-    """Bytes that begin at a multiple of 64: NumPy's own begin 16 bytes later, and a 64-byte load then touches two cache
+    """Return bytes aligned to 64: NumPy's arrays begin 16 bytes later, and a 64-byte load then touches two cache
     lines.
     """
     raw = np.empty(size + 64, np.uint8)
@@ -137,8 +139,9 @@ def _aligned_bytes(size: int) -> np.ndarray:
 
 
 def scratch_buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Scratch memory of this thread, reused from call to call: kernels must not return it. `slot` tells buffers in use
-    at once apart. A handler of a signal, which may interrupt a kernel, gets other memory than that.
+    """Return scratch memory of this thread, reused between calls: kernels must not return it.
+
+    `slot` distinguishes buffers in use at one time. A signal handler, which may interrupt a kernel, gets other memory.
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
@@ -156,8 +159,8 @@ def scratch_buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _run_inline(work: Callable[[], None]) -> None:
-    """`work()`, in which work that could be shared is not: the threads that would take it are busy with the same work,
-    and who waited for them would wait until all of that is done.
+    """Run `work()` without sharing nested work: the pool's threads are busy with the same work, so waiting would
+    deadlock.
     """
     _local.is_worker = True
     try:
@@ -174,8 +177,9 @@ def run_blocks(
     worth: int = MIN_SIZE,
     most: int = LARGEST_BLOCK,
 ) -> None:
-    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements (0: what suits,
-    up to `most`), on several threads from `worth` elements on.
+    """Call `body(start, stop)` for blocks that cover `range(rows)`, on several threads from `worth` elements.
+
+    Blocks have about `block` elements (0: automatic, up to `most`).
     """
     if rows * row_size <= SMALL:
         if rows:
@@ -200,8 +204,8 @@ def run_blocks(
             if long:
                 np.setbufsize(usual)
 
-    # BLAS calls of several threads at once (dot products, say) would wait for each other when each of them had threads
-    # of its own; and what BLAS computes depends on how many it has.
+    # BLAS calls of several threads (dot products, say) would wait for each other if each used several threads, and
+    # BLAS's results depend on its thread count.
     with single_threaded:
         if threads == 1:
             return work()
@@ -213,12 +217,12 @@ def run_blocks(
 
 
 def can_share_work() -> bool:
-    """Whether this thread may have others work with it."""
+    """True if this thread may share work with the pool."""
     return get_threads() > 1 and not getattr(_local, "is_worker", False)
 
 
 def parallel_for(body: Callable[..., None], items: Sequence[tuple]) -> None:
-    """`body(*item)` for all items, on our own threads where there are several."""
+    """Call `body(*item)` for all items, on the pool if there are several threads."""
     workers = 1 if getattr(_local, "is_worker", False) else min(get_threads(), len(items))
     if workers < 2:
         for item in items:
@@ -238,19 +242,20 @@ def parallel_for(body: Callable[..., None], items: Sequence[tuple]) -> None:
 
 
 def parallel_range(body: Callable[[int, int], None], length: int, step: int = 1) -> None:
-    """`body(start, stop)` for parts that cover `range(length)`, one for each thread, of multiples of `step`."""
+    """Call `body(start, stop)` for parts that cover `range(length)`, one per thread, of multiples of `step`."""
     count = max(1, min(get_threads(), length // step))
     bounds = [length * k // count // step * step for k in range(count)] + [length]
     parallel_for(body, list(itertools.pairwise(bounds)))
 
 
-# Shares of a sum at most, and elements that the sums of all shares have at most, if they are not just a few.
+# Maximum number of partial sums, and maximum elements of all partial sums unless they are few.
 _SHARES, _FEW_SHARES, _ADDED = 16, 4, 1 << 22
 
 
 def parallel_sum(summed: Callable[[list], np.ndarray], items: list, size: int) -> np.ndarray:
-    """The sum over items, cut into shares that depend on their number and the sum's size alone and are joined in their
-    order: the same for any number of threads. `summed(part of items)` is a new array, of `size` elements.
+    """Sum over items in parts that depend only on their number and the sum's size, combined in order.
+
+    The result is the same for any number of threads. `summed(part of items)` returns a new array of `size` elements.
     """
     count = min(len(items), max(_FEW_SHARES, min(_SHARES, _ADDED // max(size, 1))))
     sums: list[Any] = [None] * count
@@ -266,7 +271,9 @@ def parallel_sum(summed: Callable[[list], np.ndarray], items: list, size: int) -
 
 
 def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray, block: int = 0) -> None:
-    """`body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape; `block` is as in `run`."""
+    """Call `body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape; `block` as in
+    `run_blocks`.
+    """
     size = out.size
     if size <= max(SMALL, block):
         if size:

@@ -1,14 +1,14 @@
-"""Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block. Other ways,
-where they are faster, are in `conv_depthwise` and `conv_bands`, `winograd` (3x3, many channels), `conv_taps` (stride 1,
-long rows) and `conv_patches` (windows side by side); each says with `is_faster(plan, dtype)` whether a convolution is one of
-its own.
+"""Convolution on the CPU by im2col: windows gathered block by block into a reused buffer, one BLAS call per block.
 
-Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
-rows) and does all that belongs to it. Where weights outweigh images (the last layers of a network), the columns of the
-whole batch are gathered once and a thread takes some of the filters.
+Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
+`conv_kn2row` (stride 1, long rows) and `conv_patches` (adjacent windows). Each has `is_faster(plan, dtype)`.
 
-Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that
-their rows are too short to copy fast, (channel, kernel place, output place, image).
+Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
+completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
+thread computes some of the filters.
+
+Two layouts of columns are used: (channel, kernel position, image, output position), and for images with rows too short
+to copy fast, (channel, kernel position, output position, image).
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, parallel_range, parallel_sum, run_blocks, scratch_buffer
 from .row_blocks import row_sums
 
-# Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
+# Elements of a block of columns: 2 MiB of float32, about a core's second-level cache.
 BLOCK = 1 << 19
-# Elements from which the gradient of a bias is a sum of rows on several threads.
+# Minimum elements for which the bias gradient sums rows on several threads.
 _PIECE = 1 << 16
 # Output rows shorter than this are gathered with the batch innermost.
 _SHORT_ROW = 12
-# Where the batch is innermost: images of a block at least, since that is how long runs are (LeNet's
-# second layer, 32 images: blocks of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it on the way back); and
-# channels from which threads share these on the way back, where blocks are few (Zen 4, two threads: 0.62 of the time).
+# With the batch innermost: minimum images of a block, which is the length of runs (LeNet's second layer, 32 images:
+# blocks of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it in the backward pass); and minimum channels for
+# which threads share these in the backward pass if blocks are few (Zen 4, two threads: 0.62 of the time).
 _RUN, _CHANNELS = 32, 128
 # Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
 _SHARES = 4
-# Where results are so many times the weights, a factor of each filter is multiplied into these.
+# If results are so many times the weights, a scale per filter is folded into these.
 _FOLDED = 2
-# Multiplications below which one thread does it all: waking others and doing the rest of the work block by block would
-# cost more. (At 40 to 48 a nanosecond, and 4 elements gathered in one: 200 us.)
+# Multiplications below which one thread does it all: waking others and blocking the rest of the work would cost more.
+# (At 40 to 48 per nanosecond, and 4 elements gathered in one: 200 us.)
 _LITTLE, _GATHERED = 1 << 23, 12
 
 
 class _ConvGeometry:
-    """Sizes of one convolution from `channels` to `filters`, and how it is cut into blocks. `size` is the input's
-    spatial size, `out` the output's.
+    """Sizes of one convolution from `channels` to `filters`, and its blocks. `size` is the input's spatial size, `out`
+    the output's.
     """
 
     def __init__(self, batch, channels, filters, size, kernel, stride, padding, dilation, groups):
@@ -75,7 +75,7 @@ class _ConvGeometry:
         self._cut(max(1, columns))
 
     def _cut(self, columns):
-        """How many images and how many output rows a block has."""
+        """Set the number of images and of output rows per block."""
         if self.by_filters:
             self.images, self.rows = self.batch, self.out[0]
             return
@@ -86,13 +86,13 @@ class _ConvGeometry:
         self.images = max(1, min(batch, limit // columns))
         if self.batch_inner:
             self.images = max(self.images, min(batch, _RUN))
-        # Even shares: as many blocks as the limit asks for, none of them much smaller than the others.
+        # Even shares: as many blocks as the limit requires, none much smaller than the others.
         self.images = -(-batch // -(-batch // self.images))
         self.rows = -(-self.out[0] // min(self.out[0], -(-columns * self.images // limit)))
 
     @cached_property
     def blocks(self):
-        """(first image, one past the last, first output row, one past the last)."""
+        """Return (first image, one past the last, first output row, one past the last)."""
         return [
             (i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
             for i in range(0, self.batch, self.images)
@@ -102,12 +102,12 @@ class _ConvGeometry:
 
 @functools.lru_cache(maxsize=1024)
 def _conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
-    """The plan of a convolution, kept: a network makes the same ones at every step."""
+    """Return the cached geometry of a convolution: a network repeats the same ones at every step."""
     return _ConvGeometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
 
 
 def _parallel_for(body, items, size):
-    """body(item) for each item, on several threads; `size` is about how many elements an item has."""
+    """Call body(item) for each item, on several threads; `size` is an item's approximate number of elements."""
     if len(items) < 2 or not can_limit():
         for item in items:
             body(item)
@@ -121,13 +121,13 @@ def _parallel_for(body, items, size):
 
 
 def _even_slices(count):
-    """Slices that cut `count` rows into even shares."""
+    """Return slices that cut `count` rows into even shares."""
     step = -(-count // _SHARES)
     return [slice(i, min(i + step, count)) for i in range(0, count, step)]
 
 
 def _pad_input(x, plan):
-    """The input with its zeros around it, as a view (batch, channel, *size) of memory in the plan's layout."""
+    """Return the zero-padded input, as a view (batch, channel, *size) of memory in the plan's layout."""
     inside = tuple(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True))
     spatial = len(plan.size)
     make = np.zeros if max(plan.padding) else np.empty
@@ -143,9 +143,7 @@ def _pad_input(x, plan):
 
 
 def _threaded_copy(out, source):
-    """Copy an array: on the threads that are free, in one call each, where it is large. Short calls of two threads wait
-    for each other's Python.
-    """
+    """Copy an array: a large one on the free threads, in one call each. Short calls of two threads wait for the GIL."""
     if source.size > MIN_SIZE and can_share_work():
         parallel_range(lambda a, b: np.copyto(out[a:b], source[a:b]), len(out))
     else:
@@ -153,7 +151,7 @@ def _threaded_copy(out, source):
 
 
 def _window_view(padded, plan):
-    """Every window of the padded input: a view (batch, channel, *kernel, *out)."""
+    """View the windows of the padded input: (batch, channel, *kernel, *out)."""
     steps = padded.strides[2:]
     taps = tuple(step * d for step, d in zip(steps, plan.dilation, strict=True))
     moves = tuple(step * s for step, s in zip(steps, plan.stride, strict=True))
@@ -164,7 +162,7 @@ def _window_view(padded, plan):
 
 
 def _im2col_block(windows, plan, block):
-    """The columns of a block, (groups, channels of a group * taps, images * places)."""
+    """Return the columns of a block, (groups, channels of a group * taps, images * positions)."""
     first, last, top, bottom = block
     spatial = len(plan.size)
     piece = windows[(slice(first, last), *(slice(None),) * (spatial + 1), slice(top, bottom))]
@@ -178,8 +176,8 @@ def _im2col_block(windows, plan, block):
 
 
 def _to_rows(g, plan, block, slot=1):
-    """A block of an output-shaped array as (groups, channels of a group, images * places) in the
-    order of the columns.
+    """Return a block of an output-shaped array as (groups, channels of a group, images * positions), ordered like the
+    columns.
     """
     first, last, top, bottom = block
     piece = g[first:last, :, top:bottom]
@@ -193,7 +191,7 @@ def _to_rows(g, plan, block, slot=1):
 
 
 def _from_rows(rows, out, plan, block):
-    """Write (channels, images * places) into a block of an output-shaped array."""
+    """Write (channels, images * positions) into a block of an output-shaped array."""
     first, last, top, bottom = block
     inner = (bottom - top, *plan.out[1:])
     if plan.batch_inner:
@@ -204,7 +202,7 @@ def _from_rows(rows, out, plan, block):
 
 
 def _product(a, b, slot):
-    """a @ b in scratch memory."""
+    """Return a @ b in scratch memory."""
     out = scratch_buffer(slot, (*a.shape[:-1], b.shape[-1]), a.dtype)
     return np.matmul(a, b, out=out)
 
@@ -216,7 +214,7 @@ def _add_bias(out, bias):
 
 
 def _columns_function(x, plan):
-    """A function from a block to its columns."""
+    """Return a function from a block to its columns."""
     if plan.pointwise:
         return lambda block: _to_rows(x, plan, block, 0)
     windows = _window_view(_pad_input(x, plan), plan)
@@ -224,7 +222,9 @@ def _columns_function(x, plan):
 
 
 def _conv_forward(x, weight, bias, plan, finish=None):
-    """The forward pass: weight (filters, channels of a group, *kernel). `finish` (`inference.Finish`) goes over it."""
+    """Forward pass with weight (filters, channels of a group, *kernel). `finish` (`fused_inference.ConvEpilogue`) is
+    applied.
+    """
     if (served := conv_native.conv_forward(x, weight, bias, plan, finish)) is not None:
         return served
     if finish is None:
@@ -287,7 +287,7 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
 
 
 def _forward_by_filters(matrix, columns_of, bias, plan, out):
-    """The forward pass with the filters shared among the threads."""
+    """Forward pass with the filters shared among the threads."""
     block = (0, plan.batch, 0, plan.out[0])
     columns = columns_of(block)[0]
     rows = (
@@ -308,7 +308,7 @@ def _forward_by_filters(matrix, columns_of, bias, plan, out):
 
 
 def _depthwise(x, weight, bias, plan, out):
-    """One input channel a group: a sum over the taps, image by image, instead of matrix products with a single row."""
+    """Depthwise forward pass: a sum over the taps, image by image, instead of matrix products with a single row."""
     multiplier = weight.shape[0] // plan.groups
     shape = (plan.channels, multiplier, *plan.out)
     windows = _window_view(_pad_input(x, plan), plan)
@@ -334,8 +334,9 @@ def _depthwise(x, weight, bias, plan, out):
 
 
 def _conv_transpose(g, weight, bias, plan):
-    """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and
-    the transposed convolution).
+    """Transpose of `_conv_forward`: from output-shaped `g` to an input-shaped array.
+
+    That is the gradient of the input, and the transposed convolution.
     """
     for other in (conv_native, conv_onednn):
         if (served := other.conv_transpose(g, weight, bias, plan)) is not None:
@@ -393,11 +394,11 @@ def _conv_transpose(g, weight, bias, plan):
 
 
 class _Col2Im:
-    """The sum of a block's columns at their places in the input, from which the gradient is read.
+    """Sum of a block's columns at their input positions (col2im), from which the gradient is read.
 
-    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at
-    neighbouring places. Where that makes the matrix product little larger, the output's rows are widened with zeros to
-    the phases' width: then a tap's columns are one long run, which NumPy adds at full speed.
+    Position y of the padded input is position y // stride of phase y % stride, so that every tap is added to one phase
+    at adjacent positions. If that makes the matrix product little larger, the output's rows are zero-padded to the
+    phases' width: then a tap's columns are one long run, which NumPy adds at full speed.
     """
 
     def __init__(self, plan, channels, count, dtype):
@@ -423,7 +424,7 @@ class _Col2Im:
         self.memory[...] = 0
 
     def add(self, columns, top, bottom):
-        """Add columns (channels * taps, places of the output rows from top to bottom)."""
+        """Add columns (channels * taps, positions of the output rows from top to bottom)."""
         lead, rows = self.memory.shape[1:-1], bottom - top
         if self.width == self.size[1:]:
             length = rows * self.steps[0] * self.inner
@@ -447,7 +448,7 @@ class _Col2Im:
             np.add(target, columns[:, number], out=target)
 
     def write(self, out):
-        """Write the middle of the image into `out` (images, channels, *size)."""
+        """Write the image without padding into `out` (images, channels, *size)."""
         plan = self.plan
         kept = self.memory[..., : math.prod(self.size) * self.inner]
         if plan.batch_inner:
@@ -467,8 +468,9 @@ class _Col2Im:
 
 
 def _dilate_grad_rows(g, plan, block, width):
-    """A block of the output's gradient as rows (groups, filters of a group, places), its dimensions but the first
-    widened with zeros.
+    """Return a block of the output's gradient as rows (groups, filters of a group, positions).
+
+    Its dimensions but the first are zero-padded.
     """
     first, last, top, bottom = block
     piece = g[first:last, :, top:bottom]
@@ -489,7 +491,7 @@ def _dilate_grad_rows(g, plan, block, width):
 
 
 def _fold_columns(g, matrix, out, plan, first):
-    """The input's gradient for the images of one block: its columns added up tap by tap."""
+    """Compute the input's gradient of one block: its columns added up tap by tap."""
     last = min(first + plan.images, plan.batch)
     phases = _Col2Im(plan, plan.channels, last - first, g.dtype)
     for top in range(0, plan.out[0], plan.rows):
@@ -501,7 +503,7 @@ def _fold_columns(g, matrix, out, plan, first):
 
 
 def _fold_columns_by_channels(g, matrix, out, plan):
-    """The same for the whole batch, with the channels shared among the threads."""
+    """The same for the full batch, with the channels shared among the threads."""
     width = _Col2Im(plan, 0, plan.batch, g.dtype).width
     rows = _dilate_grad_rows(g, plan, (0, plan.batch, 0, plan.out[0]), width)[0]
 
@@ -515,7 +517,7 @@ def _fold_columns_by_channels(g, matrix, out, plan):
 
 
 def _weight_gradient(g, x, shape, plan):
-    """The gradient of the weight: the sum over blocks of g @ columns^T."""
+    """Return the gradient of the weight: the sum over blocks of g @ columns^T."""
     for other in (conv_native, conv_onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
@@ -580,7 +582,7 @@ def _spatial(value, count):
 
 
 def _normalize_geometry(input, weight, stride, padding, dilation):
-    """The geometry as tuples. Any error raised here is worded by the record's shape rule."""
+    """Return the geometry as tuples. The record's shape function words any error raised here."""
     count = input.ndim - 2
     stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
     if (
@@ -596,7 +598,7 @@ def _normalize_geometry(input, weight, stride, padding, dilation):
 
 
 def _half_to_float(array):
-    """Half precision is computed in single."""
+    """Convert half precision to float32."""
     if array is None:
         return None
     if array.dtype.kind == "W":
@@ -611,7 +613,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 
 def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, finish=None):
-    """`convolution`; where a `finish` is given, it goes over the result, which is of its dtype."""
+    """`convolution` with an optional `finish` applied to the result, whose dtype it has."""
     stride, padding, dilation = _normalize_geometry(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     if bias is not None and (
@@ -658,7 +660,7 @@ def _transposed_size(size, kernel, stride, padding, dilation, extra):
 
 
 def _pad_to_cover(g, plan):
-    """`g` with zeros after it, where the size of the output would let a window more fit than `g` has places (a large
+    """Zero-pad `g` at the end if the output size admits a window more than `g` has positions (a large
     output_padding).
     """
     if g.shape[2:] == plan.out:
@@ -680,7 +682,7 @@ def _convolution_backward(
 
 
 def _bias_gradient(g):
-    """The sum over all but the channels."""
+    """Sum over all dimensions but the channels."""
     if (served := conv_native.bias_gradient(g)) is not None:
         return served
     length = math.prod(g.shape[2:])

@@ -1,10 +1,12 @@
-"""Depthwise convolution as products with bands: along a row of an image a kernel's row is a matrix (inputs, outputs)
-with its numbers on diagonals, the same for every run of `TILE` outputs. A channel's rows of all images, one below the
-other, times that matrix are one product of BLAS's, and a kernel's rows are products of the image moved by rows. This
-multiplies zeros, and is the faster one all the same: NumPy's passes cost 2 for each kernel place, and are so short that
-two threads wait for each other's Python (192 channels of 8 images of 16x16: 0.37 ms for 1.1, two threads of Zen 5).
+"""Depthwise convolution as products with banded matrices.
 
-What is infinite or NaN spreads over a tile by its products with zeros; then the caller computes the other way.
+Along an image row, a kernel row is a matrix (inputs, outputs) with its elements on diagonals, the same for every run of
+`TILE` outputs. A channel's rows of all images times that matrix are one BLAS product; the kernel's rows are products of
+the image shifted by rows. This multiplies zeros and is faster all the same: NumPy needs two passes per kernel position,
+so short that two threads wait for each other's GIL (192 channels of 8 images of 16x16: 0.37 ms for 1.1, two threads of
+Zen 5).
+
+Infinities and NaN spread over a tile by products with zeros; the caller then uses another algorithm.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ from torchlite._settings.cached import cached_property
 
 from .cache_blocking import parallel_for, scratch_buffer
 
-# Outputs of a run along a row, places of the input that they may look at, and the shortest rows for which it pays.
+# Outputs of a run along a row, input positions that they may read, and the shortest rows for which it pays.
 TILE, _WIDEST, _SHORTEST = 16, 64, 8
-# Elements of the input from which it pays, and of a block, of which there are an even number.
+# Minimum elements of the input, and elements of a block; the number of blocks is even.
 _LARGE, _BLOCK = 1 << 17, 1 << 18
-# Rows of all images from which the gradient of the weight pays.
+# Minimum rows of all images for the weight's gradient.
 _TALL = 48
 
 
 class BandLayout:
-    """How a plan's rows are cut. Of two numbers the first is for rows, the second for columns."""
+    """Partition of a plan's rows. Of two numbers the first is for rows, the second for columns."""
 
     def __init__(self, plan):
         fields = (plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation)
@@ -44,8 +46,8 @@ class BandLayout:
         self.tile = min(TILE, self.out[1])
         self.tiles = -(-self.out[1] // self.tile)
         self.inputs = (self.tile - 1) * across + self.reach[1] + 1
-        # Backwards: the padded input from a multiple of the stride on, outputs above and left of one of its places that
-        # look at it, rows of these, inputs of a tile, and outputs that it looks at.
+        # Backward: the padded input from a multiple of the stride on, outputs above and left of an input position that
+        # read it, rows of these, inputs of a tile, and outputs that read it.
         self.first = tuple(p // s for p, s in zip(self.padding, self.stride, strict=True))
         self.before = tuple(r // s for r, s in zip(self.reach, self.stride, strict=True))
         self.rows_back = self.before[0] + (self.padding[0] + self.size[0] - 1) // step + 1 - self.first[0]
@@ -54,7 +56,7 @@ class BandLayout:
         self.outputs = self.before[1] + (self.tile_back - 1) // across + 1
 
     def blocks(self):
-        """(first channel, one past the last) of blocks of channels."""
+        """Return (first channel, one past the last) of blocks of channels."""
         total = self.batch * self.channels * self.rows * self.inputs * self.tiles
         count = min(self.channels, 2 * -(-total // (2 * _BLOCK)))
         bounds = [self.channels * k // count for k in range(count + 1)]
@@ -62,14 +64,14 @@ class BandLayout:
 
     @cached_property
     def diagonals(self):
-        """(input of a tile, output, kernel column) of the places of a tile's matrix that are not zero."""
+        """Return (input of a tile, output, kernel column) of a tile matrix's nonzero elements."""
         return _numbers(
             (u * self.stride[1] + offset, u, j) for j, offset in enumerate(self.offsets[1]) for u in range(self.tile)
         )
 
     @cached_property
     def diagonals_back(self):
-        """(output that is looked at, input of the tile, kernel column) of that backwards."""
+        """Return (output, input of the tile, kernel column) of the backward matrix's nonzero elements."""
         return _numbers(
             (k, (k - self.before[1]) * self.stride[1] + offset, j)
             for j, offset in enumerate(self.offsets[1])
@@ -88,19 +90,19 @@ def _band_layout(plan):
 
 
 def is_faster(plan, x) -> bool:
-    """Whether this way is the faster one."""
+    """True if this algorithm is faster."""
     if x.dtype.kind != "f" or x.size < _LARGE or min(plan.out[-1], plan.size[-1]) < _SHORTEST:
         return False
     return _band_layout(plan).inputs <= _WIDEST
 
 
 def is_faster_for_weight_grad(plan, x) -> bool:
-    """Whether it is for the gradient of the weight, whose products sum over all rows of a channel."""
+    """True if it is faster for the weight's gradient, whose products sum over all rows of a channel."""
     return is_faster(plan, x) and len(plan.size) == 2 and plan.batch * plan.out[0] >= _TALL
 
 
 def _band_matrices(weight, diagonals, rows, columns):
-    """(channels, kernel rows, rows, columns) with a kernel's rows on diagonals."""
+    """Return (channels, kernel rows, rows, columns) with a kernel's rows on diagonals."""
     channels, height = weight.shape[0], weight.shape[-2] if weight.ndim == 4 else 1
     matrices = np.zeros((channels, height, rows, columns), weight.dtype)
     at, to, kernel = diagonals
@@ -109,13 +111,14 @@ def _band_matrices(weight, diagonals, rows, columns):
 
 
 def as_2d(array):
-    """An array (images, channels, *places) with two dimensions of places."""
+    """Return an array (images, channels, *positions) with two spatial dimensions."""
     return array if array.ndim == 4 else array[:, :, None]
 
 
 def _pack_rows(slot, source, rows, columns, above, left, behind):
-    """Some channels (images, channels, height, width) as (channels, images * rows and some behind, columns), with
-    zeros around each image; as many of its rows and columns are left out as `above` and `left` are below zero.
+    """Copy some channels of (images, channels, height, width) to (channels, images * rows plus a margin, columns).
+
+    Each image is zero-padded; negative `above` and `left` drop rows and columns instead.
     """
     source = source[:, :, max(-above, 0) :, max(-left, 0) :]
     above, left = max(above, 0), max(left, 0)
@@ -129,8 +132,9 @@ def _pack_rows(slot, source, rows, columns, above, left, behind):
 
 
 def _strided_runs(memory, first, count, step, tiles, apart, length):
-    """Of each channel's rows from `first` on, every `step`-th, runs that begin `apart` from each other: a view
-    (channels, tiles, count, length).
+    """View runs of every `step`-th row of each channel from `first` on, `apart` from each other.
+
+    The shape is (channels, tiles, count, length).
     """
     channel, row, item = memory.strides
     shape = (len(memory), tiles, count, length)
@@ -138,7 +142,7 @@ def _strided_runs(memory, first, count, step, tiles, apart, length):
 
 
 def _sum_products(terms, out, tiles):
-    """out = the sum of runs @ matrices over some terms, (channels, rows, tiles * columns)."""
+    """Compute out = the sum of runs @ matrices over some terms, (channels, rows, tiles * columns)."""
     channels, rows = out.shape[:2]
     scratch = scratch_buffer(2, out.shape, out.dtype)
     for number, (runs, matrices) in enumerate(terms):
@@ -154,7 +158,7 @@ def _is_finite(array) -> bool:
 
 
 def conv_forward(x, weight, bias, plan, out):
-    """The forward pass into `out`; False where something is not finite."""
+    """Forward pass into `out`; False if the result is not finite."""
     cut, x, target, finite = _band_layout(plan), as_2d(x), as_2d(out), []
     matrices = _band_matrices(weight, cut.diagonals, cut.inputs, cut.tile)
     (height, width), (step, across), width_in = (
@@ -187,7 +191,7 @@ def conv_forward(x, weight, bias, plan, out):
 
 
 def conv_transpose(g, weight, plan, out):
-    """The gradient of the input into `out`; False where something is not finite."""
+    """Gradient of the input into `out`; False if it is not finite."""
     cut, g, target, finite = _band_layout(plan), as_2d(g), as_2d(out), []
     matrices = _band_matrices(weight, cut.diagonals_back, cut.outputs, cut.tile_back)
     (step, across), rows, apart = cut.stride, cut.rows_back, cut.tile_back // cut.stride[1]
@@ -199,7 +203,8 @@ def conv_transpose(g, weight, plan, out):
         memory = _pack_rows(0, g[:, start:stop], rows, columns, above, left, cut.before[0])
         result = scratch_buffer(1, (stop - start, count, cut.tiles_back * cut.tile_back), g.dtype)
         for phase in range(step):
-            # Rows `phase`, `phase + step` ... of the padded input: each kernel row's outputs stand so many above them.
+            # Rows `phase`, `phase + step` ... of the padded input: each kernel row's outputs are a fixed number of rows
+            # above.
             terms = [
                 (
                     _strided_runs(memory, cut.before[0] - offset // step, count, 1, cut.tiles_back, apart, cut.outputs),
@@ -223,7 +228,7 @@ def conv_transpose(g, weight, plan, out):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`; False where something is not finite."""
+    """Gradient of the weight into `gradient`; False if it is not finite."""
     cut, g, x = _band_layout(plan), as_2d(g), as_2d(x)
     step, across = cut.stride
     count, width_in = cut.batch * cut.rows // step, cut.inputs + (cut.tiles - 1) * cut.tile * across

@@ -1,10 +1,9 @@
-"""Depthwise convolution in one or two dimensions: one input channel a filter, so there are no matrix products, and each
-kernel place is a multiplication and a sum over shifted places. Large images of rows that are not short go by way of
-`conv_bands`.
+"""Depthwise convolution in one or two dimensions: a multiply-add over shifted inputs for each kernel position.
 
-Blocks of images and channels are turned so that their places come first: there a shift is a whole number of long runs,
-at the image's edge fewer places take part, and a stride is a step between runs. A block stays in a core's cache while
-all kernel places are added.
+With one input channel per filter there are no matrix products. Large images with rows that are not short use
+`conv_banded`. Blocks of images and channels are transposed so that positions come first: a shift is then a whole number
+of long runs, an image's edge shortens the range of positions, and a stride is a step between runs. A block stays in a
+core's cache while all kernel positions are added.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from .cache_blocking import parallel_for, scratch_buffer
 from .conv_banded import as_2d
 from .row_blocks import ones
 
-# Elements of a block of outputs at most: with 1 << 16 a call has too little to do (1.4 of the time at 48x48), with more
-# nothing stays in cache. Of its images' channels at least, where there are that many.
+# Maximum elements of a block of outputs: with 1 << 16 a call has too little to do (1.4 of the time at 48x48), with more
+# nothing stays in cache. And minimum channels of its images, if there are as many.
 _BLOCK, _RUN = 1 << 18, 256
-# Elements up to which one thread is as quick as two, which wait for each other's Python.
+# Elements up to which one thread is as fast as two, which wait for each other's GIL.
 _LITTLE = 1 << 18
-# Channels of a block at least, where there are that many.
+# Minimum channels of a block, if there are as many.
 _CHANNELS = 64
-# Places up to which NumPy turns a block of images faster than BLAS, image by image; on the way back a quarter.
+# Positions up to which NumPy transposes a block of images faster than BLAS, image by image; a quarter for the result.
 _FEW_PLACES = 64
 
 
 def is_faster(plan, dtype) -> bool:
-    """Whether a depthwise convolution can be computed here."""
+    """True if this module supports a depthwise convolution."""
     return (
         plan.channels == plan.filters == plan.groups > 1 and len(plan.size) <= 2 and transposing_copy(dtype) is not None
     )
@@ -43,7 +42,7 @@ def _address(array):
 
 
 def _geometry_2d(plan):
-    """(size, out, kernel, stride, padding, dilation) in two dimensions."""
+    """Return (size, out, kernel, stride, padding, dilation) in two dimensions."""
     fields = (plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation)
     if len(plan.size) == 2:
         return fields
@@ -51,8 +50,9 @@ def _geometry_2d(plan):
 
 
 def _blocks(plan, height, width):
-    """(first image, one past the last, first channel, one past the last, first row, one past the last) of blocks of
-    arrays with images of a size.
+    """Return blocks of arrays with images of a size.
+
+    A block is (first image, one past the last, first channel, one past the last, first row, one past the last).
     """
     total = plan.batch * plan.channels * height * width
     block = max(min(_BLOCK, total // 4), min(_BLOCK // 4, -(-total // 2)))
@@ -71,7 +71,7 @@ def _blocks(plan, height, width):
 
 
 def _load_rows(array, block, first, last, slot):
-    """The rows `first` to `last` of a block, (rows, columns, images, channels)."""
+    """Return the rows `first` to `last` of a block as (rows, columns, images, channels)."""
     image, end, channel, stop, *_ = block
     width, steps = array.shape[-1], array.shape[-1] * array.shape[-2]
     out = scratch_buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
@@ -86,7 +86,7 @@ def _load_rows(array, block, first, last, slot):
 
 
 def _store_rows(lines, block, first, array):
-    """Write what `_taken` gives back."""
+    """Write rows in the layout of `_load_rows` back."""
     image, end, channel, stop = block[:4]
     rows, width, images, channels = lines.shape
     if rows * width <= _FEW_PLACES // 4:
@@ -99,8 +99,9 @@ def _store_rows(lines, block, first, array):
 
 
 def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
-    """The outputs (start, stop) among first..last for which a kernel place lies in an input of length `n`, and the
-    first of these inputs.
+    """Return the outputs (start, stop) among first..last whose kernel position lies in an input of length `n`.
+
+    Also the first of these inputs.
     """
     at = tap * dilation - padding
     start = max(first, -(at // stride), 0)
@@ -110,8 +111,9 @@ def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
 
 @functools.lru_cache(maxsize=512)
 def _taps(plan, first, last, first_out, first_in):
-    """For each kernel place that lies in the image for some of the rows `first` to `last` of the output: its number,
-    and the slices of these places and of theirs in the input, in lines that begin at some rows.
+    """Return each kernel position that some output rows `first` to `last` use: its number, and output and input slices.
+
+    The slices are relative to rows that begin at `first_out` and `first_in`.
     """
     size, out, kernel, stride, padding, dilation = _geometry_2d(plan)
     taps = []
@@ -129,21 +131,21 @@ def _taps(plan, first, last, first_out, first_in):
 
 
 def _input_rows(plan, first, last):
-    """The rows of the input that output rows look at."""
+    """Return the input rows that output rows read."""
     size, _, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(first * stride - padding, 0), size)
     return start, max(start, min((last - 1) * stride + (kernel - 1) * dilation - padding + 1, size))
 
 
 def _output_rows(plan, first, last):
-    """The rows of the output that look at input rows."""
+    """Return the output rows that read input rows."""
     _, out, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(-(-(first + padding - (kernel - 1) * dilation) // stride), 0), out)
     return start, max(start, min((last - 1 + padding) // stride + 1, out))
 
 
 def _tile_weight(weight, channels, length, images):
-    """The weights of some channels for each kernel place (places, length, images, channels)."""
+    """Return the weights of some channels for each kernel position, tiled to (positions, length, images, channels)."""
     part = weight[channels].reshape(channels.stop - channels.start, -1)
     out = scratch_buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
     out[...] = part.T[:, None, None]
@@ -151,7 +153,7 @@ def _tile_weight(weight, channels, length, images):
 
 
 def conv_forward(x, weight, bias, plan, out):
-    """The forward pass into `out`."""
+    """Forward pass into `out`."""
     if conv_banded.is_faster(plan, x) and conv_banded.conv_forward(x, weight, bias, plan, out):
         return out
     x, target = as_2d(np.ascontiguousarray(x)), as_2d(out)
@@ -177,7 +179,7 @@ def conv_forward(x, weight, bias, plan, out):
 
 
 def conv_transpose(g, weight, plan, out):
-    """The gradient of the input into `out`."""
+    """Gradient of the input into `out`."""
     if conv_banded.is_faster(plan, out) and conv_banded.conv_transpose(g, weight, plan, out):
         return out
     g, target = as_2d(np.ascontiguousarray(g)), as_2d(out)
@@ -204,11 +206,11 @@ def conv_transpose(g, weight, plan, out):
 
 @functools.lru_cache(maxsize=512)
 def _taps_transposed(plan, start, finish, first, last):
-    """`_taps` of the output's rows `start` to `finish` for those inputs that lie in the rows `first` to `last`."""
+    """Return `_taps` of the output rows `start` to `finish` for inputs in the rows `first` to `last`."""
     stride = _geometry_2d(plan)[3][0]
     taps = []
     for number, (rows, columns), (inner, across), count in _taps(plan, start, finish, start, 0):
-        # Of the outputs whose place in the input is inner.start, inner.start + stride, ...
+        # Of the outputs whose input position is inner.start, inner.start + stride, ...
         skipped = max(0, -((inner.start - first) // stride))
         kept = min(rows.stop - rows.start, (last - 1 - inner.start) // stride + 1)
         if skipped < kept:
@@ -219,7 +221,7 @@ def _taps_transposed(plan, start, finish, first, last):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`."""
+    """Gradient of the weight into `gradient`."""
     if conv_banded.is_faster_for_weight_grad(plan, x) and conv_banded.weight_gradient(g, x, gradient, plan):
         return gradient
     g, x = as_2d(np.ascontiguousarray(g)), as_2d(np.ascontiguousarray(x))
@@ -252,8 +254,9 @@ def weight_gradient(g, x, gradient, plan):
 
 
 def _parallel_for(body, items, size):
-    """`body(*item)` for all items on several threads, where arrays have so many elements that it pays, without the
-    copies that NumPy makes of operands for long runs.
+    """Call `body(*item)` for all items, on several threads for arrays with enough elements.
+
+    NumPy's buffer size is set so that it does not copy operands for long runs.
     """
 
     def one(*item):

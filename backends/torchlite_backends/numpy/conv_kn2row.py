@@ -1,9 +1,9 @@
-"""Convolution with stride 1 and no columns at all: one matrix product a kernel place, on the padded image itself.
+"""Convolution with stride 1 without im2col (kn2row): one matrix product per kernel position, on the padded image.
 
-Seen as one long row a channel, the padded image shifted by a kernel place is again a matrix (channels, places) with the
-same row length, so BLAS can read it where it is and add up the products. Results come out at the padded width, with a
-few meaningless places at the end of each row, which are dropped. This saves gathering and reading the columns (9 times
-the image for a 3x3 kernel), and pays where rows are long.
+Stored as one long row per channel, the padded image shifted by a kernel position is again a matrix (channels,
+positions) with the same row length, so BLAS can read it in place and accumulate the products. Results have the padded
+width, with a few meaningless columns at the end of each row, which are dropped. This saves gathering and reading the
+columns (9 times the image for a 3x3 kernel), and pays for long rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 from .blas import gemm_function
 from .cache_blocking import parallel_sum, run_blocks, scratch_buffer
 
-# Elements of a block's result: 512 KiB of float32, which stays in a core's second-level cache while the products add up
-# in it.
+# Elements of a block's result: 512 KiB of float32, which stay in a core's second-level cache while products accumulate.
 _BLOCK = 1 << 17
 # Elements of a part of the images at least, and parts at most: with more, threads wait for each other's Python.
 _PIECE, _FILLS = 1 << 16, 4
@@ -29,12 +28,12 @@ _FEWEST, _PRODUCT = 24, 5 << 18
 
 
 def _product_length(plan) -> int:
-    """About how many places one product has."""
+    """Return the approximate number of positions of one product."""
     return min(plan.out[0] * plan.padded[1] * min(plan.batch, 4) // 4, _BLOCK // plan.filters)
 
 
 def is_faster(plan, dtype) -> bool:
-    """Whether this way is the faster one."""
+    """True if this algorithm is faster."""
     return (
         len(plan.size) == 2
         and plan.groups == 1
@@ -51,7 +50,7 @@ def is_faster(plan, dtype) -> bool:
 
 
 class _PaddedImage:
-    """The padded images as long rows, and the offset of each kernel place in them."""
+    """Padded images as long rows, and the offset of each kernel position in them."""
 
     def __init__(self, x, plan):
         height, self.width = plan.padded
@@ -73,12 +72,14 @@ class _PaddedImage:
         self.address, self.item = self.memory.ctypes.data, x.dtype.itemsize
 
     def at(self, image, top, offset):
-        """The address of a matrix (channels, places) that begins at an output row, shifted by a kernel place."""
+        """Return the address of a matrix (channels, positions) that begins at an output row, shifted by a kernel
+        position.
+        """
         return self.address + self.item * (image * self.memory.shape[1] * self.row + top * self.width + offset)
 
 
 def _blocks(plan, width):
-    """(image, first output row, one past the last), in even shares."""
+    """Return (image, first output row, one past the last), in even shares."""
     pieces = -(-plan.filters * plan.out[0] * width // _BLOCK)
     pieces = max(pieces, -(-4 // plan.batch))
     rows = -(-plan.out[0] // min(pieces, plan.out[0]))
@@ -94,7 +95,7 @@ def _parallel_for(body, items, size):
 
 
 def conv_forward(x, weight, bias, plan, out):
-    """The forward pass into `out`."""
+    """Forward pass into `out`."""
     gemm, image = gemm_function(x.dtype), _PaddedImage(x, plan)
     taps = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
     step = taps.itemsize * plan.filters * plan.channels
@@ -131,9 +132,7 @@ def conv_forward(x, weight, bias, plan, out):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`: the products of the output's gradient, widened with zeros, with the
-    shifted images.
-    """
+    """Gradient of the weight into `gradient`: products of the zero-padded output gradient with the shifted images."""
     gemm, image = gemm_function(x.dtype), _PaddedImage(x, plan)
     width, filters, channels = image.width, plan.filters, plan.channels
     step = x.dtype.itemsize * filters * channels

@@ -1,4 +1,4 @@
-"""Where an engine's program serves convolutions in the place of NumPy (`torchlite_backends.cc.convolution`)."""
+"""Dispatch of convolutions to a CPU engine's compiled program (`torchlite_backends.cc.convolution`)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ def _convolutions() -> Any:
 
 
 def conv_forward(x, weight, bias, plan, finish=None):
-    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`, `finish` of
-    `torchlite_backends.numpy.fused_inference`.
+    """Forward pass, None if NumPy is to compute it.
+
+    `plan` is of `torchlite_backends.numpy.conv`, `finish` of `torchlite_backends.numpy.fused_inference`.
     """
     serving = _convolutions()
     return serving and serving.forward(plan, x, weight, bias, finish)
 
 
 def conv_transpose(g, weight, bias, plan):
-    """The transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
+    """Transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
     serving = _convolutions()
     return serving and serving.conv_transpose(plan, g, weight, bias)
 
 
 def weight_gradient(g, x, plan):
-    """The gradient of the weight."""
+    """Return the gradient of the weight."""
     serving = _convolutions()
     return serving and serving.weight_gradient(plan, g, x)
 
 
 def bias_gradient(g):
-    """The sum of the results' gradients over all but the channels."""
+    """Return the gradient of the bias: the sum over all dimensions but the channels."""
     serving = _convolutions()
     return serving and serving.bias_gradient(g)

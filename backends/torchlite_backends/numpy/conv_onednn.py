@@ -1,6 +1,4 @@
-"""Where oneDNN serves convolutions in the place of NumPy: float32 arrays, where its library is installed and the switch
-`torch.backends.mkldnn.enabled` is on.
-"""
+"""Dispatch of float32 convolutions to oneDNN if installed and `torch.backends.mkldnn.enabled` is True."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ if TYPE_CHECKING:
     from torchlite_backends.onednn.conv import Convolutions
     from torchlite_backends.onednn.conv_partition import ConvShape
 
-# Channels, and places of all outputs, from which on Winograd's way is the faster one where it fits.
+# Minimum channels and output positions for which Winograd's algorithm, if applicable, is faster.
 _CHANNELS, _PLACES = 128, 512
 
 
 @functools.cache
 def _convolutions() -> Convolutions | None:
-    """The library's convolutions, None where there is none. RuntimeError if the one that was asked for will not do."""
+    """Return oneDNN's convolutions, None if it is not installed. RuntimeError if a requested library is unusable."""
     from torchlite_backends.onednn.library import find_library
 
     library, why_not = find_library()
@@ -40,7 +38,7 @@ def _convolutions() -> Convolutions | None:
 
 
 def _supported_library(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, ConvShape] | None:
-    """What serves a pass over these arrays and the convolution's geometry, if oneDNN does."""
+    """Return the library for a pass over a convolution's geometry, if oneDNN serves it."""
     if not FLAGS.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
         return None
     if (serving := _convolutions()) is None or (geometry := _geometry_if_faster(kind, plan)) is None:
@@ -50,7 +48,7 @@ def _supported_library(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convo
 
 @functools.lru_cache(1024)
 def _geometry_if_faster(kind: str, plan: Any) -> ConvShape | None:
-    """The geometry of a pass over float32 arrays that oneDNN is the faster one at."""
+    """Return the geometry of a pass over float32 arrays that oneDNN computes faster."""
     if not (plan.batch and plan.channels and plan.filters):
         return None
     geometry = _geometry(plan)
@@ -64,7 +62,7 @@ def _is_faster(kind: str, geometry: ConvShape) -> bool:
 
 
 def _is_winograd_faster(plan: Any, dtype: np.dtype) -> bool:
-    """Whether the products of NumPy's Winograd are the faster ones (0.55 to 1.0 of oneDNN's time, of all passes)."""
+    """True if NumPy's Winograd is faster (0.55 to 1.0 of oneDNN's time, of all passes)."""
     places = plan.batch * plan.places
     return min(plan.channels, plan.filters) >= _CHANNELS and places >= _PLACES and winograd.is_faster(plan, dtype)
 
@@ -79,7 +77,7 @@ def _geometry(plan: Any) -> ConvShape:
 
 
 def conv_forward(x, weight, bias, plan):
-    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`."""
+    """Forward pass, None if NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`."""
     if (serving := _supported_library("forward", plan, x, weight)) is None:
         return None
     convolutions, geometry = serving
@@ -87,7 +85,7 @@ def conv_forward(x, weight, bias, plan):
 
 
 def conv_transpose(g, weight, bias, plan):
-    """The transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
+    """Transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
     if (serving := _supported_library("data", plan, g, weight)) is None:
         return None
     convolutions, geometry = serving
@@ -98,7 +96,7 @@ def conv_transpose(g, weight, bias, plan):
 
 
 def weight_gradient(g, x, plan):
-    """The gradient of the weight."""
+    """Return the gradient of the weight."""
     if (serving := _supported_library("weights", plan, g, x)) is None:
         return None
     convolutions, geometry = serving

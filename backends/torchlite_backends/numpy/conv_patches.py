@@ -1,5 +1,7 @@
-"""Convolution by patches that lie side by side, as those of a vision transformer's first layer: every element of the
-image is in one window at most, so that windows are the image itself in another order, and back.
+"""Convolution with non-overlapping windows (stride at least the kernel size), like a vision transformer's patch
+embedding.
+
+Every element of the image is in at most one window, so im2col is a permutation of the image, and invertible.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ import numpy as np
 from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
 from .deterministic_gemm import deterministic_matmul
 
-# Elements of a kernel's row at least, of shorter ones copies are slow; and for the way back. (Zen 4, two threads: 16x16
-# patches take 0.56 of the time of other ways, 8x8 ones 0.5 to 1, 4x4 ones 0.8 to 1.2; back 0.14, 0.2 and 0.65.)
+# Minimum elements of a kernel row (copies of shorter ones are slow), and for the backward pass. (Zen 4, two threads:
+# 16x16 patches take 0.56 of the time of other algorithms, 8x8 ones 0.5 to 1, 4x4 ones 0.8 to 1.2; backward 0.14, 0.2
+# and 0.65.)
 _ROW, _ROW_BACK = 8, 4
-# Images from which each is a thread's, with fewer the products are cut.
+# Minimum images for one thread per image; with fewer the products are split.
 _MANY = 4
 
 
 def is_faster(plan, dtype, row=_ROW) -> bool:
-    """Whether this way is the faster one."""
+    """True if this algorithm is faster."""
     return (
         plan.groups == 1
         and plan.kernel == plan.stride
@@ -31,12 +34,12 @@ def is_faster(plan, dtype, row=_ROW) -> bool:
 
 
 def is_faster_transposed(plan, dtype) -> bool:
-    """Whether `conv_transpose` is faster than other ways."""
+    """True if `conv_transpose` is faster than other algorithms."""
     return is_faster(plan, dtype, _ROW_BACK)
 
 
 def _for_each_image(body, plan):
-    """`body(image, product)` for all images, with the function that makes their products."""
+    """Call `body(image, product)` for all images, with the function for their matrix products."""
     if plan.batch >= _MANY:
         parallel_for(body, [(k, np.matmul) for k in range(plan.batch)])
     else:
@@ -45,7 +48,7 @@ def _for_each_image(body, plan):
 
 
 def _patches(images, plan):
-    """The part of (images, channels, *size) that is in patches as (images, *out, channels, *kernel), without a copy."""
+    """View the patches of (images, channels, *size) as (images, *out, channels, *kernel)."""
     spatial = len(plan.size)
     inside = tuple(slice(n * k) for n, k in zip(plan.out, plan.kernel, strict=True))
     pairs = [n for pair in zip(plan.out, plan.kernel, strict=True) for n in pair]
@@ -54,7 +57,7 @@ def _patches(images, plan):
 
 
 def _patch_rows(images, plan):
-    """The patches as rows, in scratch memory: (images * places, channels * taps)."""
+    """Return the patches as rows in scratch memory: (images * positions, channels * taps)."""
     patches = _patches(images, plan)
     rows = scratch_buffer(0, patches.shape, images.dtype)
     np.copyto(rows, patches)
@@ -62,7 +65,7 @@ def _patch_rows(images, plan):
 
 
 def conv_forward(x, weight, bias, plan, out):
-    """The forward pass into `out`."""
+    """Forward pass into `out`."""
     matrix, results = weight.reshape(plan.filters, -1), out.reshape(plan.batch, plan.filters, plan.places)
 
     def one(k, product):
@@ -75,7 +78,7 @@ def conv_forward(x, weight, bias, plan, out):
 
 
 def conv_transpose(g, weight, plan, out):
-    """The transpose of `conv_forward`, without a bias, into `out`."""
+    """Transpose of `conv_forward`, without a bias, into `out`."""
     matrix, gradients = weight.reshape(plan.filters, -1), g.reshape(plan.batch, plan.filters, plan.places)
     shape = (1, *plan.out, plan.channels, *plan.kernel)
     whole = all(n == o * k for n, o, k in zip(plan.size, plan.out, plan.kernel, strict=True))
@@ -92,7 +95,7 @@ def conv_transpose(g, weight, plan, out):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`."""
+    """Gradient of the weight into `gradient`."""
     gradients = g.reshape(plan.batch, plan.filters, plan.places)
 
     def summed(images):

@@ -1,4 +1,4 @@
-"""Cross entropy with class indices and its backward pass."""
+"""Cross entropy with class indices, forward and backward."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _row_starts(rows, columns):
 
 
 def _class_rows(input, target):
-    """Logits as rows (sample, class) and targets as a vector."""
+    """Return logits as rows (sample, class) and targets as a vector."""
     if input.ndim == 2:
         return as_contiguous(input), target.reshape(-1)
     if input.ndim == 1:
@@ -32,8 +32,9 @@ def _class_rows(input, target):
 
 
 def _check_targets(target, classes, ignore_index):
-    """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is
-    out of range.
+    """Return None if every target is a class; else a mask of those that are, with 0 for the ignored ones.
+
+    IndexError for one that is out of range.
     """
     if target.dtype != np.int64:
         target = target.astype(np.int64)
@@ -48,7 +49,7 @@ def _check_targets(target, classes, ignore_index):
 
 
 def _logsumexp(x):
-    """The log of the sum of exp of each row."""
+    """Return the log-sum-exp of each row."""
     lse = np.empty(x.shape[0], x.dtype)
 
     def block(start, stop):
@@ -69,8 +70,9 @@ def _sample_weights(target, counts, weight):
 
 
 def _plain_positions(input, target, weight, ignore_index):
-    """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else
-    None.
+    """Return the positions of the target logits in the common case, else None.
+
+    That is small float32 rows, no weight, and every target a class.
     """
     if weight is not None or input.dtype is not F32 or input.ndim != 2 or input.size > SMALL or target.dtype is not I64:
         return None
@@ -87,7 +89,7 @@ def _plain_positions(input, target, weight, ignore_index):
 
 
 def _small_logsumexp(x):
-    """`_log_sums` for few float32 rows: as few calls as can be."""
+    """`_logsumexp` for few float32 rows, in as few calls as possible."""
     one = ones(x.shape[1], F32)
     if maximum_of(x, None) < MODERATE:
         sums = deterministic_dot(np.exp(x), one)
@@ -181,7 +183,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
 
 
 def _row_scales(grad, weights, rows, reduction, dtype):
-    """What each row's gradient is multiplied by: 0-d, or a column."""
+    """Return the factor of each row's gradient: 0-d, or a column."""
     grad = np.asarray(grad)
     if reduction == "none":
         scale = grad.reshape(-1)

@@ -1,8 +1,8 @@
-"""Matrix products that come out the same for any number of threads.
+"""Matrix products with results that do not depend on the number of threads.
 
-Where OpenBLAS splits a product over its threads, what it computes depends on how many they are: its blocks are other
-ones, and with them the order in which a sum is added up. So whatever it would split runs with BLAS told to use one
-thread, and large products are cut by their shapes, into parts that our own threads take.
+If OpenBLAS splits a product over its threads, the blocks and with them the order of summation depend on the thread
+count. A product that it would split therefore runs with BLAS limited to one thread, and large products are partitioned
+by shape over our own threads.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ import numpy as np
 from .blas import can_limit, single_threaded
 from .cache_blocking import parallel_for
 
-# Multiplications below which OpenBLAS leaves a product to one thread: with a vector, and of matrices.
+# Multiplications below which OpenBLAS uses one thread: with a vector, and of matrices.
 MAX_GEMV_SIZE, MAX_GEMM_WORK = 9216, 1 << 18
-# Multiplications from which on an engine is asked for the product of one row: 4 MiB are read in 0.55 of the time by two
-# threads, and 1 MiB that lies in the third-level cache in no less, for BLAS reads 70 GB/s there.
+# Minimum multiplications of a single row's product for an engine: two threads read 4 MiB in 0.55 of the time, but 1 MiB
+# in the third-level cache in no less, for BLAS reads 70 GB/s there.
 _ROW = 1 << 20
 SMALL = math.isqrt(MAX_GEMV_SIZE)  # matrices of fewer elements each need fewer multiplications
-# Multiplications of a part at least, and rows or columns of it, and parts at most. BLAS copies the other matrix for
-# each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135 (AVX-512,
-# shapes of a GPT and a BERT), and two of small ones were best. So there are four only of products with four times _FOUR
-# multiplications, and more only where each has _MANY and _TALL lines.
+# Minimum multiplications of a part, minimum rows or columns of it, and maximum number of parts. BLAS copies the other
+# matrix for each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135
+# (AVX-512, shapes of a GPT and a BERT), and two of small ones were best. So there are four only for products with four
+# times _FOUR multiplications, and more only if each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
 _FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
 
 
 class _NativeGemm:
-    """An engine's way to compute the parts of a product, with the same numbers: `(a, b, out, bias, by_rows, parts)`
-    says whether it did. In an object, since functions that are bound for a namespace have globals of their own.
+    """An engine's GEMM for the parts of a product, with the same numbers: `(a, b, out, bias, by_rows, parts)` -> done.
+
+    It is an object, since functions bound for a namespace have separate globals.
     """
 
     parts: Callable[..., bool] | None = None
     least = 2 * _PART  # multiplications of a product that is worth asking
-    # `(row, matrix, bias)`, the product of one row in an array of its own; None where it is left to BLAS.
+    # `(row, matrix, bias)`, the product of one row in a new array; None if BLAS is to compute it.
     row: Callable[..., np.ndarray | None] | None = None
 
 
@@ -45,7 +46,7 @@ native_gemm = _NativeGemm()
 
 
 def _is_small(a, b):
-    """Whether BLAS would leave the product to one thread anyway."""
+    """True if BLAS would use one thread anyway."""
     if not a.ndim or not b.ndim:
         return True
     rows, columns = a.shape[-2] if a.ndim > 1 else 1, b.shape[-1] if b.ndim > 1 else 1
@@ -54,7 +55,7 @@ def _is_small(a, b):
 
 
 def _is_large(a, b):
-    """Whether the product of two matrices is worth several threads, or an engine's own kernel."""
+    """True if a matrix product is worth several threads, or an engine's kernel."""
     return (
         a.ndim == 2 == b.ndim
         and a.shape[1] == b.shape[0]
@@ -65,8 +66,8 @@ def _is_large(a, b):
 
 
 def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
-    """`np.dot` of two matrices, and a vector added to its rows: the same numbers for any number of threads."""
-    # As in `_is_small`, by what arrays say soonest.
+    """Return `np.dot` of two matrices plus a vector added to each row, identical for any number of threads."""
+    # As in `_is_small`, cheapest attributes first.
     rows, size = len(a), b.size
     work = rows * size
     if work <= MAX_GEMM_WORK and rows > 1 and size > len(b) or work < MAX_GEMV_SIZE:
@@ -87,23 +88,23 @@ def _add_bias(bias, out):
 
 
 def deterministic_dot(a: np.ndarray, b: np.ndarray):
-    """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
+    """Return `np.dot` of arrays with one or two dimensions, identical for any number of threads."""
     if a.ndim + b.ndim == 4:
         return matmul_bias(a, b)
-    if a.size < MAX_GEMV_SIZE > b.size:  # with a vector, as many multiplications as the larger has elements
+    if a.size < MAX_GEMV_SIZE > b.size:  # with a vector, as many multiplications as the larger operand has elements
         return a.dot(b)
     with single_threaded:
         return a.dot(b)
 
 
 def _count_parts(work: int, length: int) -> int:
-    """How many parts a product of so many multiplications is cut into along a side of the result."""
+    """Return the number of parts of a product of so many multiplications along a side of the result."""
     many = max(2, min(4, work // _FOUR), min(work // _MANY, length // _TALL))
     return max(1, min(work // _PART, length // _LINES, many, _PARTS))
 
 
 def _matmul_in_parts(a, b, out, bias=None):
-    """The product of large matrices, cut along the longer side of the result."""
+    """Return the product of large matrices, split along the longer side of the result."""
     by_rows, count = _choose_parts(a, b)
     if native_gemm.parts is None or not native_gemm.parts(a, b, out, bias, by_rows, count):
         parallel_for(_matmul_part, _part_arguments(a, b, out, bias, by_rows, count))
@@ -111,13 +112,13 @@ def _matmul_in_parts(a, b, out, bias=None):
 
 
 def _choose_parts(a, b):
-    """Whether a large product is cut by rows, and into how many parts."""
+    """Return whether a large product is split by rows, and into how many parts."""
     rows, columns = a.shape[0], b.shape[1]
     return rows >= columns, _count_parts(a.size * columns, max(rows, columns))
 
 
 def _part_arguments(a, b, out, bias, by_rows, count):
-    """The arguments of `_part` for all parts."""
+    """Return the arguments of `_matmul_part` for all parts."""
     length = len(a) if by_rows else b.shape[1]
     cuts = [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
     if by_rows:
@@ -134,7 +135,7 @@ def _matmul_part(a, b, out, bias):
 def matmul_tasks(
     a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None
 ) -> list[Callable[[], object]]:
-    """Calls that write `product(a, b, bias)` into a new array, for threads to take, with BLAS told to use one each."""
+    """Return calls that write `matmul_bias(a, b, bias)` into a new array, for threads with single-threaded BLAS."""
     if _is_large(a, b):
         return [
             functools.partial(_matmul_part, *given) for given in _part_arguments(a, b, out, bias, *_choose_parts(a, b))
@@ -149,7 +150,7 @@ def _matmul_into(a, b, out, bias):
 
 
 def deterministic_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
-    """`np.matmul`: the same numbers for any number of threads."""
+    """Return `np.matmul`, identical for any number of threads."""
     if a.size < SMALL > b.size or _is_small(a, b):
         return np.matmul(a, b, out=out)
     with single_threaded:
@@ -159,11 +160,11 @@ def deterministic_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = 
 
 
 def with_single_thread(kernel):
-    """A kernel whose calls of BLAS and LAPACK use one thread."""
+    """Return a kernel whose BLAS and LAPACK calls use one thread."""
 
     @functools.wraps(kernel)
     def call(*args, **kwargs):
-        if args[0].size < 1024:  # no BLAS splits what is so small
+        if args[0].size < 1024:  # too small for BLAS to split
             return kernel(*args, **kwargs)
         with single_threaded:
             return kernel(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Embedding: rows of a table by index, the gradient of the table, and rows added to it in place."""
+"""Embedding: rows of a table by index, the table's gradient, and in-place row accumulation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     used, counts = ordered[starts], np.diff(starts, append=flat.size)
 
     def part(top, bottom, first, last):
-        """Some rows of the table: those of `used` from first to last are among them."""
+        """Sum some rows of the table: those of `used` from first to last."""
         out[top:bottom] = 0
         if first == last:
             return
@@ -61,10 +61,10 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
 
 
 def _segment_sums(grad, order, starts, counts):
-    """The sums of grad[order] from each start to the next, in that order.
+    """Return the sums of grad[order] from each start to the next, in that order.
 
-    NumPy's `reduceat` takes microseconds for a run, however short it is: the first rows of all runs are taken at once,
-    then the second ones, and so on, and long runs alone are left to it.
+    NumPy's `reduceat` takes microseconds per run, however short. The first rows of all runs are therefore added in one
+    call, then the second ones, and so on; only long runs use `reduceat`.
     """
     sums = grad.take(order[starts], 0)
     for place in range(1, min(_SHORT, int(counts.max()))):
@@ -95,6 +95,6 @@ def index_add_(input, dim, index, source, *, alpha=1):
     ):
         np.copyto(input, (_add_half if is_half(input.dtype) else _index_add)(input, dim, index, source, alpha=alpha))
         return
-    # Without a copy of the whole: a sparse gradient has a few rows of a large table.
+    # Without a copy of the table: a sparse gradient has a few rows of a large table.
     values = source if alpha == 1 else source * input.dtype.type(alpha)
     add_rows(input.reshape(len(input), -1), index, values.reshape(index.size, -1))

@@ -1,5 +1,6 @@
-"""Lists of arrays in one call: the norm of all, and one change of all, in place. Small arrays are what costs: each call
-of NumPy's takes as long as thousands of elements.
+"""Multi-tensor (foreach) ops in place: one norm, scale or clamp of a list of arrays.
+
+Small arrays are the cost: each NumPy call takes as long as thousands of elements.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import numpy as np
 from .blas import single_threaded
 from .cache_blocking import parallel_for
 
-# Arrays of at most this many elements are copied side by side, up to _PART elements: that is faster than a call for
-# each. Larger ones are cut into parts of so many; from _SHARED elements in all the parts go to several threads.
+# Arrays of at most this many elements are concatenated, up to _PART elements: that is faster than a call for each.
+# Larger ones are split into parts of this size; from _SHARED elements in total several threads share the parts.
 _GATHERED, _PART, _SHARED = 1 << 12, 1 << 15, 1 << 17
 
-# NumPy's function without the Python around it, which takes longer than a small array does.
+# NumPy's function without its Python wrapper, which takes longer than a small array.
 _clip = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", np.clip)
 
 
@@ -62,13 +63,13 @@ def _clamp_all(arrays, low, high):
 
 
 def _flat_chunks(array):
-    """Flat parts, views, of an array that lies in one block."""
+    """Return flat views of parts of an array that occupies one block."""
     flat = array.ravel("K")
     return [flat[start : start + _PART] for start in range(0, flat.size, _PART)]
 
 
 def _concat_small(arrays):
-    """Small arrays as few flat ones: copies."""
+    """Concatenate small arrays to few flat copies."""
     found, together, size = [], [], 0
     for array in arrays:
         together.append(array)
@@ -82,7 +83,7 @@ def _concat_small(arrays):
 
 
 def _parallel_chunks(body, count):
-    """`body(k)` for all k, several parts a call: on our own threads where there are many."""
+    """Call `body(k)` for all k, several parts per call, on threads if there are many."""
     step = max(1, _SHARED // 4 // _PART)
     runs = [(k, min(k + step, count)) for k in range(0, count, step)]
 

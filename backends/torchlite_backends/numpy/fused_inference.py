@@ -1,4 +1,4 @@
-"""Batch norm by given statistics and limits, behind a convolution while its results are in cache, or alone."""
+"""Eval-mode batch norm and clamp as an epilogue of a convolution, while its results are in cache, or alone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from . import cache_blocking
 from .conv import conv_with_epilogue
 from .row_blocks import F32
 
-# Channels of fewer places than this are worked on as one row an image, with their factors repeated.
+# Channels with fewer positions than this are processed as one row per image, with repeated factors.
 _MIN_ROW_LENGTH = 24
 
 
 class ConvEpilogue:
-    """A line for each channel, `x * scale + shift` (none without a mean), limited to `least` and `most` (infinite: not
-    at all).
+    """Scale and shift per channel, `x * scale + shift` (none without a mean), clamped to `least` and `most` (if
+    finite).
 
-    `done` says whether a convolution went over all of its result with it already.
+    `done` is True if a convolution has applied it to its full result.
     """
 
     __slots__ = ("done", "least", "limits", "most", "scale", "shift")
@@ -39,19 +39,21 @@ class ConvEpilogue:
         self.scale, self.shift = scale, shift
 
     def folded(self, weight):
-        """Weights and a bias of which the line comes out: what is left to do are the limits."""
+        """Return weights and a bias that include scale and shift; only the clamp remains."""
         weight, bias = weight * self.scale.reshape(-1, *(1,) * (weight.ndim - 1)), self.shift
         self.scale = self.shift = None
         return weight, bias
 
     def channels(self, rows):
-        """Over (..., channels in order, places), in place; what stands before the places are channels or groups."""
+        """Apply in place to (..., channels in order, positions); the dimensions before positions are channels or
+        groups.
+        """
         shape = (*rows.shape[:-1], 1)
         line = () if self.scale is None else (self.scale.reshape(shape), self.shift.reshape(shape))
         self._apply(rows, line, rows)
 
     def over(self, x, out=None):
-        """Over (images, channels, *places), contiguous; in place where no `out` is given."""
+        """Apply to contiguous (images, channels, *positions), in place without `out`."""
         out = x if out is None else out
         images, channels = x.shape[:2]
         length = math.prod(x.shape[2:])

@@ -1,9 +1,8 @@
-"""Gamma and Dirichlet variates by PyTorch's method, value by value: how much of the stream a value takes depends on
-what was drawn.
+"""Gamma and Dirichlet samples by PyTorch's method, sequentially: a sample's consumption of the stream depends on draws.
 
 G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000, in double precision: a normal and
-a uniform for each attempt, and for a shape below 1 a uniform before them. What attempts would draw is computed ahead
-for every place of a piece of the stream, so that the walk from value to value only looks numbers up.
+a uniform for each attempt, and for a shape below 1 a uniform before them. The draws of possible attempts are
+precomputed for every position of a piece of the stream, so that the sequential loop only looks numbers up.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from .normal_deviates import SCALAR_LIMIT, uniform_doubles
 
 THIRD = np.float32(1.0 / 3.0)  # PyTorch's constant has single precision
 PIECE = 1 << 14  # uniforms that are looked at in one go
-MARGIN = 4  # an attempt takes three at most, and a shape below 1 one before
+MARGIN = 4  # an attempt takes at most three words, a shape below 1 one before
 
 
 def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], list[float]]:
-    """`count` uniforms, and the pair of normals that begins at each of them but the last one."""
+    """Return `count` uniforms, and the pair of normals that begins at each of them but the last one."""
     uniform = uniform_doubles(engine, count)
-    if count <= SCALAR_LIMIT:  # by the C library's functions, which PyTorch calls
+    if count <= SCALAR_LIMIT:  # by the C library's functions, as PyTorch
         values = uniform.tolist()
         radii = [math.sqrt(-2.0 * math.log1p(-v)) for v in values[1:]]
         angles = [2.0 * math.pi * u for u in values]
@@ -34,8 +33,9 @@ def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], l
 
 
 def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
-    """Gamma variates of these shapes and rate 1, as doubles; what does not depend on draws is rounded to the dtype of
-    `shapes`.
+    """Return gamma samples of these shapes and rate 1, as doubles.
+
+    Results that do not depend on draws are rounded to the dtype of `shapes`.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         small = shapes < 1
@@ -54,8 +54,9 @@ def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
 
 
 def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: Engine) -> tuple[np.ndarray, np.ndarray]:
-    """For each value the cube that it is a multiple of, and the uniform that came before (0 where none did). The kind
-    of a value is 0, 1 with a uniform before, or 2 if it is 0 and takes nothing.
+    """Return for each sample the cube it is a multiple of, and its preceding uniform (0 if none).
+
+    The kind of a sample is 0, 1 with a preceding uniform, or 2 if it is 0 and takes no draws.
     """
     cubes: list[float] = []
     before: list[float] = []
@@ -69,7 +70,7 @@ def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: En
             used, engine.next_normal = _consume_draws(rest, ahead, engine.next_normal, cubes, before)
             engine.go_back_to(mark)
             engine.words(2 * used)
-            if len(cubes) == done:  # a value that took more than there was
+            if len(cubes) == done:  # a sample used more than was precomputed
                 spare *= 2
     return np.array(cubes), np.array(before)
 
@@ -77,8 +78,9 @@ def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: En
 def _consume_draws(
     rest, ahead, kept: float | None, cubes: list[float], before: list[float]
 ) -> tuple[int, float | None]:
-    """Append to `cubes` and `before` as far as what was drawn ahead reaches. `kept` is the second of a pair of normals.
-    Returns how many uniforms were used, and the normal that is kept then.
+    """Append to `cubes` and `before` as far as the precomputed draws reach.
+
+    `kept` is the second of a pair of normals. Returns the number of used uniforms, and the then pending normal.
     """
     uniform, first, second = ahead
     end, at = len(uniform) - MARGIN, 0

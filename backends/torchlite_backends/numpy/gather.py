@@ -1,7 +1,6 @@
-"""Elements and rows of large arrays by index: by NumPy's `take` in parts on several threads.
+"""Gather and index ops on large arrays: NumPy's `take` in parts on several threads.
 
-`take` with a mode does not test each index by itself, which costs as much as the rest; what is out of bounds is found
-before.
+`take` with a mode does not check each index, which costs as much as the rest; bounds are checked before.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from torchlite_backends.array.scatter import index_select as _shared_index_selec
 
 from .cache_blocking import run_blocks, scratch_buffer
 
-# Indices from which parts are worth it, and of a part.
+# Minimum indices for parts, and indices of a part.
 MIN_SIZE, _PART = 1 << 12, 1 << 17
 
 
 def all_in_range(indices: np.ndarray, length: int) -> bool:
-    """Whether none of some int64 indices is negative or too large."""
+    """True if all int64 indices are non-negative and in range."""
     return not indices.size or indices.view(np.uint64).max() < length
 
 
@@ -83,16 +82,14 @@ def index_select(input, dim, index):
 
 
 def _index(input, index):
-    """`input[index]`. Rows by one array of places are taken: NumPy's indexing goes from row to row in three times the
-    time, and 16 times where rows are short.
-    """
+    """Return `input[index]`, with `take` for rows by one index array: three times as fast, 16 times for short rows."""
     if len(index) == 1 and input.flags.c_contiguous:
         places = index[0]
         if places.__class__ is np.ndarray and places.ndim and places.dtype == np.int64 and input.ndim:
             try:
                 return input.take(places, 0)
             except IndexError:
-                pass  # the shared kernel has the words
+                pass  # the shared kernel raises the error
     return _shared_index(input, index)
 
 
@@ -101,7 +98,7 @@ _MANY, _SHORT_ROW = 64, 512
 
 
 def _setitem_(input, index, value):
-    """`input[index] = value`. NumPy's indexing copies row by row what it writes as single elements in one loop."""
+    """Assign `input[index] = value`, for row indices as single elements: NumPy would copy row by row."""
     if len(index) == 1 and input.flags.c_contiguous and input.ndim > 1 and value.__class__ is np.ndarray:
         places, row = index[0], math.prod(input.shape[1:]) * input.itemsize
         if (
@@ -119,17 +116,17 @@ def _setitem_(input, index, value):
                 _as_elements(input, row)[places] = _as_elements(value, row)
                 return
             except IndexError:
-                pass  # nothing was written; the shared kernel has the words
+                pass  # nothing is written yet; the shared kernel raises the error
     _shared_setitem_(input, index, value)
 
 
 def _as_elements(rows: np.ndarray, size: int) -> np.ndarray:
-    """A vector of a contiguous array's rows, each one element of so many bytes."""
+    """View a contiguous array's rows as elements of so many bytes."""
     return rows.reshape(len(rows), -1).view(f"V{size}")[:, 0]
 
 
 def take_rows(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """The rows of a matrix at int64 indices, which are within its bounds."""
+    """Return the rows of a matrix at int64 indices, which must be in range."""
     width = table.shape[1]
     if indices.size * width < MIN_SIZE or not table.flags.c_contiguous:
         return table.take(indices, 0)
@@ -146,8 +143,9 @@ def _take_rows_into(table: np.ndarray, indices: np.ndarray, out: np.ndarray) -> 
 
 
 def stable_argsort(numbers: np.ndarray, size: int) -> np.ndarray:
-    """`argsort(kind="stable")` of integers in range(size): NumPy sorts numbers of two bytes digit by digit, in a tenth
-    of the time that larger ones take.
+    """Return `argsort(kind="stable")` of integers in range(size).
+
+    NumPy uses a radix sort for 16-bit integers, in a tenth of the time of larger ones.
     """
     order = numbers.astype(np.uint16).argsort(kind="stable")
     for digit in range(16, int(size - 1).bit_length(), 16):

@@ -1,8 +1,7 @@
-"""Linear layers and their gradients that do not read one another, shared by the threads at once: what compiled programs
-call in the place of several kernels.
+"""Grouped GEMM: independent linear layers and their gradients in one parallel region, for compiled programs.
 
-A thread takes 25 to 60 us to wake, and the one that ends first waits for the other: for several products together that
-is once. Parts are those of the kernels apart, so results have the same bits.
+A thread takes 25 to 60 us to wake, and the first to finish waits for the others; grouping pays that once. The parts are
+those of the separate kernels, so results are bitwise equal.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .deterministic_gemm import matmul_tasks
 from .linear_layer import _as_matrix
 from .row_blocks import ones
 
-# Multiplications of all of them from which on that pays: below, waking the others takes longer (two cores).
+# Minimum multiplications of all products; below, waking threads takes longer (two cores).
 _MIN_MULS = 1 << 24
 
 
@@ -43,7 +42,7 @@ def _bias_grad_tasks(grad):
     return out, [lambda: np.dot(ones(len(rows), rows.dtype), rows, out=out)]
 
 
-# By op the function of its arrays that gives its result, which is not filled yet, and the calls that fill it.
+# By op: function of its arrays that returns the uncomputed result, and the calls that compute it.
 _TASK_BUILDERS: dict[str, Callable[..., tuple[np.ndarray, list]]] = {
     "linear": _linear_tasks,
     "_linear_input_grad": _input_grad_tasks,
@@ -53,8 +52,8 @@ _TASK_BUILDERS: dict[str, Callable[..., tuple[np.ndarray, list]]] = {
 
 
 def count_multiplications(name: str, layouts: Sequence[tuple]) -> int:
-    """The multiplications of a call of an op over arrays of these layouts, (shape, dtype, whether it is contiguous);
-    0 where it is none that is computed together with others.
+    """Return the multiplications of an op over arrays of these layouts, (shape, dtype, contiguous); 0 if it is not
+    groupable.
     """
     if name not in _TASK_BUILDERS or not can_limit():
         return 0
@@ -70,8 +69,9 @@ def count_multiplications(name: str, layouts: Sequence[tuple]) -> int:
 
 
 def grouped_kernel(calls: Sequence[tuple[str, Sequence[tuple]]]) -> Callable | None:
-    """`kernel(arrays of all calls)` that gives the results of some ops, which `multiplications` knows; None where they
-    are as quick apart. calls: each op's name and the layouts of its arrays.
+    """Return `kernel(arrays of all calls)`, which returns the results of some ops; None if separate calls are as fast.
+
+    calls: each op's name and the layouts of its arrays.
     """
     work = [count_multiplications(name, layouts) for name, layouts in calls]
     if len(work) < 2 or sum(work) < _MIN_MULS:

@@ -1,5 +1,5 @@
-"""The dense GRU layer, forward and backward, in the manner of the LSTM's (lstm.py): batch last, one product a step,
-BLAS on one thread meanwhile.
+"""Dense GRU layer, forward and backward, in the layout of `lstm`: batch last, one product per step, BLAS on one
+thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     output, last = np.empty((steps, batch, hidden), dtype), np.empty((batch, hidden), dtype)
     kept = np.empty(
         steps * batch * 4 * hidden, dtype
-    )  # r, z, n and the state's part of n; each part of the batch lies together
+    )  # r, z, n and the state's part of n; each part of the batch is contiguous
     halves = np.ones((3 * hidden, 1), dtype)
     halves[: 2 * hidden] = 0.5  # the logistic function is 1/2 + tanh(x / 2) / 2
     bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
@@ -48,7 +48,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
 
 
 def _forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
-    """All steps for some columns of the batch; fills `kept` and `states`, and returns the last h."""
+    """Run all steps for some columns of the batch; fill `kept` and `states`, and return the last h."""
     steps, hidden, columns = states.shape
     product = np.empty((3 * hidden, columns), states.dtype)
     h, sums = np.ascontiguousarray(h), np.ascontiguousarray(sums.transpose(1, 0, 2))
@@ -78,8 +78,9 @@ def _forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
 
 
 def _backward_steps(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
-    """All steps backwards for some columns; fills `of_input` (3H, T, n) and `of_state` (H, T, n: n's part). `dh`
-    becomes the gradient of the first state.
+    """Run all steps backward for some columns; fill `of_input` (3H, T, n) and `of_state` (H, T, n: n's part).
+
+    `dh` becomes the gradient of the first state.
     """
     steps, rows, columns = kept.shape
     hidden = rows // 4

@@ -1,6 +1,4 @@
-"""Half precision computed in float32: numbers stay what they are until the result is rounded, and sums do not lose what
-they add up.
-"""
+"""Half-precision ops computed in float32 and rounded once at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ _ARRAYS = (np.ndarray, np.generic)
 
 
 def common_half_dtype(values):
-    """The one half-precision dtype of all arrays of numbers with a fraction; None where there is another, or none."""
+    """Return the common half-precision dtype of all floating arrays; None if they differ or have none."""
     found = None
     for value in values:
         if isinstance(value, _ARRAYS):
@@ -30,12 +28,12 @@ def common_half_dtype(values):
 
 
 def to_float32(value, half):
-    """An array of the half-precision dtype in float32; anything else as it is."""
+    """Convert an array of the half-precision dtype to float32; return anything else unchanged."""
     return value.astype(_SINGLE) if isinstance(value, _ARRAYS) and value.dtype == half else value
 
 
 def to_half(value, half):
-    """What was computed in float32, one result or several, in half precision again."""
+    """Convert float32 results, one or several, back to half precision."""
     if value.__class__ is tuple or value.__class__ is list:
         return tuple(to_half(one, half) for one in value)
     if value.__class__ is np.ndarray or value.__class__ is np.float32:
@@ -44,8 +42,9 @@ def to_half(value, half):
 
 
 def in_float32(kernel):
-    """A kernel that computes in float32 where its arrays have half precision. With a dtype asked for, the input is
-    rounded to it first, as PyTorch does.
+    """Return a kernel that computes in float32 if its arrays have half precision.
+
+    With a requested dtype the input is rounded to it first, as in PyTorch.
     """
 
     @functools.wraps(kernel)
@@ -67,8 +66,9 @@ def in_float32(kernel):
 
 
 def backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32, narrowed=to_half):
-    """A node's backward function, computed in float32 where the gradient and all that it saved have half precision.
-    wide, narrowed: what casts; a recorder of kernels puts its own there.
+    """Run a node's backward in float32 if the gradient and all saved tensors have half precision.
+
+    wide, narrowed: the casts; a recorder of kernels replaces them.
     """
     half = common_half_dtype([g, *(getattr(value, "_tl_array", None) for value in node._saved or ())])
     if half is None:

@@ -1,6 +1,6 @@
-"""Sorting and the largest elements of many rows at once, by keys: 64-bit integers that hold an element's rank among its
-dtype's numbers and, below it, its place. NumPy sorts them several times faster than it finds an order, and ties keep
-their order.
+"""Sorting and top-k of many rows by packed keys: 64-bit integers with an element's rank above its index.
+
+NumPy sorts such keys several times faster than it computes an argsort, and ties stay stable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torchlite_backends.array.sort import topk as _shared_topk
 from .cache_blocking import parallel_for, scratch_buffer
 from .threaded_copy import row_major
 
-# Elements from which keys pay, and the longest rows that they can number.
+# Minimum elements, and the longest rows whose indices fit.
 MIN_SIZE, _LONGEST = 1 << 12, 1 << 31
 _PLACE, _LAST = (1 << 32) - 1, (1 << 63) - 1
 _CANDIDATE_SETS = 64
@@ -28,11 +28,11 @@ def _has_keys(x: np.ndarray) -> bool:
 
 
 def _keys(x: np.ndarray, places: np.ndarray, descending: bool) -> np.ndarray:
-    """The keys of elements at places, in scratch memory."""
+    """Return the keys of elements at indices, in scratch memory."""
     keys = scratch_buffer(0, x.shape, np.int64)
     if x.dtype.kind == "f":
         wide, flips = scratch_buffer(1, x.shape, np.float32), scratch_buffer(2, x.shape, np.int32)
-        np.add(x, np.float32(0), out=wide)  # there is one zero then
+        np.add(x, np.float32(0), out=wide)  # merges the two zeros
         bits = wide.view(np.int32)
         np.right_shift(bits, 31, out=flips)
         np.bitwise_and(flips, 0x7FFFFFFF, out=flips)
@@ -66,13 +66,13 @@ def sort(input, dim=-1, descending=False, stable=False):
 
 
 def _run_row_parts(body, count: int, length: int, part: int = _PART) -> None:
-    """`body(start, stop)` for parts that cover `range(count)`, of rows of a length."""
+    """Call `body(start, stop)` for parts that cover `range(count)`, of rows of a length."""
     step = max(1, part // length)
     parallel_for(body, [(start, min(start + step, count)) for start in range(0, count, step)])
 
 
 def _rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    """Rows of the last dimension as an array in which it is `dim`."""
+    """Move the last dimension of rows to `dim`."""
     result = rows.reshape(shape[:-1] + rows.shape[-1:]).swapaxes(wrap_dim(dim, len(shape)), -1)
     return result if result.flags.c_contiguous else row_major(result)
 
@@ -95,21 +95,21 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         np.bitwise_and(keys[:, :k], _PLACE, out=places[start:stop])
         values[start:stop] = take_along_last(part, places[start:stop])
 
-    _run_row_parts(body, *rows.shape, 2 * _PART)  # many short calls, for which threads would take turns
+    _run_row_parts(body, *rows.shape, 2 * _PART)  # many short calls, for which threads would contend for the GIL
     return tuple(_rows_to_dim(a, x.shape, dim) for a in (values, places))
 
 
 def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
-    """Keys of elements among which each row's k first are, padded; None where these are too many, or not numbers.
+    """Return padded keys that include each row's first k; None if they are too many, or not numbers.
 
-    Of the largest elements of disjoint sets the k-th is a bound: k elements reach it, and few others do.
+    The k-th of the largest elements of disjoint sets is a bound: k elements reach it, and few others do.
     """
     count, length = rows.shape
     sets, best = length, np.maximum if largest else np.minimum
     firsts = rows
     while sets // 2 >= max(
         _CANDIDATE_SETS, 4 * k
-    ):  # the better of the two halves of what is left; one may be left over
+    ):  # the better of the two remaining halves; an element may be left over
         half = sets // 2
         kept = best(firsts[:, :half], firsts[:, half : 2 * half])
         if sets % 2:

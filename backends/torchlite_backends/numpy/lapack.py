@@ -1,5 +1,7 @@
-"""Factorisations that NumPy has no function for, by the LAPACK in the OpenBLAS that NumPy's wheel brings. Without one
-the kernels that all array libraries share do the same."""
+"""LAPACK factorisations that NumPy lacks, from the wheel's OpenBLAS.
+
+Without that library the shared array kernels serve.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _BLOCK = 64  # columns of workspace
 
 
 def lapack_kernels() -> dict[str, Any]:
-    """The kernels that there is a library for."""
+    """Return the kernels for which there is a library."""
     if all(map(lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
         return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core}
     return {}
@@ -28,25 +30,27 @@ def lapack_kernels() -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _sizes(*values: int) -> tuple[Any, ...]:
-    """Integers as LAPACK takes them."""
+    """Return integers in LAPACK's form."""
     return tuple(ctypes.byref(ctypes.c_int64(value)) for value in values)
 
 
 def _columns(a: np.ndarray) -> np.ndarray:
-    """A fresh copy (batch, columns, rows) of matrices (..., rows, columns)."""
+    """Return a fresh copy (batch, columns, rows) of matrices (..., rows, columns)."""
     turned = np.empty((math.prod(a.shape[:-2]), a.shape[-1], a.shape[-2]), a.dtype)
     turned.reshape((*a.shape[:-2], *turned.shape[1:])).swapaxes(-1, -2)[...] = a
     return turned
 
 
 def _addresses(a: np.ndarray) -> list[ctypes.c_void_p]:
-    """Where each part of an array along its first dimension begins."""
+    """Return the address of each part of an array along its first dimension."""
     first = a.ctypes.data
     return [ctypes.c_void_p(first + i * a.strides[0]) for i in range(len(a))]
 
 
 def _householder_core(input, tau):
-    """The first n columns of the product of the reflectors packed in `input` (..., m, n) with scales `tau` (..., k)."""
+    """Return the first n columns of the product of the reflectors packed in `input` (..., m, n) with scales `tau` (...,
+    k).
+    """
     m, n, k = *input.shape[-2:], tau.shape[-1]
     q = _columns(input)
     if q.size:
@@ -61,7 +65,9 @@ def _householder_core(input, tau):
 
 
 def _ldl_core(input, hermitian):
-    """Bunch-Kaufman factors of the lower triangle: D and L in one array, pivots (negative for 2x2 blocks), info."""
+    """Return Bunch-Kaufman factors of the lower triangle: D and L in one array, pivots (negative for 2x2 blocks),
+    info.
+    """
     n, kind = input.shape[-1], input.dtype.char
     a = _columns(np.tril(input))
     pivots, info = np.zeros((len(a), n), np.int64), np.zeros((len(a), 1), np.int64)

@@ -1,4 +1,4 @@
-"""The linear layer and its gradients."""
+"""Linear layer and its gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .row_blocks import F32, F64, is_half, ones, run_in_float32
 
 def linear(input, weight, bias=None):
     dtype = input.dtype
-    # Small layers, soonest: a network of them takes as long as its tests.
+    # Small layers first: argument checks dominate them.
     if (
         dtype is F32
         and bias is not None
@@ -33,7 +33,7 @@ def linear(input, weight, bias=None):
         raise RuntimeError("self and mat2 must have the same dtype")
     if dtype is not F32 and is_half(dtype):
         return run_in_float32(linear, input, weight, bias)
-    # A bias of a number for each column is added while the product is made.
+    # A bias is added in parallel with the product.
     inside = bias if bias is not None and bias.shape == weight.shape[:-1] and weight.ndim == 2 else None
     if input.ndim == 2 == weight.ndim:
         out = matmul_bias(input, weight.T, inside)
@@ -73,7 +73,7 @@ def _linear_input_grad(grad, weight):
 
 
 def _as_matrix(x):
-    """All rows as a matrix; of rows without elements too."""
+    """Return all rows as a matrix, also for rows without elements."""
     return x.reshape(-1 if x.size else math.prod(x.shape[:-1]), x.shape[-1])
 
 

@@ -1,21 +1,20 @@
-"""The dense LSTM layer, forward and backward: a few matrix products for the inputs, one a step for the state, and a few
-ufuncs on contiguous memory.
+"""Dense LSTM layer, forward and backward: a few matrix products for the inputs, one per step for the state, and ufuncs.
 
-Inside, a step's batch is the last dimension: gates are (4H, N), so that each gate is contiguous, and `W h` with few
-columns is what BLAS does faster than the other way round (184 us against 460 for H = 256, N = 32). The logistic
-function is 1/2 + tanh(x / 2) / 2: with the sums of i, f and o halved, one tanh serves all four gates.
+Inside, a step's batch is the last dimension: gates are (4H, N), so that each gate is contiguous, and BLAS computes `W
+h` with few columns faster than the transpose (184 us against 460 for H = 256, N = 32). The logistic function is 1/2 +
+tanh(x / 2) / 2: with the sums of i, f and o halved, one tanh serves all four gates.
 
-BLAS uses one thread meanwhile: its threads wait for each other at every step, by spinning, and on a busy machine that
-costs ten times the product. Batches are split over our own threads instead, each of which runs through all steps. A
-step's calls are few, since threads wait for each other's Python between them, and a thread that has waited takes long
-to wake. So things lie in memory beside those that the same call treats alike:
+BLAS uses one thread meanwhile: its threads spin for each other at every step, which on a busy machine costs ten times
+the product. Batches are split over our own threads instead, each of which runs all steps. A step makes few calls, since
+threads wait for each other's GIL between them, and take long to wake. Data that one call treats alike is therefore
+adjacent:
 
-- of each step forward o, i, f, g and the cell before: i and f times g and that cell are one product;
-- of each step backward the next gradient of the cell, those of i, f, g and o, and a summand of the cell's: the cell's
+- of each forward step o, i, f, g and the previous cell: i and f times g and that cell are one product;
+- of each backward step the next gradient of the cell, those of i, f, g and o, and a summand of the cell's: the cell's
   gradient times four factors are one product, the state's times two another.
 
-What no step waits for is computed for some steps at once, which stay in cache until they are used. In reverse only the
-views are turned.
+Work that does not depend on the recurrence is computed for some steps at a time, which stay in cache until they are
+used. The reverse direction only reverses views.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from .blas import single_threaded
 from .cache_blocking import parallel_for
 from .deterministic_gemm import deterministic_matmul
 
-# Columns of a part of the batch: most of a product's time goes into reading W where they are fewer. Half as many where
-# there would be one part only. Of smaller matrices than the last one the products are not worth a second thread.
+# Columns of a part of the batch: with fewer, most of a product's time is reading W. Half as many if there would be only
+# one part. Products of matrices smaller than the last number are not worth a second thread.
 COLUMNS, _MIN_SIZE_TO_SPLIT = 32, 1 << 17
-# Columns of the products of inputs that are made together, for as many steps as that is: of a part, and where there is
-# one part only, whose products several threads share.
+# Columns of the input products computed at a time, in steps: of a part, and if there is only one part, whose products
+# several threads share.
 _BATCHED_COLUMNS, _TOGETHER_ALONE = 128, 512
-# Steps backward that are worked on together.
+# Backward steps processed at a time.
 _STEPS = 8
 
 
 def _batch_parts(batch, weights):
-    """[(start, stop), ...]: the batch in parts, or in one. Forward and backward must agree on them."""
+    """Return [(start, stop), ...]: the batch in parts, or in one. Forward and backward must agree on them."""
     count = 1
     if weights >= _MIN_SIZE_TO_SPLIT:
         count = batch // COLUMNS if batch >= 2 * COLUMNS else max(1, 2 * batch // COLUMNS)
@@ -48,7 +47,7 @@ def _batch_parts(batch, weights):
 
 
 def _reorder_gates(weight, hidden):
-    """A weight's or bias's rows for our order of the gates forward, the logistic ones halved."""
+    """Return a weight's or bias's rows in our order of the forward gates, the logistic ones halved."""
     out = np.empty_like(weight, order="C")
     np.multiply(weight[3 * hidden :], 0.5, out=out[:hidden])
     np.multiply(weight[: 2 * hidden], 0.5, out=out[hidden : 3 * hidden])
@@ -65,7 +64,7 @@ def _lstm_layer(*given):
 
 
 def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
-    """The layer with `steps_of` in the place of `_steps`."""
+    """Run the layer with `steps_of` in place of `_forward_steps`."""
     steps, batch, features = input.shape
     hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
     if biased:
@@ -73,7 +72,7 @@ def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     w_ih, recurrent = _reorder_gates(w_ih, hidden), _reorder_gates(w_hh, hidden)
     output = np.empty((steps, batch, hidden), dtype)
     h, c = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
-    # Those of each part lie together: only the backward pass reads them.
+    # Those of each part are contiguous: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 5 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
     parts = _batch_parts(batch, w_hh.size)
 
@@ -108,15 +107,16 @@ def _batch_part(flat, steps, rows, start, stop):
 
 
 def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
-    """All steps for some columns of the batch; fills gates (T, 5H, n), cells and states (T, H, n), and returns the last
-    h and c.
+    """Run all steps for some columns of the batch; return the last h and c.
+
+    Fills gates (T, 5H, n), cells and states (T, H, n).
     """
     steps, hidden, columns = states.shape
     dtype = states.dtype
     half, product = np.array(0.5, dtype), np.empty((4 * hidden, columns), dtype)
     pair, last = np.empty((2, hidden, columns), dtype), np.empty((hidden, columns), dtype)
     of_cell, of_gate = pair
-    # i and f, and what they are multiplied by.
+    # i and f, and their factors.
     ways, targets = gates[:, hidden : 3 * hidden].reshape(steps, 2, hidden, columns), gates[:, 3 * hidden :]
     targets = targets.reshape(steps, 2, hidden, columns)
     gates[0, 4 * hidden :] = c
@@ -143,8 +143,9 @@ def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
 
 
 def _gate_derivatives(gates, squashed, out):
-    """(T, 6H, n): what the gradient of the cell is multiplied by for the next one and for i, f and g, and that of the
-    state for o and for the cell.
+    """Write (T, 6H, n) to `out`: factors of the cell's gradient for the previous cell and for i, f and g.
+
+    And those of the state's gradient for o and for the cell.
     """
     hidden = squashed.shape[1]
     of_ways, of_g, of_o, of_cell = (
@@ -166,8 +167,9 @@ def _gate_derivatives(gates, squashed, out):
 
 
 def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
-    """All steps backwards for some columns: fills (4H, T, n), the gradients of the sums, and returns those of the first
-    states.
+    """Run all steps backward for some columns; return the gradients of the first states.
+
+    Fills (4H, T, n), the gradients of the sums.
     """
     steps, hidden, columns = cells.shape
     made, factors = (np.empty((min(_STEPS, steps), 6 * hidden, columns), dh.dtype) for _ in range(2))
@@ -191,7 +193,7 @@ def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
             np.multiply(total, of_dc[j], out=by_dc[j])
             dc = by_dc[j, 0]
             np.matmul(back, gradients[j], out=dh)
-        dc = dc.copy()  # the next steps are made in the same memory
+        dc = dc.copy()  # the next steps overwrite this memory
         sums[:, start:stop] = gradients[: stop - start].transpose(1, 0, 2)
     return dh, dc
 
@@ -203,11 +205,11 @@ def _lstm_layer_backward(*given):
 def layer_backward(
     steps_back, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
 ):
-    """The layer's gradients with `steps_back` in the place of `_steps_back`."""
+    """Return the layer's gradients with `steps_back` in place of `_backward_steps`."""
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
-    # What the sums' gradients are multiplied by for those of the weights and the bias: one product for all. Those of
-    # each part of the batch lie together.
+    # Factors of the sums' gradients for those of the weights and the bias: one product for all. Those of each part of
+    # the batch are contiguous.
     width, before = features * needs[3], features * needs[3] + hidden * needs[4]
     rows = np.empty((steps * batch, before + (b_ih is not None)), dtype)
     sums = _padded_matrix(4 * hidden, steps * batch, dtype)
@@ -246,7 +248,8 @@ def layer_backward(
 
 
 def _padded_matrix(rows, columns, dtype):
-    """A matrix whose rows lie a line of cache further apart than they are long: at distances of many KiB that powers of
-    two tend to be, all of them would want the same few places of a cache.
+    """Return a matrix whose rows are padded by a cache line.
+
+    Row distances of many KiB tend to be powers of two, which map to the same cache sets.
     """
     return np.empty((rows, columns + 64 // np.dtype(dtype).itemsize), dtype)[:, :columns]

@@ -1,8 +1,8 @@
-"""Keep memory that arrays gave back.
+"""Tuning of glibc's malloc thresholds, so that freed array memory is reused.
 
-glibc returns a freed block of a megabyte to the system at once and faults it in again, page by page, for the next
+glibc returns a freed block of a megabyte to the system immediately and faults it in again, page by page, for the next
 array: a chain of a few ufuncs then spends most of its time there (five times slower, measured at 512x512). With higher
-thresholds freed blocks stay in the process and are used again.
+thresholds freed blocks stay in the process.
 """
 
 from __future__ import annotations
@@ -10,18 +10,13 @@ from __future__ import annotations
 import ctypes
 import sys
 
-import numpy as np
-
-from torchlite._dispatch.copy_on_write import new_cow_reference
-from torchlite_backends.array.storage import base_owner, storage_block
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 TRIM_BYTES = 512 << 20  # bytes at the top of the heap that stay
 MMAP_BYTES = 32 << 20  # larger arrays are mapped and returned one by one, as glibc's own limit has it
 
 
 def raise_malloc_thresholds() -> bool:
-    """Raise glibc's thresholds; whether that was done (elsewhere than on Linux with glibc nothing is)."""
+    """Raise glibc's thresholds; return True if that was done (only on Linux with glibc)."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -29,11 +24,3 @@ def raise_malloc_thresholds() -> bool:
     except (OSError, AttributeError):
         return False
     return bool(mallopt(M_TRIM_THRESHOLD, TRIM_BYTES)) and bool(mallopt(M_MMAP_THRESHOLD, MMAP_BYTES))
-
-
-def _cow_clone(input):
-    """The array, over memory that it has in common with its copy until one is written."""
-    whole = base_owner(input)
-    flat = np.ndarray((storage_block(whole).nbytes,), np.uint8, storage_block(whole))
-    offset = input.__array_interface__["data"][0] - flat.__array_interface__["data"][0] if input.size else 0
-    return np.ndarray(input.shape, input.dtype, new_cow_reference(whole, flat), offset, input.strides)

@@ -1,8 +1,8 @@
-"""PyTorch's CPU random stream: a 32-bit Mersenne twister, read one word at a time.
+"""Mersenne Twister (MT19937) generator with PyTorch's CPU stream.
 
-`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and
-back. What the distributions make of the words is in `random.py`. Everything here is exact: after any sequence of calls
-the position in the stream is PyTorch's.
+`Engine` has the twister's state, returns its words in bulk, and converts its state to PyTorch's 5056-byte layout and
+back. The distributions are in `random`. Everything is exact: after any sequence of calls the position in the stream is
+PyTorch's.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ STATE = np.dtype(
     ]
 )  # fmt: skip
 
-# Words from which an engine of the CPU's kernels is asked for them.
+# Minimum words for a CPU engine's kernel.
 _MANY = 1 << 13
 
 
 class _NativeFill:
-    """An engine's way to fill an array of whole blocks with the words of NumPy's twister, whose C struct has an
-    address: `(address, array)` says whether it did.
+    """An engine's function to fill an array of full blocks with words of NumPy's twister: `(address, array)` -> done.
+
+    The address is that of the twister's C struct.
     """
 
     fill: Callable[[int, np.ndarray], bool] | None = None
@@ -44,10 +45,10 @@ native = _NativeFill()
 
 
 class Engine:
-    """A generator's state on the NumPy backend.
+    """Generator of the NumPy backend.
 
-    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are
-    used, so a small draw is a slice. NumPy's own twister always stands at the end of that block.
+    `_block` has the 624 words of the current twister block, and `position` the number of used ones, so a small draw is
+    a slice. NumPy's twister is always at the end of that block.
     """
 
     def __init__(self, seed: int = 5489) -> None:
@@ -57,7 +58,7 @@ class Engine:
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of `seed`, an unsigned 64-bit integer whose low 32 bits choose the stream."""
+        """Restart from `seed`, an unsigned 64-bit integer whose low 32 bits select the stream."""
         with self.lock:
             self._twister._legacy_seeding(seed & 0xFFFFFFFF)
             self.initial_seed = seed
@@ -66,7 +67,7 @@ class Engine:
             self.next_float_normal: float | None = None
 
     def seed(self) -> int:
-        """Start an unforeseeable stream; returns its seed (53 bits)."""
+        """Restart from a random seed (53 bits) and return it."""
         seed = int.from_bytes(os.urandom(8), "little") >> 11
         self.manual_seed(seed)
         return seed
@@ -78,10 +79,10 @@ class Engine:
         self.ahead_from, self.ahead = (
             WORDS + 1,
             self._block,
-        )  # normals made of the words from a position on, not yet read; belongs to random_normals.py
+        )  # normals computed from the words at a position, not yet read; used by normal_deviates.py
 
     def words(self, count: int) -> np.ndarray:
-        """The next `count` 32-bit words, as uint32. Read only: the array may be part of the engine's own block."""
+        """Return the next `count` 32-bit words, as uint32. Read only: the array may be a view of the current block."""
         with self.lock:
             start = self.position
             end = start + count
@@ -89,7 +90,7 @@ class Engine:
                 self.position = end
                 return self._block[start:end]
             rest = end - WORDS
-            whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when a word of it is wanted
+            whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when one of its words is read
             parts = [self._block[start:]]
             if whole:
                 parts.append(self._blocks(whole))
@@ -101,7 +102,7 @@ class Engine:
             return np.concatenate(parts)
 
     def _blocks(self, count: int) -> np.ndarray:
-        """Words of whole blocks, behind the current one."""
+        """Return words of full blocks after the current one."""
         if count >= _MANY and native.fill is not None:
             out = np.empty(count, np.uint32)
             if native.fill(self._twister.ctypes.state_address, out):
@@ -109,30 +110,30 @@ class Engine:
         return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
 
     def unread(self) -> np.ndarray:
-        """The words left in the current block, without reading them."""
+        """Return the words left in the current block, without reading them."""
         return self._block[self.position :]
 
     def mark(self) -> tuple:
-        """Where the stream stands, for `go_back_to`."""
+        """Return the stream position, for `go_back_to`."""
         return self._twister.state, self._block, self.position, self._fresh
 
     def go_back_to(self, mark: tuple) -> None:
-        """Read on from where `mark` was taken."""
+        """Reset to the position of `mark`."""
         with self.lock:
             self._twister.state, self._block, self.position, self._fresh = mark
             self.ahead_from = WORDS + 1
 
     def random(self) -> int:
-        """One 32-bit word."""
+        """Return one 32-bit word."""
         return int(self.words(1)[0])
 
     def random64(self) -> int:
-        """One 64-bit word: the first draw is its upper half."""
+        """Return one 64-bit word: the first draw is its upper half."""
         high, low = self.words(2).tolist()
         return high << 32 | low
 
     def get_state(self) -> np.ndarray:
-        """The state in PyTorch's layout: 5056 bytes as uint8."""
+        """Return the state in PyTorch's layout: 5056 bytes as uint8."""
         with self.lock:
             record = np.zeros((), STATE)
             record["seed"] = self.initial_seed
@@ -149,7 +150,7 @@ class Engine:
             return np.frombuffer(record.tobytes(), np.uint8).copy()
 
     def set_state(self, state: np.ndarray) -> None:
-        """Take over a state in PyTorch's layout."""
+        """Set the state from PyTorch's layout."""
         data = np.ascontiguousarray(state, np.uint8).tobytes()
         if len(data) != STATE_BYTES:
             raise RuntimeError(

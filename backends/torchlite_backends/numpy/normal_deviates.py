@@ -1,11 +1,10 @@
-"""Normal deviates as PyTorch's CPU makes them.
+"""Normal deviates with PyTorch's CPU algorithms, bit for bit.
 
-Sixteen or more values of a contiguous tensor come in blocks of 16 uniforms (Box-Muller, eight pairs a block); what
-remains after the last whole block is not drawn on its own: the last 16 values are drawn again. In float32 PyTorch
-computes these blocks with the logarithm, sine and cosine of the Cephes library (S. L. Moshier) in single precision with
-fused multiply-adds. The same steps are taken here in float64, rounded to float32 after each, which gives the same bits.
-Fewer values, or a tensor that is not contiguous, come one by one in double precision, and the generator keeps the
-second of a pair.
+Sixteen or more values of a contiguous tensor use blocks of 16 uniforms (Box-Muller, eight pairs per block). A remainder
+after the last full block makes the last 16 values be drawn again. In float32 PyTorch computes these blocks with the
+logarithm, sine and cosine of the Cephes library (S. L. Moshier) in single precision with fused multiply-adds. The same
+steps here run in float64, rounded to float32 after each, which gives the same bits. Fewer values, or a non-contiguous
+tensor, are drawn one by one in double precision, and the generator caches the second of a pair.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from .cache_blocking import run_blocks
 from .mt19937 import WORDS, Engine
 
 BLOCK = 16
-BATCH = 1 << 20  # values whose words are drawn at once
-CHUNK = 1 << 14  # values computed at once, so that the temporaries stay in cache
+BATCH = 1 << 20  # values per draw of words
+CHUNK = 1 << 14  # values computed at a time, so that temporaries stay in cache
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
 LOW21 = np.uint32(0x1FFFFF)
-# up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's own may round
-# otherwise
+# up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's may round
+# differently
 SCALAR_LIMIT = 1024
 
 
@@ -55,7 +54,7 @@ SQRT_HALF_BITS, ONE_BITS, MANTISSA = 0x3F3504F3, 0x3F800000, 0x007FFFFF
 
 
 def _horner_fma(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
-    """The polynomial by Horner's rule with fused multiply-adds of single precision: each step in float64, rounded to
+    """Evaluate a polynomial by Horner's rule with single-precision fused multiply-adds, each in float64 rounded to
     float32.
     """
     y = x * coefficients[0]
@@ -70,7 +69,7 @@ def _horner_fma(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
 
 
 def _radius(words: np.ndarray) -> np.ndarray:
-    """sqrt(-2 log(1 - u)), u = words / 2**24, in float32."""
+    """Return sqrt(-2 log(1 - u)), u = words / 2**24, in float32."""
     bits = ((1 << 24) - words).astype(np.float32).view(np.int32)
     bits += ONE_BITS - SQRT_HALF_BITS
     exponent = (bits >> 23).astype(np.float64)
@@ -101,7 +100,7 @@ def _radius(words: np.ndarray) -> np.ndarray:
 
 
 def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine of 2 pi u, u = words / 2**24, in float32."""
+    """Return cosine and sine of 2 pi u, u = words / 2**24, in float32."""
     angle = words.astype(np.float32)
     angle *= ANGLE_OF_WORD
     octant = (angle * FOUR_OVER_PI).astype(np.int32)
@@ -127,7 +126,7 @@ def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     np.multiply(sine, wide, out=turns)
     turns += wide
     np.copyto(sine, turns, casting="unsafe")
-    # In every second quadrant the two change places, by exclusive or of their bits; then the signs are set.
+    # In every second quadrant the two are exchanged, by exclusive or of their bits; then the signs are set.
     cosine_bits, sine_bits = cosine.view(np.int32), sine.view(np.int32)
     change = cosine_bits ^ sine_bits
     change &= -((octant >> 1) & 1)
@@ -141,7 +140,7 @@ def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def box_muller(words: np.ndarray) -> np.ndarray:
-    """Standard normals in float32 from a multiple of 16 words."""
+    """Return standard normals in float32 from a multiple of 16 words."""
     pairs = (words.reshape(-1, 2, BLOCK // 2) & 0xFFFFFF).view(np.int32)
     radius = _radius(pairs[:, 0].ravel())
     cosine, sine = _cos_sin(pairs[:, 1].ravel())
@@ -153,9 +152,9 @@ def box_muller(words: np.ndarray) -> np.ndarray:
 
 
 def buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
-    """`count` normals (a multiple of 16) from words of the current block; None where it has fewer.
+    """Return `count` normals (a multiple of 16) from words of the current block; None if it has fewer.
 
-    What is left of the block is computed ahead. Later small draws are slices of it.
+    The rest of the block is computed ahead. Later small draws are slices of it.
     """
     with engine.lock:
         start = engine.position
@@ -181,8 +180,9 @@ def _fill_part(part: np.ndarray, engine: Engine, scale) -> None:
 
 
 def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
-    """Fill `out`, flat and of 16 or more values, from the float32 stream; `scale(values, target)` writes each part's
-    standard normals.
+    """Fill `out`, flat and of 16 or more values, from the float32 stream.
+
+    `scale(values, target)` writes each part's standard normals.
     """
     with engine.lock:
         rest = out.size % BLOCK
@@ -212,7 +212,7 @@ def _box_muller_double(uniform: np.ndarray) -> np.ndarray:
 
 
 def block_normals_double(engine: Engine, count: int) -> np.ndarray:
-    """`count` >= 16 standard normals of the float64 stream."""
+    """Return `count` >= 16 standard normals of the float64 stream."""
     with engine.lock:
         uniform = uniform_doubles(engine, count)
         rest = count % BLOCK
@@ -229,11 +229,10 @@ def _box_muller_pair(u: float, v: float) -> tuple[float, float]:
 
 
 def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
-    """`count` standard normals drawn one by one, in float64, beginning with the one that the engine kept and keeping
-    one that is left over.
+    """Return `count` standard normals drawn one by one, in float64, starting with the generator's cached one.
 
-    `exact`: use the C library's functions for up to SCALAR_LIMIT values (a result in float32 can't show the
-    difference).
+    A left-over one is cached. `exact`: use the C library's functions for up to SCALAR_LIMIT values (a float32 result
+    cannot show the difference).
     """
     out = np.empty(count)
     if count == 0:
@@ -262,7 +261,7 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
 
 
 def uniform_doubles(engine: Engine, count: int) -> np.ndarray:
-    """`count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
+    """Return `count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
     return _words_to_doubles(engine.words(2 * count))
 
 

@@ -1,4 +1,4 @@
-"""Fused CPU kernels of the normalisations: layer, RMS and batch norm, each with its backward."""
+"""Fused CPU kernels of layer, RMS and batch norm, forward and backward."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from .cache_blocking import scratch_buffer
 from .deterministic_gemm import deterministic_dot
 from .row_blocks import F32, F64, SMALL, in_place_if_short, is_half, matvec, ones, refuse, row_dots, row_sums
 
-# From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
-# channels.
+# Minimum elements per channel of a sample for a separate row; shorter channels are processed as one row per sample.
 LONG = 256
 
 
 def _computable(x):
-    """A contiguous array that kernels compute with: half precision as float32."""
+    """Return a contiguous array in the compute dtype: half precision as float32."""
     if x is None:
         return None
     if is_half(x.dtype):
@@ -37,13 +36,13 @@ def _cast_result(x, dtype):
 
 
 def _empty_rows_like(x, shape):
-    """A new array of a shape, of its own memory so that it may become a gradient, and its rows as those of `x` are."""
+    """Return a new array that owns its memory, as a gradient must, and a view of its rows like those of `x`."""
     whole = np.empty(shape, x.dtype)
     return whole, whole.reshape(x.shape)
 
 
 class _ColumnSums:
-    """Sums over rows that blocks add to, in an order that does not depend on which thread was first."""
+    """Sums over rows that blocks add to, in an order independent of the threads."""
 
     def __init__(self):
         self.parts = {}
@@ -95,16 +94,18 @@ def _layer_norm(input, weight, bias, n_dims, eps):
     return _cast_result(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
-# Numbers of columns for which products of thin matrices serve (see `Lines`).
+# Numbers of columns for which products of thin matrices serve (see `RowAffine`).
 SHORT = range(32, 640)
-# A variance is the mean of squares less the square of the mean where that is at most so many times the variance: the
-# difference has two bits less than its terms then.
+# A variance is the mean of squares less the square of the mean if that is at most so many times the variance: the
+# difference then loses two bits.
 FAR_MEAN = 4
 
 
 def _mean_and_var(rows, mean, var):
-    """Write means and variances of rows; whether the means are near, measured by the variance: else what is computed
-    with the rows has to be computed with them centred (`_centred`).
+    """Write means and variances of rows; return False if the rows must be centred (`_subtract_mean`) for later
+    computations.
+
+    That is so if a mean is large relative to the variance.
     """
     columns = rows.shape[1]
     np.divide(row_sums(rows)[:, 0], columns, out=mean)
@@ -114,7 +115,7 @@ def _mean_and_var(rows, mean, var):
     np.divide(square, FAR_MEAN, out=square)
     if (square <= var).all() and np.maximum.reduce(var) < math.inf:
         return True
-    # What is left of the mean's rounding may be more than the variance: of rows of one large number that is nothing.
+    # The mean's rounding error may exceed the variance: for constant rows of a large number the variance is zero.
     np.add(mean, row_sums(_subtract_mean(rows, mean))[:, 0] / columns, out=mean)
     centred = _subtract_mean(rows, mean)
     np.divide(row_dots(centred, centred), columns, out=var)
@@ -126,11 +127,11 @@ def _subtract_mean(rows, mean):
 
 
 class RowAffine:
-    """Rows times a factor each and columns times a weight each, and vectors along rows or columns added to a matrix.
+    """Rows times row factors and column weights, plus shifts along rows or columns.
 
-    For short rows the factors of all elements are a product of two thin matrices, and so is what is added, which BLAS
-    adds to what is there: NumPy takes twice the time for a column or a row that stands for a matrix. With 256 columns
-    that takes 0.7 of the time of four passes, with 512 0.8, with 768 1.07, with 1024 1.4 (two threads, two machines).
+    For short rows the factors of all elements are a product of two thin matrices, and so are the shifts, which BLAS
+    accumulates: NumPy takes twice the time for broadcast columns or rows. With 256 columns that takes 0.7 of the time
+    of four passes, with 512 0.8, with 768 1.07, with 1024 1.4 (two threads, two machines).
     """
 
     def __init__(self, columns, dtype, weight=None, bias=None):
@@ -143,21 +144,21 @@ class RowAffine:
             self.terms[1] = 0 if bias is None else bias
 
     def laid(self, rows, out):
-        """The rows, in `out` where `multiply_add` goes over them there."""
+        """Return the rows, in `out` if `multiply_add` works there in place."""
         return rows if self.factors is not None else in_place_if_short(rows, out)
 
     def multiply(self, rows, by, out):
-        """out = rows * by * weight; `by` is a vector over rows."""
+        """Compute out = rows * by * weight; `by` is a vector over rows."""
         if self.factors is not None:
             np.dot(_pairs(by, 0), self.factors, out=out)
             np.multiply(out, rows, out=out)
             return
-        if self.weight is not None:  # first: of a sum over one column nothing is left then, not even rounding
+        if self.weight is not None:  # first: a sum over one column then leaves nothing, not even rounding
             rows = np.multiply(rows, self.weight, out=out)
         np.multiply(rows, by[:, None], out=out)
 
     def multiply_add(self, rows, by, shift, out):
-        """out = (rows * by + shift) * weight + bias; no shift is None."""
+        """Compute out = (rows * by + shift) * weight + bias; the shift may be None."""
         if self.factors is not None:
             self.multiply(rows, by, out)
             left = _pairs(np.zeros_like(by) if shift is None else shift, 1)
@@ -182,7 +183,7 @@ def _pairs(first, second):
 
 
 def _small_layer_norm(x, weight, bias, eps):
-    """`_layer_norm` of rows in as few calls as can be."""
+    """`_layer_norm` of rows in as few calls as possible."""
     mean = row_sums(x) / x.shape[1]
     out = x - mean
     rstd = row_dots(out, out)[:, None] / x.shape[1]
@@ -315,10 +316,10 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
 
 
 class _ChannelLayout:
-    """An array (N, C, ...) as contiguous rows, with a vector over channels laid along them.
+    """An array (N, C, ...) as contiguous rows, with a vector over channels broadcast along them.
 
-    Long channels are rows of their own, (N * C, L), and short ones lie in one row a sample, (N, C * L): so every inner
-    loop is long.
+    Long channels are separate rows, (N * C, L), and short ones are one row per sample, (N, C * L): so every inner loop
+    is long.
     """
 
     def __init__(self, shape):
@@ -329,14 +330,14 @@ class _ChannelLayout:
             (self.samples * self.channels, self.length) if self.long else (self.samples, self.channels * self.length)
         )
         self.count = self.samples * self.length
-        # A pass over so little takes no longer than waking another thread.
+        # A pass over so few elements takes no longer than waking another thread.
         self.block = cache_blocking.LARGEST_BLOCK if math.prod(self.rows) <= cache_blocking.LARGEST_BLOCK else 0
 
     def run(self, body):
         cache_blocking.run_blocks(body, *self.rows, self.block)
 
     def spread(self, vector):
-        """A vector over channels, shaped to broadcast against rows: (rows, 1), or (columns,)."""
+        """Return a vector over channels, shaped to broadcast against rows: (rows, 1), or (columns,)."""
         return np.tile(vector, self.samples)[:, None] if self.long else np.repeat(vector, self.length)
 
     def part(self, spread, start, stop):
@@ -405,7 +406,7 @@ def _moving_average_(target, new, keep, take):
 
 
 def _small_batch_norm(x, weight, bias, eps):
-    """`_batch_norm_train` in as few calls as can be."""
+    """`_batch_norm_train` in as few calls as possible."""
     batch, channels = x.shape[:2]
     rows = x.reshape(batch, channels, -1)
     count = batch * rows.shape[2]
@@ -508,7 +509,7 @@ def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
 
 
 def _channel_combination(grad, x, of_grad, of_x, constant, layout, shape):
-    """(x * of_x + grad + constant) * of_grad as an array of a shape; the factors are vectors over channels."""
+    """Return (channel * of_x + grad + constant) * of_grad in a shape; the factors are vectors over channels."""
     whole, out = _empty_rows_like(x, shape)
     of_grad, of_x, constant = (layout.spread(v) for v in (of_grad, of_x, constant))
 

@@ -1,4 +1,4 @@
-"""Parts of arrays that are worked on element by element, for several threads."""
+"""Partition of arrays for elementwise work on several threads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _ndarray = np.ndarray
 
 
 def elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None:
-    """`body(part of out, *parts of operands)` for one part a thread, or for blocks of about `most` elements; operands
-    broadcast to `out`, numbers stay.
+    """Call `body(part of out, *parts of operands)` for one part per thread, or for blocks of about `most` elements.
+
+    Operands broadcast to `out`; numbers are passed unchanged.
     """
     shape = out.shape
     cut = [a.__class__ is _ndarray and a.ndim > 0 for a in operands]
@@ -44,11 +45,10 @@ _CACHE_SIZE = 1 << 17
 
 
 class BlockwiseFunction:
-    """A function of contiguous arrays that gives new ones, which `body(*blocks of them, *blocks of the arrays)` fills,
-    on threads. All are seen as `rows` rows of `size` elements.
+    """Function of contiguous arrays to new ones, filled by `body(*output blocks, *input blocks)` on threads.
 
-    outs: (shape, dtype, shape with the rows as first dimension); arrays: (shape as a block sees it, whether it is cut
-    into blocks of rows). text: what it does, for readers.
+    All arrays are viewed as `rows` rows of `size` elements. outs: (shape, dtype, shape with the rows as first
+    dimension); arrays: (shape of a block, whether it is split into blocks of rows). text: the source, for readers.
     """
 
     text = ""
@@ -70,6 +70,6 @@ class BlockwiseFunction:
 
 
 def axis_to_cut(out: np.ndarray) -> int:
-    """The outermost axis in memory that is long enough, else the longest."""
+    """Return the outermost axis in memory that is long enough, else the longest."""
     order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))
     return next((d for d in order if out.shape[d] >= _LONG), max(order, key=lambda d: out.shape[d]))

@@ -1,5 +1,5 @@
-"""Elementwise kernels of several passes over large arrays: block by block in cache, on several threads; small ones go
-the shared way.
+"""Elementwise kernels of several passes over large arrays, cache-blocked on several threads; small ones use the shared
+kernels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE = np.ones((), np.float32)
 
 
 def sigmoid(input, into=None):
-    if into is not None:  # of the input's shape and dtype, which may be the input itself
+    if into is not None:  # of the input's shape and dtype, possibly the input
         if input.dtype.char in "fd":
             _sigmoid_into(into, input)
         else:
@@ -66,8 +66,9 @@ def erf(input):
 
 
 def _select_bits(out, condition, x, y):
-    """x where condition, else y, by bits: a branch for each element, as `np.where` takes one, costs six times as much
-    on a mask without order.
+    """Select x where condition, else y, by bit operations.
+
+    A branch per element, as in `np.where`, costs six times as much on a random mask.
     """
     mask = scratch_buffer(0, out.shape, out.dtype)
     np.negative(condition, out=mask)
@@ -77,19 +78,19 @@ def _select_bits(out, condition, x, y):
 
 
 def _select_or_zero(out, condition, x):
-    """x where condition, else zero."""
+    """Select x where condition, else zero."""
     np.negative(condition, out=out)
     np.bitwise_and(out, x, out=out)
 
 
 def _zero_where(out, condition, x):
-    """Zero where condition, else x."""
+    """Select zero where condition, else x."""
     np.subtract(condition, 1, out=out)
     np.bitwise_and(out, x, out=out)
 
 
 def _select_or_scalar(out, condition, x, number):
-    """x where condition, else a number, given by its bits."""
+    """Select x where condition, else a number, given by its bits."""
     difference = scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.negative(condition, out=out)
@@ -98,7 +99,7 @@ def _select_or_scalar(out, condition, x, number):
 
 
 def _scalar_where(out, condition, x, number):
-    """A number where condition, else x."""
+    """Select a number where condition, else x."""
     difference = scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.subtract(condition, 1, out=out)
@@ -136,7 +137,7 @@ def _where(condition, input, other):
 
 
 def _are_row_major(arrays):
-    """Whether arrays are row-major, so that what they broadcast to is."""
+    """True if arrays are row-major, so that their broadcast result is."""
     return all(a.ndim and a.flags.c_contiguous for a in arrays)
 
 
@@ -145,7 +146,7 @@ def _is_zero(number):
 
 
 def _select_blockwise(body, condition, operands, bits):
-    """A new array of integers of so many bits, which `body(out, mask, *operands)` fills block by block."""
+    """Return a new array of integers of so many bits, filled by `body(out, mask, *operands)` block by block."""
     mask = condition.view(np.int8)
     shape = np.broadcast_shapes(mask.shape, *[a.shape for a in operands])
     out = np.empty(shape, bits)

@@ -1,9 +1,9 @@
-"""Poisson and binomial variates by PyTorch's methods, value by value: how much of the stream a value takes depends on
-what was drawn.
+"""Poisson and binomial samples by PyTorch's methods, sequentially: a sample's consumption of the stream depends on
+draws.
 
 Transformed rejection for large means (W. Hoermann, "The transformed rejection method for generating Poisson random
 variables", 1993, and "The generation of binomial random variates", 1993), products of uniforms or sums of geometric
-variates for small ones. Near-ties of an acceptance test aside, the values are PyTorch's.
+variates for small ones. Except for near-ties of an acceptance test, the values are PyTorch's.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .normal_deviates import SCALE53, uniform_doubles
 
 
 class _Uniforms:
-    """Uniform doubles of an engine, one a call. `close` tells the engine how many words were used.
+    """Uniform doubles of an engine, one per call. `close` records how many words were used.
 
-    Whoever makes one holds the engine's lock until it is closed.
+    The creator locks the engine until it is closed.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.values: list[float] = []
         self.used = 0
-        self.counted = 0  # how many of `values` the engine's position already counts
+        self.counted = 0  # values already counted in the engine's position
 
     def __call__(self) -> float:
         if self.used == len(self.values):
@@ -83,7 +83,7 @@ def _poisson(rate: float, uniform: _Uniforms) -> float:
 
 
 def _stirling_rest(k: float) -> float:
-    """log(k!) less Stirling's approximation of it about k + 1."""
+    """Return log(k!) minus Stirling's approximation about k + 1."""
     if k <= 9:
         return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
     square = (k + 1) * (k + 1)

@@ -15,8 +15,9 @@ _SMALL, _BLOCK = 1 << 19, 1 << 17
 
 
 def _by_planes(kernel, count, arrays, *arguments):
-    """kernel(*arrays, *arguments), computed for some of the leading dimensions' planes at a time. `count` is the number
-    of spatial dimensions.
+    """Run kernel(*arrays, *arguments) on some planes of the leading dimensions at a time.
+
+    `count` is the number of spatial dimensions.
     """
     first = arrays[0]
     largest = max(a.size for a in arrays)

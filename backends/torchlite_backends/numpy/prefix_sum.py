@@ -1,4 +1,4 @@
-"""Running sums along long rows: within segments by a product with a triangle of ones, over the segments by NumPy."""
+"""Cumulative sums along long rows: within segments by a product with a triangle of ones, over the segments by NumPy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _cumsum_block(x: np.ndarray, out: np.ndarray) -> None:
         return
     gemm = gemm_function(x.dtype)
     if whole == length and gemm is not None:
-        # BLAS adds the product of the totals and ones to what is there, in half the time of NumPy's short loops.
+        # BLAS accumulates the product of the totals and ones, in half the time of NumPy's short loops.
         before = np.zeros((count, length // _SEGMENT, 2), x.dtype)
         before[:, 1:, 0] = totals[:, :-1]
         first, second, third = (a.__array_interface__["data"][0] for a in (before, _segment_triangle(x.dtype), out))

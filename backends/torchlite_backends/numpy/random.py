@@ -1,8 +1,8 @@
-"""The random kernels on NumPy: PyTorch's CPU distributions over the words of its twister.
+"""Random kernels on NumPy: PyTorch's CPU distributions over its MT19937 stream.
 
-Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as
-PyTorch moves its own. The words of one call are consecutive, whatever other threads draw: a kernel that reads more than
-once holds the engine's lock from the first reading to the last.
+Every kernel takes a generator's engine (`mt19937.Engine`) as its last argument and advances it exactly as PyTorch does.
+The words of one call are consecutive, whatever other threads draw: a kernel that reads more than once locks the engine
+from the first read to the last.
 
 Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64
 `log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C library's by one unit
@@ -28,25 +28,25 @@ from .normal_deviates import (
     uniform_doubles,
 )
 
-CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
+CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
 LOW24, STEP = np.uint32(0xFFFFFF), np.float32(SCALE24)
-SWAPS = 256  # permutations of so many entries are made one exchange after the other
-STEPS = 1 << 14  # exchanges made at once
-WIDE = 1 << 28  # spans from here on take a 64-bit draw each
+SWAPS = 256  # permutations of up to so many entries are made by successive exchanges
+STEPS = 1 << 14  # exchanges per step
+WIDE = 1 << 28  # spans from this size take a 64-bit draw each
 
 
 def _veltkamp_split(x):
-    """A double as the sum of two of 26 bits (Veltkamp)."""
+    """Split a double into the sum of two of 26 bits (Veltkamp)."""
     c = x * 134217729.0
     high = c - (c - x)
     return high, x - high
 
 
 def _fma(x, factor: float, term: float):
-    """x * factor + term in float64 with one rounding, as PyTorch's compiled loops do.
+    """Return x * factor + term in float64 with one rounding, as PyTorch's compiled loops do.
 
-    The product's error (Dekker) and the sum's (Knuth) are added back.
+    The errors of the product (Dekker) and the sum (Knuth) are added back.
     """
     product = x * factor
     if not (math.isfinite(factor) and math.isfinite(term)):
@@ -59,8 +59,9 @@ def _fma(x, factor: float, term: float):
 
 
 def _fma_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
-    """out = values * factor + term with one rounding to the dtype of `out` (float32, or a narrower one rounded from
-    float32).
+    """Compute out = values * factor + term with one rounding to the dtype of `out`.
+
+    That is float32, or a narrower one rounded from float32.
     """
     if factor != 1.0 or term != 0.0:
         values = np.multiply(values, factor, dtype=np.float64)
@@ -72,8 +73,8 @@ def _fma_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -
 
 @functools.lru_cache(maxsize=256)
 def _uniform_scale(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
-    """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach
-    it, else None.
+    """Return scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype if rounding can
+    reach it.
     """
     bottom, top = np.float32(low), np.float32(high)
     span, start = float(top - bottom), float(bottom)
@@ -110,7 +111,7 @@ def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
     if kind is not SINGLE:
         out = out.astype(kind)
     if end is not None:
-        out[out >= end] = low  # PyTorch gives the other end for what rounding brought to the excluded one
+        out[out >= end] = low  # PyTorch returns the other end for values rounded to the excluded one
     return out
 
 
@@ -126,7 +127,7 @@ def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine)
 
 
 def _random_normal(size, dtype, mean, std, serial, generator: Engine):
-    """`serial` says that PyTorch would draw one by one whatever the size: the tensor to fill is not contiguous."""
+    """Return normals. `serial`: PyTorch would draw one by one, since the tensor to fill is not contiguous."""
     count = math.prod(size)
     kind = dtype.np
     narrow = kind.itemsize <= 4
@@ -153,12 +154,12 @@ def _random_normal(size, dtype, mean, std, serial, generator: Engine):
 
 
 def _round_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Doubles on their way to `dtype`: the dtypes below float32 are rounded twice, as C's conversions do."""
+    """Round doubles to `dtype`: dtypes below float32 are rounded twice, as in C conversions."""
     return values.astype(np.float32) if dtype.itemsize < 4 else values
 
 
 def _random_integers(size, dtype, low, span, generator: Engine):
-    """low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones."""
+    """Return low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones."""
     count = math.prod(size)
     if span < WIDE:
         draws = generator.words(count) % np.uint32(span)
@@ -180,12 +181,12 @@ def _from_bits(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _random_bits(size, dtype, span, generator: Engine):
-    """draw % span of 32-bit draws, whatever the span."""
+    """Return draw % span of 32-bit draws, for any span."""
     return (generator.words(math.prod(size)) % np.uint64(span)).astype(dtype.np).reshape(size)
 
 
 def _random_permutation(size, dtype, generator: Engine):
-    """Fisher and Yates: entry i changes places with entry i + draw % (n - i)."""
+    """Fisher-Yates shuffle: exchange entry i with entry i + draw % (n - i)."""
     n = size[0]
     if n <= 1:
         return np.arange(n, dtype=dtype.np)
@@ -208,12 +209,12 @@ def _random_permutation(size, dtype, generator: Engine):
 
 
 def _swap_entries(order: np.ndarray, last: np.ndarray, start: int, target: np.ndarray) -> None:
-    """Exchange entry i with entry ``target[i - start] >= i``, for one i after the other from `start` on.
+    """Exchange entry i with entry ``target[i - start] >= i``, for each i from `start` on, vectorised.
 
-    Entry i ends with what lies at its target before step i: what the last step before i with the same target brought
-    there, or else what lies there now. A step brings what it finds at its own place, which in turn came from the last
-    step that had this place for a target: places form chains that end where no step of these came before. `last` has
-    the last step that had a place for its target.
+    Entry i ends with the value at its target before step i: the one that the last earlier step with the same target
+    moved there, or else the current one. A step moves the value at its own position, which in turn came from the last
+    step with this position as target. Positions therefore form chains that end at one that no earlier step targets.
+    `last` has the last step that targets a position.
     """
     here = np.arange(start, start + len(target))
     last[target[::-1]] = here[::-1]
@@ -246,13 +247,13 @@ def _swap_entries(order: np.ndarray, last: np.ndarray, start: int, target: np.nd
 
 @functools.lru_cache(maxsize=256)
 def _success_limit(p: float) -> tuple[np.uint32, np.uint32]:
-    """The smallest integer not below p * 2**53, in two words."""
+    """Return the smallest integer not below p * 2**53, in two words."""
     high, low = divmod(math.ceil(p * 2.0**53), 1 << 32)
     return np.uint32(high), np.uint32(low)
 
 
 def _uniforms_below(generator: Engine, count: int, p: float) -> np.ndarray:
-    """Where 53-bit uniforms lie below p. Nearly always the upper word tells."""
+    """Return where 53-bit uniforms are below p. Nearly always the upper word decides."""
     words = generator.words(2 * count)
     high, low = _success_limit(p)
     upper = words[0::2] & LOW21
@@ -271,18 +272,18 @@ def _dropout_scale(p: float, dtype: np.dtype) -> np.generic:
 
 
 def _random_bernoulli(size, dtype, p, generator: Engine):
-    """1 where a 53-bit uniform lies below `p`, else 0."""
+    """Return 1 where a 53-bit uniform is below `p`, else 0."""
     return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, p))
 
 
 def _random_keep_mask(size, dtype, p, generator: Engine):
-    """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
+    """Return dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
     scale = _dropout_scale(p, dtype.np)
     return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, 1.0 - p) * scale)
 
 
 def _draw_in_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
-    """An array of what `draw(count)` gives for parts that stay in cache."""
+    """Return an array of `draw(count)` for parts that stay in cache."""
     count = math.prod(size)
     if count <= CHUNK:
         return draw(count).astype(dtype, copy=False).reshape(size)
@@ -295,7 +296,7 @@ def _draw_in_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarra
 
 
 def _random_bernoulli_each(p, dtype, generator: Engine):
-    """1 where a uniform lies below the entry of `p`: a 53-bit one for float64 probabilities, else one of 24 bits."""
+    """Return 1 where a uniform is below the entry of `p`: of 53 bits for float64 probabilities, else of 24."""
     if p.size and not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if p.dtype is DOUBLE:
@@ -311,9 +312,7 @@ def _reshape_result(values: np.ndarray, size, dtype: np.dtype) -> np.ndarray:
 
 
 def _apply_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """A few doubles by the C library's function, which PyTorch calls, where the result's dtype shows the difference to
-    NumPy's own.
-    """
+    """Apply the C library's function to a few doubles, as PyTorch does, if the result's dtype shows the difference."""
     if dtype.itemsize < 8 or values.size > SCALAR_LIMIT:
         return None
     return np.array([function(v) for v in values.tolist()])
@@ -354,7 +353,7 @@ def _exp(x: float) -> float:
 
 
 def _random_multinomial(weights, num_samples, generator: Engine):
-    """Draws with replacement from the rows of `weights`: bisection of the running sum."""
+    """Draw with replacement from the rows of `weights`, by bisection of the cumulative sum."""
     rows = weights.reshape(-1, weights.shape[-1])
     kind = np.float32 if rows.dtype.itemsize < 4 else rows.dtype
     cumulative = np.cumsum(rows, axis=1, dtype=kind)
@@ -369,7 +368,7 @@ def _random_multinomial(weights, num_samples, generator: Engine):
 
 
 def _random_slopes(input, lower, upper, generator: Engine):
-    """Drawn only for the elements that are not positive, in row-major order."""
+    """Draw slopes for non-positive elements only, in row-major order."""
     drawn = input <= 0
     out = np.ones(input.shape, input.dtype)
     if input.dtype is not DOUBLE:

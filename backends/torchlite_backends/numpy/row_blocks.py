@@ -1,4 +1,4 @@
-"""What the fused kernels share: half precision computed in float32, blocks of rows along a dimension, sums of rows."""
+"""Row-wise blocking of fused kernels: blocks of rows along a dimension, row sums, half precision in float32."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .threaded_copy import row_major
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = cache_blocking.SMALL
-# From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
+# Minimum elements inside a dimension for which it is reduced in place; with fewer it is moved to the end.
 WIDE = 16
 LONGEST_DOT = 1 << 13
-# Rows from which NumPy's `einsum` adds up faster than BLAS.
+# Minimum rows for which NumPy's `einsum` sums faster than BLAS.
 LONG_SUM = 64
-# ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
+# ... if it has few enough: a narrow column of many rows maps to few cache sets, and moving is faster.
 FEW_ROWS = cache_blocking.BLOCK // 512
 # A 0-d array: a ufunc takes it faster than a Python number.
 ZERO = np.zeros((), F32)
@@ -32,7 +32,7 @@ def as_contiguous(x):
 
 
 def refuse(x, kernel):
-    """PyTorch's error for a dtype that a kernel does not take."""
+    """Raise PyTorch's error for an unsupported dtype."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
@@ -41,7 +41,7 @@ def is_half(dtype):
 
 
 def run_in_float32(kernel, *args, **kwargs):
-    """Run a kernel on float32 copies of half-precision arrays and narrow what it returns."""
+    """Run a kernel on float32 copies of half-precision arrays and narrow its results."""
     dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and is_half(a.dtype))
     wide = [a.astype(F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
     out = kernel(*wide, **kwargs)
@@ -51,7 +51,7 @@ def run_in_float32(kernel, *args, **kwargs):
 
 
 def _as_rows(x, dim):
-    """x with `dim` last, as contiguous rows."""
+    """Return x with `dim` last, as contiguous rows."""
     if dim not in (-1, x.ndim - 1):
         x = np.moveaxis(x, dim, -1)
     return as_contiguous(x).reshape(-1, x.shape[-1])
@@ -64,8 +64,9 @@ def _from_rows(rows, shape, dim):
 
 
 def _columnwise(body, dim, *arrays):
-    """`rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache
-    and else along inner.
+    """`rowwise` without moving `dim` to the end: blocks of (outer, dim, inner).
+
+    They are split along outer if they fit in cache, else along inner.
     """
     shape = arrays[0].shape
     count = shape[dim]
@@ -91,8 +92,9 @@ def _columnwise(body, dim, *arrays):
 
 
 def rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth=cache_blocking.MIN_SIZE):
-    """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype. `most` and `worth`
-    are as in `blocks.run`.
+    """Call `body(out, *blocks)` over blocks of rows along `dim`, for arrays of one shape and float dtype.
+
+    `most` and `worth` are as in `cache_blocking.run_blocks`.
     """
     x = arrays[0]
     dtype = x.dtype
@@ -112,7 +114,7 @@ def rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth
         return _columnwise(body, dim, *arrays)
     rows = [_as_rows(a, dim) for a in arrays]
     last = dim == -1
-    whole = np.empty(x.shape if last else rows[0].shape, dtype)  # of its own memory: it may become a gradient
+    whole = np.empty(x.shape if last else rows[0].shape, dtype)  # owns its memory: it may become a gradient
     out = whole.reshape(rows[0].shape)
     cache_blocking.run_blocks(
         lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape, most=most, worth=worth
@@ -130,14 +132,14 @@ def ones(count, dtype):
 
 
 def row_sums(x, axis=-1):
-    """Sums over a dimension, kept at size 1."""
+    """Sum over a dimension, with keepdim."""
     if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
     return sums_of_rows(x)[..., None]
 
 
 def sums_of_rows(x):
-    """Sums over the last dimension, of no more than LONGEST_DOT numbers each.
+    """Sum over the last dimension, of no more than LONGEST_DOT numbers each.
 
     `add.reduce` takes three times as long as the best of the others: `einsum` for long rows (0.73 of BLAS's time with
     1024 numbers, 0.9 with 64, and it rounds less), BLAS for short ones (Zen 4, 2^22 numbers).
@@ -148,7 +150,7 @@ def sums_of_rows(x):
 
 
 def matvec(x, vector):
-    """Dot products of rows with a vector."""
+    """Return dot products of rows with a vector."""
     if x.shape[-1] > LONGEST_DOT:  # pairwise sums round less than BLAS does
         return np.add.reduce(x * vector, -1)
     if x.ndim != 2 or x.size <= SMALL:
@@ -157,13 +159,13 @@ def matvec(x, vector):
         return np.dot(x, vector)
 
 
-# Rows of fewer numbers are copied before a number of their own is multiplied into each: that goes at half of memory's
-# speed from one array to another, 4096 rows of 1024 in 1.1 ms; a copy takes 0.5, in place 0.33. Not so rows of 4096.
+# Rows of fewer numbers are copied before each is multiplied by a factor: that runs at half of memory's speed from one
+# array to another, 4096 rows of 1024 in 1.1 ms; a copy takes 0.5, in place 0.33. Not so rows of 4096.
 _COPIED = 1 << 11
 
 
 def in_place_if_short(rows, out):
-    """The rows where passes over them, that end in `out`, go best: there, if they are short."""
+    """Return the rows in which passes that end in `out` are fastest: `out` itself for short rows."""
     if rows.shape[-1] >= _COPIED:
         return rows
     np.copyto(out, rows)
@@ -171,21 +173,22 @@ def in_place_if_short(rows, out):
 
 
 def row_dots(first, second):
-    """Dot products of rows; of very long ones by pairwise sums. `einsum` takes 2.4 times as long as `vecdot` with rows
-    of 1024 numbers, and as long with 32.
+    """Return dot products of rows, by pairwise sums for very long ones.
+
+    `einsum` takes 2.4 times as long as `vecdot` with rows of 1024 numbers, and as long with 32.
     """
     if first.shape[-1] > LONGEST_DOT:
         return np.add.reduce(first * second, -1)
     return np.vecdot(first, second)
 
 
-# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what
-# counts in it underflow.
+# Rows of moderate numbers need no shift by their maximum before exp: the sum does not overflow, and no significant term
+# underflows.
 MODERATE, SUM_AT_LEAST = 60.0, 1e-8
 
 
 def exp_and_sums(x, out, axis=-1):
-    """exp(x - s) into `out`, its row sums, and the shift s of each row (0 when the numbers are moderate)."""
+    """Write exp(x - s) into `out`; return its row sums, and the shift s of each row (0 for moderate numbers)."""
     if np.maximum.reduce(x, None) < MODERATE:
         np.exp(x, out=out)
         total = row_sums(out, axis)

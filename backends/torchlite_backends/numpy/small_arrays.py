@@ -1,4 +1,4 @@
-"""What the shared kernels say in Python and NumPy's array object says faster: small tensors spend their time here."""
+"""Low-overhead kernels for small arrays: direct array methods in place of the shared kernels' Python code."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def _sum(input, dim, keepdim, dtype):
         return total.copy(order="C") if total.ndim else total
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
-    wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens what was asked for
+    wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
     return _add_reduce(input, _axes(input, dim), wide if input.dtype.kind in "iub" else None, None, keepdim)
 
 
 def _axes(input, dim):
-    """`dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
+    """Return `dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
     if dim is None:
         return None
     if not input.ndim:

@@ -1,4 +1,4 @@
-"""Softmax and log-softmax with their backward passes, block by block in cache."""
+"""Softmax and log-softmax, forward and backward, cache-blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of sparse matrices and dense ones."""
+"""Sparse-dense matrix products."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from .cache_blocking import parallel_for
 from .gather import stable_argsort
 
-# Numbers that are multiplied and added up at once: with fewer, which one core's cache would hold, several threads wait
-# for each other's Python (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
+# Numbers multiplied and summed at a time: with fewer, which one core's cache would hold, several threads contend for
+# the GIL (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
 _MAX_GATHERED = 1 << 19
 
 
 def _check_in_range(index, size: int) -> None:
-    """IndexError for an index that is none, so that `take` need not look."""
+    """Raise IndexError for an index out of range, so that `take` need not check."""
     if index.size and (index.min() < 0 or index.max() >= size):
         raise IndexError("index out of range in self")
 
@@ -44,7 +44,7 @@ def _csr_mm(columns, starts, values, dense):
 
 
 def _group_rows_by_count(counts):
-    """The rows that have as many elements as each other."""
+    """Yield the rows grouped by their number of elements."""
     if counts.size and (counts == counts[0]).all():
         yield from [np.arange(counts.size)] if counts[0] else []
         return
@@ -56,7 +56,7 @@ def _group_rows_by_count(counts):
 
 
 def _row_batches(starts, width):
-    """[(rows with as many elements as each other, where these begin, how many they are), ...]"""
+    """Return [(rows with equal numbers of elements, their starts, the number), ...]."""
     found = []
     for rows in _group_rows_by_count(np.diff(starts)):
         first = starts[rows]
@@ -67,7 +67,7 @@ def _row_batches(starts, width):
 
 
 def _gather_elements(first, count, columns, dense):
-    """Of some rows the places of their elements, and these' rows of `dense`."""
+    """Return the positions of some rows' elements, and the rows of `dense` at their columns."""
     places = first[:, None] + np.arange(count)
     return places, dense.take(columns[places], 0, mode="clip")
 

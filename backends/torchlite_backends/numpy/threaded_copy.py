@@ -1,8 +1,7 @@
-"""Copies of large arrays into row-major order, and of parts of arrays into each other, on several threads.
+"""Threaded copies of large arrays, to row-major order and between views.
 
-NumPy copies along the rows of the result; where these lie across the rows of the source, almost every element that it
-reads is in another line of cache. Here the two dimensions that change places are turned by OpenBLAS (`somatcopy`), or
-block by block.
+NumPy copies along the rows of the result; if these are strided in the source, almost every read is in another cache
+line. Here OpenBLAS (`somatcopy`) or a blocked loop transposes the two dimensions.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from .blas import transposing_function
 from .cache_blocking import parallel_for, parallel_range
 from .partitioning import elementwise_parts
 
-# Elements from which a copy is worth more than NumPy's own, and a matrix worth turning by itself.
+# Minimum elements for this copy, and of a matrix transposed on its own.
 MIN_SIZE, _MATRIX = 1 << 16, 1 << 12
 # Elements of a part of the work, about, and of a block that NumPy turns; its lines at least.
 _PART, _TILE, _LINES = 1 << 15, 1 << 12, 256
-_EASY = range(16, 65)  # lengths of rows of the result that NumPy gathers best: that many lines stay in cache
+_EASY = range(16, 65)  # lengths of result rows that NumPy gathers best: that many cache lines stay in cache
 
 
 def row_major(x: np.ndarray) -> np.ndarray:
-    """A copy in row-major order."""
+    """Return a row-major copy."""
     if x.size < MIN_SIZE:
         return x.copy(order="C")
     out = np.empty(x.shape, x.dtype)
@@ -38,7 +37,7 @@ def row_major(x: np.ndarray) -> np.ndarray:
 
 
 def copy_over(out: np.ndarray, x: np.ndarray) -> None:
-    """Write an array over a row-major one of its shape and dtype, which has no memory in common with it."""
+    """Write an array over a row-major one of its shape and dtype that does not overlap it."""
     shape, strides = _collapse_dims(x)
     view, source = np.ndarray(shape, x.dtype, out), as_strided(x, shape, strides, writeable=False)
     near = min(range(len(shape)), key=lambda d: abs(strides[d]))
@@ -56,7 +55,7 @@ def copy_over(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def _collapse_dims(x: np.ndarray) -> tuple[list[int], list[int]]:
-    """Shape and strides without the dimensions of length 1, those that follow each other in memory made one."""
+    """Return shape and strides without dimensions of length 1, with contiguous neighbours merged."""
     shape: list[int] = []
     strides: list[int] = []
     for n, step in zip(x.shape, x.strides, strict=True):
@@ -78,9 +77,7 @@ def _copy_by_rows(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def _copy_transposed(out: np.ndarray, x: np.ndarray, near: int, turn) -> None:
-    """Along the last dimension of the result elements lie far from each other in the source, along `near` they are
-    neighbours there.
-    """
+    """Copy with a transpose: the last dimension of the result is strided in the source, `near` is contiguous there."""
     out, x = np.moveaxis(out, near, -2), np.moveaxis(x, near, -2)
     rows, columns = out.shape[-2:]
     height = max(_LINES, _PART // columns)
@@ -104,7 +101,7 @@ def contiguous(input, memory_format=None):
 
 def reshape(input, shape):
     for n in shape:
-        if n < -1:  # NumPy takes it for -1; the op's rule has PyTorch's words
+        if n < -1:  # NumPy takes it for -1; the op's shape function raises PyTorch's error
             raise ValueError("only -1 stands for a length")
     if input.size < MIN_SIZE or input.flags.c_contiguous:
         return input.reshape(shape)

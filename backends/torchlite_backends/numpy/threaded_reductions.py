@@ -1,7 +1,7 @@
-"""Reductions of large arrays in parts on several threads: extremes, products, sums of integers, places of extremes.
+"""Threaded reductions of large arrays: extremes, products, integer sums, argmax and argmin.
 
-The parts that are reduced for themselves depend on the shape alone, so numbers are the same for any number of threads.
-Sums of floats are in `sums`.
+The partial reductions depend on the shape alone, so results are the same for any number of threads. Sums of floats are
+in `threaded_sums`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .row_blocks import F32, F64, LONGEST_DOT, row_dots
 from .threaded_copy import row_major
 from .threaded_sums import threaded_sum
 
-# Elements from which parts pay, and parts of a reduction to a few numbers.
+# Minimum elements for parts, and number of parts of a reduction to few numbers.
 MIN_SIZE, _PIECES = 1 << 17, 8
 _FUNCTIONS = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
 def threaded_reduce(ufunc: Any):
-    """`ufunc.reduce` that goes over threads where the array is large."""
+    """Return a `ufunc.reduce` that uses threads for large arrays."""
 
     def reduce(array, axis=0, dtype=None, out=None, keepdims=False, **options):
         if (
@@ -42,7 +42,7 @@ def threaded_reduce(ufunc: Any):
 
 
 def threaded_functions(spread: dict[str, Any]) -> dict[str, Any]:
-    """`sum`, `max` and `min` by the reductions of ufuncs over threads."""
+    """Return `sum`, `max` and `min` by threaded reductions of ufuncs."""
 
     def made(ufunc):
         return lambda a, axis=None, dtype=None, keepdims=False: ufunc.reduce(a, axis, dtype, None, keepdims)
@@ -89,7 +89,7 @@ def _dtype_of(ufunc: Any, x: np.ndarray, dtype: Any) -> Any:
 
 
 def argextreme(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The extremes along a dimension, and where they first stand: flat, in the order of the other dimensions."""
+    """Return the extremes along a dimension and their first indices, flat in the order of the other dimensions."""
     rows = np.moveaxis(x, dim, -1)
     rows = (rows if rows.flags.c_contiguous else row_major(rows)).reshape(-1, x.shape[dim])
     places = np.empty(len(rows), np.int64)
@@ -99,21 +99,21 @@ def argextreme(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.n
 
 
 def can_argextreme(x: np.ndarray, dim: Any) -> bool:
-    """Whether `places_of` serves: many rows of numbers."""
+    """True if `argextreme` applies: many rows of numbers."""
     if dim.__class__ is not int or not -x.ndim <= dim < x.ndim or x.dtype.kind not in "fiu":
         return False
     return x.size >= MIN_SIZE and 1 < x.shape[dim] <= x.size // _PIECES
 
 
 def shape_without(x: np.ndarray, dim: int, keepdim: bool) -> list[int]:
-    """The shape of what is left of a dimension."""
+    """Return the shape after reducing a dimension."""
     shape = [*x.shape]
     shape[dim : dim % x.ndim + 1] = [1] if keepdim else []
     return shape
 
 
 def row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
-    """Euclidean norms of the rows of a large matrix, or None."""
+    """Return Euclidean norms of the rows of a large matrix, or None."""
     if tuple(dim) not in ((-1,), (x.ndim - 1,)) or x.dtype not in (F32, F64) or not x.flags.c_contiguous:
         return None
     if x.size < MIN_SIZE or not 1 < x.shape[-1] <= LONGEST_DOT:

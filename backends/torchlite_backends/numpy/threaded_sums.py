@@ -1,6 +1,4 @@
-"""Sums over dimensions of large arrays of floats, in parts on several threads. The parts depend on the shape alone: a
-sum is the same for any number of threads.
-"""
+"""Threaded sums over dimensions of large float arrays, independent of the number of threads."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from .blas import single_threaded
 from .cache_blocking import parallel_for
 from .row_blocks import LONGEST_DOT, ones, sums_of_rows
 
-# Elements of a part, and parts at most: two threads take turns at the interpreter, so parts are few and long. Of 2^22
-# elements eight parts took a quarter of the time of 64. Elements that BLAS adds up before NumPy adds sums pairwise.
+# Elements of a part, and maximum number of parts: two threads contend for the GIL, so parts are few and long. Of 2^22
+# elements eight parts took a quarter of the time of 64. Last: elements that BLAS sums before NumPy sums pairwise.
 _PART, _PARTS, _RUN = 1 << 18, 8, 1 << 11
-# Lengths of rows from which NumPy adds several up well, and from which one piece of them is a part by itself.
+# Minimum row lengths for which NumPy sums several rows well, and for which one piece of a row is a part.
 _NARROW, _WIDE = 64, 1 << 13
 
 
@@ -44,7 +42,7 @@ def threaded_sum(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
 
 
 def _part_size(size: int) -> int:
-    """Elements of a part of an array, by its size alone."""
+    """Return the elements of a part of an array, by its size alone."""
     return max(_PART, -(-size // _PARTS))
 
 
@@ -106,7 +104,7 @@ def _column_sums(cube: np.ndarray) -> np.ndarray:
 
 
 def _add_rows(cube: np.ndarray) -> np.ndarray:
-    """The sums of wide rows, added up one after the other."""
+    """Add up the sums of wide rows sequentially."""
     before, count, after = cube.shape
     out = np.empty((before, after), cube.dtype)
     size = _part_size(cube.size)

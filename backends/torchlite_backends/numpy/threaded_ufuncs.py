@@ -1,9 +1,8 @@
-"""Elementwise kernels over large arrays, in parts on our own threads.
+"""Threaded elementwise kernels for large arrays: one part per thread.
 
-A ufunc runs on one core, however large its arrays are, and two cores reach memory nearly twice as fast as one. The
-kernels here are called for large arrays alone (`large_kernels` of the backend): NumPy's ufuncs, and the shared kernels
-that are made of them, over one part a thread. Smaller parts, which would fit a cache, are slower: a single pass reads
-nothing twice. What becomes of an element does not depend on the parts.
+A ufunc runs on one core, however large its arrays are, and two cores have nearly twice the memory bandwidth. Only large
+arrays get here (`large_kernels` of the backend): NumPy's ufuncs, and the shared kernels made of them. Cache-sized parts
+are slower: a single pass reads no element twice. Results do not depend on the parts.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ from .threaded_reductions import (
     threaded_reduce,
 )
 
-# Elements from which waking a thread is worth it: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a
-# cheap pass over 400,000 floats in cache or a dear one over 40,000. Of a step parts of flat arrays have a multiple:
-# they end where lines of cache do.
+# Minimum elements for waking a thread: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a cheap pass
+# over 400,000 floats in cache or an expensive one over 40,000. Parts of flat arrays are multiples of a step, to end at
+# cache lines.
 MIN_SIZE_CHEAP, MIN_SIZE_EXPENSIVE, _STEP = 1 << 19, 1 << 16, 1 << 12
 # An axis this long is cut evenly enough for any number of cores.
 _LONG = 64
@@ -56,8 +55,8 @@ _CHEAP_UFUNCS = frozenset(
     isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
-_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large_max_dim
-    large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
+_OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin
+    large_max_dim large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
 _MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
@@ -65,7 +64,7 @@ _ndarray = np.ndarray
 
 
 def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
-    """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
+    """Return {op name: kernel} for large arrays, replacing NumPy's functions and shared kernels that call them."""
     ufuncs = _threaded_functions()
     xp: Any = torchlite_backends.array.Namespace(np, **ufuncs, **threaded_functions(ufuncs), where=_where)
     shared = {op: getattr(xp, name) for op, name in torchlite_backends.array.NUMPY_NAMES.items()}
@@ -86,12 +85,12 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_shared(kernel: Any) -> bool:
-    """Whether a kernel is a function of NumPy's or one that NumPy and CuPy share, so that none is better."""
+    """True if a kernel is a NumPy function or shared by NumPy and CuPy, so that there is no better one."""
     return isinstance(kernel, np.ufunc) or getattr(kernel, "__module__", "").startswith("torchlite_backends.array.")
 
 
 def _threaded_functions() -> dict[str, Any]:
-    """By name, NumPy's ufuncs of one or two operands and one result, over threads."""
+    """Return NumPy's ufuncs of one or two operands and one result, threaded, by name."""
     return {
         name: threaded_ufunc(value)
         for name, value in vars(np).items()
@@ -100,7 +99,7 @@ def _threaded_functions() -> dict[str, Any]:
 
 
 def threaded_ufunc(ufunc: np.ufunc) -> Any:
-    """A ufunc as a function that spreads over threads, with the methods that it has."""
+    """Return a ufunc as a threaded function, with the ufunc's methods."""
     least = MIN_SIZE_CHEAP if ufunc.__name__ in _CHEAP_UFUNCS else MIN_SIZE_EXPENSIVE
     call: Any = (_threaded_unary if ufunc.nin == 1 else _threaded_binary)(ufunc, least)
     for name in _METHODS:
@@ -138,7 +137,7 @@ def _threaded_binary(ufunc: np.ufunc, least: int):
 
 
 def _in_place(kernel: Any):
-    """The in-place kernel of a ufunc over threads."""
+    """Return the in-place kernel of a threaded ufunc."""
 
     def call(target, *others):
         kernel(target, *others, out=target)
@@ -153,7 +152,7 @@ def _run_threaded(ufunc: np.ufunc, operands: tuple, out: np.ndarray | None) -> n
         try:
             dtype = ufunc.resolve_dtypes((*[getattr(a, "dtype", type(a)) for a in operands], None))[-1]
             out = empty_result(arrays, dtype)
-        except (TypeError, ValueError):  # the ufunc has the words for it
+        except (TypeError, ValueError):  # the ufunc raises the error
             return ufunc(*operands)
     elif not _can_write_in_parts(out, arrays):
         return ufunc(*operands, out=out)
@@ -162,7 +161,7 @@ def _run_threaded(ufunc: np.ufunc, operands: tuple, out: np.ndarray | None) -> n
 
 
 def empty_result(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
-    """A new array for what comes of arrays element by element, in the order in memory that a ufunc's result has."""
+    """Return a new array for an elementwise result, in the memory order of a ufunc's result."""
     first = arrays[0]
     if all(a.flags.c_contiguous and a.shape == first.shape for a in arrays):
         return np.empty(first.shape, dtype)
@@ -173,7 +172,7 @@ def empty_result(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
 
 
 def _can_write_in_parts(out: np.ndarray, arrays: list[np.ndarray]) -> bool:
-    """Whether operands fit the result, and each part of it lies where at most the same part of an operand does."""
+    """True if operands fit the result, and each part of it overlaps at most the same part of an operand."""
     if 0 in out.strides:
         return False
     return all(
@@ -291,7 +290,7 @@ def large_cat(tensors, dim=0):
 
 
 def _copy_chunks(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pairs of parts that a copy consists of, each of about `CHEAP` elements."""
+    """Return pairs of parts of a copy, each of about `MIN_SIZE_CHEAP` elements."""
     if out.size <= MIN_SIZE_CHEAP:
         return [(out, source)]
     axis = axis_to_cut(out)

@@ -1,16 +1,16 @@
-"""3x3 convolutions with stride 1 by Winograd's minimal filtering F(2x2, 3x3): four outputs take 16 multiplications a
-channel where the plain way takes 36 (Lavin and Gray, 2015, arXiv:1509.09308).
+"""3x3 convolutions with stride 1 by Winograd's minimal filtering F(2x2, 3x3).
 
-Tiles of 4x4 inputs, two apart, and the weights are brought to a domain of 16 places by sums and halves; there a
-convolution is one matrix product a place, and the sum over channels is brought back. The gradient of the weight goes
-the same way, with tiles of 2x2 gradients. Inside, arrays have their places outermost and (image, channel) innermost:
-the sums of a block's rows, and then of its columns, are one product each with a matrix of ones and zeros, over long
-runs whatever the images' size (half the time of NumPy's sums, and a fifth of the calls: two threads that make many
-calls wait for each other's Python).
+Four outputs take 16 multiplications per channel instead of 36 (Lavin and Gray, 2015, arXiv:1509.09308). Tiles of 4x4
+inputs, two apart, and the weights are transformed by sums and halves to a domain of 16 positions. There a convolution
+is one matrix product per position, and the sum over channels is transformed back. The gradient of the weight is
+computed the same way, with tiles of 2x2 gradients. Inside, arrays have positions outermost and (image, channel)
+innermost. The transforms of a block's rows, and then of its columns, are one product each with a matrix of ones and
+zeros, over long runs whatever the images' size (half the time of NumPy's sums, and a fifth of the calls, between which
+threads contend for the GIL).
 
-Rounding: the matrix products sum fewer terms than the plain way, the transforms add some. Against the exact result the
-error is that of the plain way, or up to twice it (`tests/backends/numpy/test_conv.py`). What is infinite or NaN spreads
-over a tile here; then the caller computes the plain way.
+Rounding: the matrix products sum fewer terms than direct convolution, the transforms add some. Relative to the exact
+result the error is that of direct convolution, or up to twice it (`tests/backends/numpy/test_conv.py`). Infinities and
+NaN spread over a tile here; the caller then uses direct convolution.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ import numpy as np
 from .blas import gemm_function, transposing_copy
 from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
 
-# Weights to the domain and, transposed, a weight's gradient back from it. Places are numbered (row, column).
+# Transform of weights and, transposed, of the weight gradient back. Positions are numbered (row, column).
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 _WEIGHT_TRANSFORM = np.einsum("ai,bj->abij", _G, _G).reshape(16, 9)
-# Gradients' tiles are brought there but for a sign in their last row and column.
+# Transform of gradient tiles but for a sign in their last row and column.
 _SIGN = np.array([1, 1, 1, -1])
 _WEIGHT_GRAD_TRANSFORM = _WEIGHT_TRANSFORM * np.outer(_SIGN, _SIGN).reshape(16, 1)
-# Rows or columns of a tile to those of the domain: inputs, and gradients but for that sign. And outputs from there.
+# Row or column transforms of inputs, and of gradients but for that sign. And inverse transforms of outputs.
 _INPUT_TRANSFORM = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
 _GRAD_TRANSFORM = np.array([[1, 0], [1, 1], [1, -1], [0, 1]])
 _OUTPUT_TRANSFORM = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 
-# What an input or output, and a weight, costs to be transformed, in multiplications of a matrix product (45 a ns on one
-# thread of Zen 4 with AVX-512). On two threads, forward and both gradients together, 128 channels of 16 images of 16x16
-# take 0.8 of the plain way's time and 256 of 8x8 take 0.75; 64 channels would take 1.7, 256 of 4 images of 14x14 1.0.
+# Cost of transforming an input or output, and a weight, in multiplications of a matrix product (45 per ns on one thread
+# of Zen 4 with AVX-512). On two threads, forward and both gradients, 128 channels of 16 images of 16x16 take 0.8 of
+# direct convolution's time and 256 of 8x8 take 0.75; 64 channels would take 1.7, 256 of 4 images of 14x14 1.0.
 _TRANSFORM, _WEIGHT = 150, 600
-# Outputs of a channel at least: with fewer the weights' transforms, which threads share badly, cost as much as is won
-# (512 channels of 16 images of 4x4 1.2 of the plain way's time on two threads, 128 of one image of 28x28 2.3).
+# Minimum outputs of a channel: with fewer the weights' transforms, which threads share badly, cost as much as is gained
+# (512 channels of 16 images of 4x4 1.2 of direct convolution's time on two threads, 128 of one image of 28x28 2.3).
 _PLACES = 1024
-# Rows (tile, image) of a block's products, if one thread takes the block, and the elements in the domain of all blocks
-# up to which the 16 products are shared instead.
+# Rows (tile, image) of a block's products, if one thread computes the block, and the maximum elements in the domain of
+# all blocks for which the 16 products are shared instead.
 _ROWS, _FEW = 256, 1 << 22
-# Elements of a run (image, channel) at least: NumPy's loops cost 60 to 80 ns each beside the elements.
+# Minimum elements of a run (image, channel): NumPy's loops cost 60 to 80 ns each in addition.
 _RUN = 1024
-# Elements in the domain that are transformed at once for a weight's gradient.
+# Elements in the domain that are transformed at a time for a weight gradient.
 _CHUNK = 1 << 21
-# Parts of a block's rows, of which each is transformed by one thread.
+# Parts of a block's rows, each transformed by one thread.
 _SHARES = 4
-# Elements of the gradient's domain up to which every share of the work has a sum of its own.
+# Maximum elements of the gradient's domain for which every share of the work has a partial sum.
 _SUM = 1 << 18
 
 
 def is_faster(plan, dtype) -> bool:
-    """Whether this way is the faster one."""
+    """True if this algorithm is faster."""
     if (
         plan.kernel != (3, 3)
         or plan.groups != 1
@@ -69,14 +69,15 @@ def is_faster(plan, dtype) -> bool:
 
 
 class _Tiles:
-    """The tiles of a convolution with `batch` images, and how they are cut: into blocks of at most `limit` tiles and of
-    few images, or of as many as leave `tall` rows of tiles.
+    """Tiles of a convolution with `batch` images, in blocks of at most `limit` tiles.
+
+    A block has few images, or as many as leave `tall` rows of tiles.
     """
 
     def __init__(self, plan, limit, tall=0):
         self.plan = plan
         self.high, self.wide = -(-plan.out[0] // 2), -(-plan.out[1] // 2)
-        # Few images at once where channels alone make long runs; whole rows of tiles.
+        # Few images at a time if channels alone make long runs; full rows of tiles.
         images = max(1, -(-_RUN // min(plan.channels, plan.filters)), limit // (self.wide * tall) if tall else 0)
         images = min(plan.batch, images, max(1, limit // self.wide))
         self.images = -(-plan.batch // -(-plan.batch // images))
@@ -84,7 +85,7 @@ class _Tiles:
         self.rows = -(-self.high // -(-self.high // rows))
 
     def blocks(self):
-        """(first image, one past the last, first row of tiles, one past the last)."""
+        """Return (first image, one past the last, first row of tiles, one past the last)."""
         plan = self.plan
         return [
             (i, min(i + self.images, plan.batch), top, min(top + self.rows, self.high))
@@ -98,7 +99,7 @@ def _address(array):
 
 
 def _lines(x, plan, block):
-    """The input rows of a block with zeros above and below, (rows, width, images, channels)."""
+    """Return the zero-padded input rows of a block, (rows, width, images, channels)."""
     first, last, top, bottom = block
     images, channels = last - first, x.shape[1]
     (height, width), above = plan.size, plan.padding[0]
@@ -118,31 +119,30 @@ def _lines(x, plan, block):
 
 
 def _overlapping(array, count, size):
-    """Runs of `size` along the second last axis, two apart: (..., count, size, n) as a view."""
+    """View runs of `size` along the second last axis, two apart: (..., count, size, n)."""
     *lead, row, last = array.strides
     shape = (*array.shape[:-2], count, size, array.shape[-1])
     return np.ndarray(shape, array.dtype, array, 0, (*lead, 2 * row, row, last))
 
 
 def _transform_axis(matrix, array, count, out):
-    """Rows (..., places, n) of `array`, as many together as the matrix has columns and two apart, times the matrix:
-    `out` (rows of the matrix, ..., count, n). A product with few rows is what NumPy does in one call, where sums take
-    one each; two threads would wait for each other's Python between these.
+    """Multiply runs of rows (..., positions, n) of `array`, two apart, by the matrix: (matrix rows, ..., count, n).
+
+    NumPy computes a product with few rows in one call, where sums take one each; two threads would contend for the GIL
+    between these.
     """
     matrix = matrix.astype(array.dtype)
     np.matmul(matrix, _overlapping(array, count, matrix.shape[1]), out=out.transpose(*range(1, out.ndim - 1), 0, -1))
 
 
 def _merge_channels(array):
-    """(..., images, channels) as (..., images * channels), without a copy."""
+    """View (..., images, channels) as (..., images * channels)."""
     *lead, images, channels = array.shape
     return array.reshape(*lead, images * channels)
 
 
 def _transform_input_rows(lines, left, wide):
-    """A block's input rows combined to those of the domain, with zeros left and right: (4, rows of tiles, columns,
-    images * channels).
-    """
+    """Transform a block's input rows, with zeros left and right: (4, rows of tiles, columns, images * channels)."""
     height, width = lines.shape[:2]
     rows, run = height // 2 - 1, lines.shape[2] * lines.shape[3]
     half = scratch_buffer(1, (4, rows, 2 * wide + 2, run), lines.dtype)
@@ -154,7 +154,7 @@ def _transform_input_rows(lines, left, wide):
 
 
 class _OutputTiles:
-    """A block's outputs, made of the products of the domain's rows."""
+    """A block's outputs, accumulated from the products of the domain's rows."""
 
     def __init__(self, plan, block, filters, dtype):
         self.plan, self.block, self.wide = plan, block, -(-plan.out[1] // 2)
@@ -163,7 +163,7 @@ class _OutputTiles:
         self.half = scratch_buffer(4, (4, bottom - top, self.wide, 2, (last - first) * filters), dtype)
 
     def add(self, row, products):
-        """The products (4, rows of tiles, tiles, images, filters) of one row of the domain."""
+        """Add the products (4, rows of tiles, tiles, images, filters) of one row of the domain."""
         np.matmul(
             _OUTPUT_TRANSFORM.astype(products.dtype),
             _merge_channels(products).transpose(1, 2, 0, 3),
@@ -171,7 +171,7 @@ class _OutputTiles:
         )
 
     def finish(self, bias, out):
-        """Write them into `out`; whether all of them are finite."""
+        """Write them into `out`; return True if all are finite."""
         first, _, top, bottom = self.block
         rows, wide, images, filters = self.shape
         height, width = self.plan.out
@@ -194,13 +194,13 @@ class _OutputTiles:
 
 
 def _planes(first, second, dtype):
-    """Memory (16, first, second), whose planes do not begin at the same places of the cache."""
+    """Return memory (16, first, second), whose planes begin at different cache sets."""
     flat = np.empty((16, first * second + 16), dtype)
     return flat[:, : first * second].reshape(16, first, second)
 
 
 def _transform_weight(weight, turned):
-    """The weights' domain (4, 4, channels, filters); `turned` is as in `conv_forward`."""
+    """Return the transformed weights (4, 4, channels, filters); `turned` is as in `conv_forward`."""
     filters, channels = weight.shape[:2]
     weight, dtype = np.ascontiguousarray(weight), weight.dtype
     if turned:
@@ -227,14 +227,15 @@ def _transform_weight(weight, turned):
 
 
 def _split_rows(rows, length):
-    """(start, stop) of parts of rows of some length."""
+    """Return (start, stop) of parts of rows of some length."""
     step = max(1, (1 << 14) // length)
     return [(i, min(i + step, rows)) for i in range(0, rows, step)]
 
 
 def conv_forward(x, weight, bias, plan, out, turned=False):
-    """The forward pass into `out`; False where something is not finite. `turned`: with the weight's kernels turned
-    over and filters for channels, which is the gradient of the input.
+    """Forward pass into `out`; False if the result is not finite.
+
+    `turned`: flip the kernels and exchange filters and channels, for the gradient of the input.
     """
     x, weights = np.ascontiguousarray(x), _transform_weight(weight, turned)
     channels, filters = weights.shape[2:]
@@ -261,7 +262,7 @@ def conv_forward(x, weight, bias, plan, out, turned=False):
 
 
 def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
-    """The same for all images at once: the threads share the 16 products."""
+    """The same for all images: the threads share the 16 products."""
     channels, filters = weights.shape[2:]
     shape = (4, 4, tiles.high, tiles.wide, plan.batch)
     domain, sums = np.empty((*shape, channels), x.dtype), np.empty((*shape, filters), x.dtype)
@@ -291,7 +292,7 @@ def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
 
 
 def _transform_grads(g, plan, block, wide, out):
-    """The domain of a block's tiles of gradients into `out` (4, 4, rows of tiles, tiles, images, filters)."""
+    """Write the transform of a block's gradient tiles to `out` (4, 4, rows of tiles, tiles, images, filters)."""
     first, last, top, bottom = block
     images, filters, rows = last - first, g.shape[1], bottom - top
     height, width = plan.out
@@ -311,7 +312,7 @@ def _transform_grads(g, plan, block, wide, out):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`; False where something is not finite."""
+    """Gradient of the weight into `gradient`; False if it is not finite."""
     filters, channels = gradient.shape[:2]
     g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
     if 16 * filters * channels <= _SUM:
@@ -326,7 +327,7 @@ def weight_gradient(g, x, gradient, plan):
 
 
 def _multiply(grads, inputs, total, beta):
-    """total = grads^T @ inputs + beta * total, place by place."""
+    """Compute total = grads^T @ inputs + beta * total, per position."""
     gemm, length = gemm_function(total.dtype), grads[0].size // total.shape[1]
     filters, channels = total.shape[1:]
     for a, b, c in zip(grads, inputs, total, strict=True):
@@ -338,7 +339,7 @@ def _multiply(grads, inputs, total, beta):
 
 
 def _weight_grad_by_blocks(g, x, gradient, plan):
-    """The gradient's domain (16, filters, channels), where it is small: each share of the blocks has its own sum."""
+    """Return the gradient's domain (16, filters, channels), if small: each share of the blocks has a partial sum."""
     filters, channels = gradient.shape[:2]
     tiles, dtype = _Tiles(plan, _ROWS), x.dtype
 
@@ -359,7 +360,7 @@ def _weight_grad_by_blocks(g, x, gradient, plan):
 
 
 def _weight_grad_by_places(g, x, gradient, plan):
-    """The same where it is large: the threads share its places."""
+    """The same for a large domain: the threads share its positions."""
     filters, channels = gradient.shape[:2]
     dtype = x.dtype
     total = _planes(filters, channels, dtype)

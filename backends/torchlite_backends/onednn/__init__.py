@@ -1,1 +1,1 @@
-"""oneDNN, where its library is installed: convolutions of the CPU, through its C API of version 3."""
+"""CPU convolutions on oneDNN, if its library is installed, through its C API of version 3."""

@@ -1,8 +1,8 @@
-"""Convolutions on oneDNN: the three passes over float32 arrays, cut into pieces that the CPU's threads share.
+"""Convolutions on oneDNN: forward and both gradients over float32 arrays, in pieces that the CPU's threads share.
 
-An array that has its channels innermost is read and written where it lies, if oneDNN can; others are brought into its
-blocked layout piece by piece, in scratch memory that stays in a core's cache. Weights are reordered in every call: they
-can be written through NumPy's views without a trace, so that a kept copy might be out of date.
+A channels-last array is read and written in place if oneDNN can. Others are reordered to its blocked layout piece by
+piece, in scratch memory that stays in a core's cache. Weights are reordered in every call: they can be written through
+NumPy's views unnoticed, so that a cached copy might be stale.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _Item = tuple[Task, tuple[int, ...], bool]
 
 
 class _ConvPlan(NamedTuple):
-    """A pass over arrays of some shapes and strides: its pieces, and what lays the weights out for all of them. Of the
-    weights' gradient `shares` tells how many sums it has.
+    """One pass over arrays of fixed shapes and strides: its pieces, and the weight reorder they share.
+
+    For the weight gradient `shares` is the number of partial sums.
     """
 
     tasks: list[_Item]
@@ -37,7 +38,7 @@ class _ConvPlan(NamedTuple):
 
 
 def _channels_last(array: np.ndarray) -> bool:
-    """Whether channels lie innermost and nothing between, and not row-major as well."""
+    """True if an array is channels-last without gaps, and not also row-major."""
     if array.flags.c_contiguous or array.ndim < 3:
         return False
     step = _ITEMSIZE
@@ -49,7 +50,7 @@ def _channels_last(array: np.ndarray) -> bool:
 
 
 def _readable(array: np.ndarray) -> np.ndarray:
-    """The array itself where oneDNN reads it fast, else a copy."""
+    """Return the array if oneDNN reads it fast, else a copy."""
     return array if array.flags.c_contiguous or _channels_last(array) else np.ascontiguousarray(array)
 
 
@@ -58,8 +59,8 @@ def _element_strides(strides: Sequence[int]) -> Strides:
 
 
 class Convolutions:
-    """Convolutions by a library. `share(body, items)` runs `body(*item)` on the CPU's threads, and `scratch(number,
-    bytes)` is memory of the calling thread.
+    """Convolutions by oneDNN. `share(body, items)` runs `body(*item)` on the CPU's threads; `scratch(number, bytes)` is
+    memory of the calling thread.
     """
 
     def __init__(self, library: Library, share: Callable[..., None], scratch: p.Scratch):
@@ -68,7 +69,9 @@ class Convolutions:
         self._task = functools.lru_cache(_MAX_CACHED_PLANS)(self._make)
 
     def forward(self, g: ConvShape, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
-        """The convolution of `x` (batch, channels, *size), (batch, filters, *out); None where oneDNN is slow at it."""
+        """Return the convolution of `x` (batch, channels, *size), (batch, filters, *out); None if oneDNN is slow at
+        it.
+        """
         x, weight = _readable(x), np.ascontiguousarray(weight)
         last = _channels_last(x)
         out = _empty((g.batch, g.filters, *g.out), last)
@@ -76,14 +79,14 @@ class Convolutions:
         return out if self._run(FORWARD, g, operands, last, 1) else None
 
     def input_gradient(self, g: ConvShape, grad: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """What `grad` (batch, filters, *out) sends to the input, (batch, channels, *size)."""
+        """Return the input's gradient, (batch, channels, *size), from `grad` (batch, filters, *out)."""
         grad, weight = _readable(grad), np.ascontiguousarray(weight)
         last = _channels_last(grad)
         out = _empty((g.batch, g.channels, *g.size), last)
         return out if self._run(DATA, g, [out, weight, grad], last, 1) else None
 
     def weight_gradient(self, g: ConvShape, grad: np.ndarray, x: np.ndarray) -> np.ndarray | None:
-        """What `grad` sends to the weight, (filters, channels / groups, *kernel)."""
+        """Return the weight's gradient, (filters, channels / groups, *kernel)."""
         grad, x = _readable(grad), _readable(x)
         last = _channels_last(grad) and _channels_last(x)
         shape = (g.filters, g.channels // g.groups, *g.kernel)
@@ -95,7 +98,7 @@ class Convolutions:
         return sums[0] if planned.shares == 1 else np.add.reduce(sums, 0)
 
     def _run(self, kind: str, g: ConvShape, operands: Sequence[np.ndarray], last: bool, shares: int) -> bool:
-        """Compute one pass, from and into (source, weight, target, perhaps bias). False where oneDNN is slow at it."""
+        """Compute one pass over (source, weight, target, optional bias). Return False if oneDNN is slow at it."""
         source, _, target = operands[:3]
         strides = _element_strides(source.strides), _element_strides(target.strides)
         planned = self._planned(kind, g, *strides, len(operands) > 3, last)
@@ -130,7 +133,7 @@ class Convolutions:
     ) -> _ConvPlan:
         per_group = g.channels // g.groups
         taps = math.prod(g.kernel)
-        # Pieces of other images and rows have a sum of their own.
+        # Pieces of other images and rows have separate partial sums.
         sums = list(dict.fromkeys((piece.images, piece.target_rows) for piece in cut)) if kind == WEIGHTS else []
         # Weights are laid out once where every piece reads all of them.
         whole = kind != WEIGHTS and len(cut) > 1 and cut[0].filters == cut[-1].filters == (0, g.filters)
@@ -156,7 +159,7 @@ class Convolutions:
         self, kind: str, g: ConvShape, piece: Piece, source: Strides, target: Strides, bias: bool, last: bool,
         ready: bool,
     ) -> Task:  # fmt: skip
-        """The task of a piece, of which the lengths of its ranges matter alone."""
+        """Return the task of a piece, which depends only on the lengths of its ranges."""
         library = self.library
         n, groups = piece.images[1], piece.groups
         channels, filters = piece.channels[1], piece.filters[1]
@@ -193,8 +196,9 @@ class Convolutions:
         self, kind: str, g: ConvShape, piece: Piece, outer: list[MemoryDesc], free: list[MemoryDesc],
         bias: MemoryDesc | None,
     ) -> Primitive:  # fmt: skip
-        """The primitive of a piece, with images as they lie in `outer` if that is fast, else as oneDNN likes them.
-        Refused where neither is.
+        """Return the primitive of a piece, in the layout of `outer` if that is fast, else in oneDNN's preferred one.
+
+        Raises SlowImplementation if neither is fast.
         """
         geometry = [
             p.integers(v)
@@ -238,14 +242,14 @@ def _empty(shape: tuple[int, ...], last: bool) -> np.ndarray:
 
 
 def _normalize_piece(piece: Piece) -> Piece:
-    """The piece moved to the beginning: what its task depends on."""
+    """Return the piece shifted to the origin, the key of its task."""
     images, source, target, low, high, channels, filters, groups = piece
     moved = [(0, b - a) for a, b in (images, source, target, channels, filters)]
     return Piece(moved[0], moved[1], moved[2], low, high, moved[3], moved[4], groups)
 
 
 def _dense_strides(shape: Sequence[int], strides: Strides) -> Strides:
-    """The strides, of a single image as if nothing followed it: it may then lie as oneDNN wants it."""
+    """Return strides without gaps for a single image, so that oneDNN may use its preferred layout."""
     if shape[0] != 1:
         return strides
     return (max(n * s for n, s in zip(shape[1:], strides[1:], strict=True)), *strides[1:])

@@ -1,8 +1,8 @@
-"""Which convolutions oneDNN computes faster than NumPy over OpenBLAS, by their shape.
+"""Convolution shapes for which oneDNN is faster than NumPy with OpenBLAS.
 
-Measured on Zen 4 with AVX-512, oneDNN 3.2, processor time of one thread (what a way of computing needs, times the one
-it replaces): dense kernels of several taps 0.6 to 0.85, depthwise 0.05 to 0.2, groups of 8 channels and more 0.45 to
-0.65, volumes 0.4.
+Measured on Zen 4 with AVX-512, oneDNN 3.2, processor time of one thread, as ratios to the implementation replaced:
+dense kernels of several taps 0.6 to 0.85, depthwise 0.05 to 0.2, groups of 8 channels and more 0.45 to 0.65, volumes
+0.4.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MIN_CHANNEL_SHARE = 0.6
 
 
 def is_faster(kind: str, g: ConvShape) -> bool:
-    """Whether oneDNN should compute a pass: FORWARD, DATA (the input's gradient) or WEIGHTS."""
+    """True if oneDNN should compute a pass: FORWARD, DATA (the input's gradient) or WEIGHTS."""
     taps, spatial = math.prod(g.kernel), len(g.size)
     if taps == 1:
         return False  # one matrix product without a copy: 1.0 to 3.1
     if g.groups == 1:
-        # Two taps: 1.0 to 1.15, but 0.4 to 0.9 for one image, which NumPy's way hardly shares among threads.
+        # Two taps: 1.0 to 1.15, but 0.4 to 0.9 for one image, which NumPy's implementation hardly parallelises.
         return (taps > 2 or g.batch == 1) and _is_dense_faster(kind, g)
     channels, filters = g.channels // g.groups, g.filters // g.groups
     if channels == 1:

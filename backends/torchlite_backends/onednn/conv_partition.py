@@ -1,9 +1,8 @@
-"""How a convolution is cut into pieces, each of which one thread computes: by its shape alone, so that results do not
-depend on how many threads there are.
+"""Partition of a convolution into pieces of one thread each, by shape alone.
 
-A piece has some of the images, of the rows (the first of the spatial dimensions) and of the channels. Images come
-first; rows where there are few of them and many rows; filters or channels where weights outweigh images, so that a
-thread reads only its part of them.
+Results therefore do not depend on the number of threads. A piece covers some of the images, of the rows (the first
+spatial dimension) and of the channels. Images are split first; rows if there are few images and many rows; filters or
+channels if weights outweigh images, so that a thread reads only its part of them.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ FORWARD, DATA, WEIGHTS = "forward", "data", "weights"
 # Pieces at most, and multiply-adds and elements that a piece has at least, 0.1 to 0.3 ms of one core: less costs more
 # to share than is won.
 _MAX_PIECES, _MIN_MULS, _MIN_ELEMENTS = 8, 1 << 24, 1 << 18
-# Rows and channels that a piece has at least, and what numbers of channels are multiples of: oneDNN's blocks.
+# Minimum rows and channels of a piece, and oneDNN's channel blocks.
 _ROWS, _CHANNELS, _BLOCK = 8, 32, 16
 
 
 class ConvShape(NamedTuple):
-    """A convolution from `channels` to `filters`; `size` is the input's spatial size, `out` the output's."""
+    """Convolution from `channels` to `filters`; `size` is the input's spatial size, `out` the output's."""
 
     batch: int
     channels: int
@@ -39,8 +38,9 @@ Range = tuple[int, int]
 
 
 class Piece(NamedTuple):
-    """Ranges of a convolution that are one of their own. `low` and `high` are the zeros around its rows; `channels`
-    and `filters` are counted over all groups.
+    """Ranges of a convolution that form a convolution again.
+
+    `low` and `high` are the zero rows around it; `channels` and `filters` are counted over all groups.
     """
 
     images: Range
@@ -54,7 +54,7 @@ class Piece(NamedTuple):
 
 
 def ranges(length: int, count: int, step: int = 1) -> list[Range]:
-    """`count` even ranges that cover `length`, of multiples of `step`; fewer where it is short."""
+    """Return about `count` even ranges that cover `length`, of multiples of `step`; fewer if it is short."""
     units = -(-length // step)
     count = max(1, min(count, units))
     bounds = [min(length, units * k // count * step) for k in range(count + 1)]
@@ -62,12 +62,12 @@ def ranges(length: int, count: int, step: int = 1) -> list[Range]:
 
 
 def _floor_power_of_two(count: int) -> int:
-    """The largest power of two that is not above: shares that two or four threads take at even."""
+    """Return the largest power of two up to `count`, which two or four threads share evenly."""
     return 1 << max(1, count).bit_length() - 1
 
 
 def pieces(g: ConvShape, kind: str, by_images_alone: bool = False) -> list[Piece]:
-    """The pieces of one of the three passes."""
+    """Return the pieces of one of the three passes."""
     weights = g.filters * (g.channels // g.groups) * math.prod(g.kernel)
     images = g.batch * (g.channels * math.prod(g.size) + g.filters * math.prod(g.out))
     work = weights * g.batch * math.prod(g.out)
@@ -79,7 +79,7 @@ def pieces(g: ConvShape, kind: str, by_images_alone: bool = False) -> list[Piece
     if by_images_alone:
         return _split_images(whole, g, min(count, 4) if kind == WEIGHTS else count)
     if kind == WEIGHTS:
-        # Every piece of images has a sum of its own, which must stay small beside the images.
+        # Each piece of images has a partial sum, which must stay small relative to the images.
         shares = min(count, images // (2 * weights))
         if shares < min(count, 2):
             return _split_channels(whole, g, kind, count)

@@ -1,8 +1,8 @@
-"""oneDNN's library: where it is found, the functions of its C API of version 3 that are used, its errors in words.
+"""Binding of oneDNN's shared library: search, C functions of API version 3, errors.
 
-Whatever threads the library was built for, one call computes with the calling thread alone: work is cut by shapes over
-the threads that all kernels of the CPU share (`torchlite_backends.numpy.cache_blocking`), so that nothing spins, results do not depend
-on how many threads there are, and forked children compute as their parents do.
+Whatever threading the library was built for, one call computes on the calling thread only. Work is partitioned by shape
+over the CPU kernels' threads (`torchlite_backends.numpy.cache_blocking`). Nothing spins, results do not depend on the
+number of threads, and forked children compute as their parents do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INSTALL = "pip install 'torchlite-nd[onednn]' (Linux on x86-64), or oneDNN 3 fro
 
 
 class OneDNNError(RuntimeError):
-    """A function of oneDNN's that failed."""
+    """A oneDNN function failed."""
 
     def __init__(self, name: str, status: int):
         super().__init__(f"oneDNN: {name}: {_STATUS.get(status, f'status {status}')}")
@@ -48,7 +48,7 @@ class _Version(ctypes.Structure):
 
 
 class Argument(ctypes.Structure):
-    """An operand of a primitive: which one, and its memory."""
+    """Operand of a primitive: its index and its memory."""
 
     _fields_ = [("which", ctypes.c_int), ("memory", ctypes.c_void_p)]
 
@@ -87,14 +87,14 @@ _SIGNATURES: dict[str, tuple] = {
 
 
 class LibraryStatus(NamedTuple):
-    """The library that serves, or why none does."""
+    """The loaded library, or why there is none."""
 
     library: Library | None
     why_not: str
 
 
 class Library:
-    """The functions of a loaded oneDNN, its engine and its stream."""
+    """Functions of a loaded oneDNN, its engine and its stream."""
 
     def __init__(self, dll: Any, path: str, version: _Version):
         self.path, self.version = path, f"{version.major}.{version.minor}.{version.patch}"
@@ -103,7 +103,7 @@ class Library:
             function = getattr(dll, f"dnnl_{name}")
             function.argtypes, function.restype = arguments, _int
             self._functions[name] = function
-        # What returns at once keeps the interpreter's lock: to give it away and wait for it again costs more.
+        # Functions that return immediately keep the GIL: releasing it and waiting for it costs more.
         quick = ctypes.PyDLL(path)
         self.execute, self.set_handle = self._functions["primitive_execute"], quick.dnnl_memory_set_data_handle
         self.set_handle.argtypes, self.set_handle.restype = _SIGNATURES["memory_set_data_handle"], _int
@@ -112,7 +112,7 @@ class Library:
         size.argtypes, size.restype = (_handle,), _size
         self.same_description, self.description_bytes = equal, size
         self._get_threads, self._set_threads = _openmp_controls(quick, version.cpu_runtime)
-        # Plans are kept by us; the library's own store of them has a lock, which a forked child could find taken.
+        # We cache primitives; the library's own cache has a lock, which a forked child could inherit locked.
         self.call("set_primitive_cache_capacity", 0)
         self.engine = self.make("engine_create", 1, 0)
         self.stream = self.make("stream_create", self.engine, 1)
@@ -120,19 +120,19 @@ class Library:
         self.call("primitive_attr_set_scratchpad_mode", self.attributes, 1)  # scratch memory comes from us
 
     def call(self, name: str, *arguments: Any) -> None:
-        """A function by its name. OneDNNError where it fails."""
+        """Call a function by its name. OneDNNError if it fails."""
         status = self._functions[name](*arguments)
         if status:
             raise OneDNNError(name, status)
 
     def make(self, name: str, *arguments: Any) -> int:
-        """What a function puts into its first argument."""
+        """Call a function and return its first, output argument."""
         made = ctypes.c_void_p()
         self.call(name, ctypes.byref(made), *arguments)
         return made.value or 0
 
     def alone(self, body: Callable[..., Any], *arguments: Any) -> Any:
-        """body(*arguments), which this thread computes alone. What others told the OpenMP runtime holds again after."""
+        """Run body(*arguments) on this thread only, then restore the OpenMP setting."""
         before = self._get_threads()
         if before == 1:
             return body(*arguments)
@@ -144,8 +144,9 @@ class Library:
 
 
 def _openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
-    """Functions that get and set how many threads a call from this thread uses. They are looked for in the library and
-    what it needs, which is the OpenMP runtime that it loaded and no other one.
+    """Return functions that get and set the thread count of this thread's OpenMP calls.
+
+    They are looked up in the library and its dependencies, to find the OpenMP runtime that it loaded and no other.
     """
     if runtime == _SEQUENTIAL:
         return (lambda: 1), (lambda n: None)
@@ -165,7 +166,7 @@ def _openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
 
 
 def _candidate_paths() -> list[str]:
-    """Where the library may lie: where wheels and conda put it, then wherever the system's loader looks."""
+    """Return possible paths of the library: those of wheels and conda, then the system loader's."""
     prefixes = [sys.prefix, os.environ.get("CONDA_PREFIX", ""), sys.base_prefix, site.getuserbase()]
     folders = dict.fromkeys(os.path.join(prefix, _FOLDER) for prefix in prefixes if prefix)
     paths = [os.path.join(folder, name) for folder in folders for name in _NAMES]
@@ -173,7 +174,7 @@ def _candidate_paths() -> list[str]:
 
 
 def _load_library(path: str) -> Library:
-    """The library in a file. OSError if it cannot be loaded, and says why it will not do."""
+    """Load the library of a file. OSError with the reason if it cannot be loaded or used."""
     dll = ctypes.CDLL(path)
     if not hasattr(dll, "dnnl_version"):
         raise OSError(f"{path} is not oneDNN")
@@ -194,7 +195,7 @@ def _load_library(path: str) -> Library:
 
 @functools.cache
 def find_library() -> LibraryStatus:
-    """The library of this process, looked for once: `TORCHLITE_ONEDNN` names its file, or "0" to do without."""
+    """Return this process's library, found once. `TORCHLITE_ONEDNN` names its file, or "0" disables it."""
     asked = os.environ.get("TORCHLITE_ONEDNN", "")
     if asked == "0":
         return LibraryStatus(None, "switched off by TORCHLITE_ONEDNN=0")

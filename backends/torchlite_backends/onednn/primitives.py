@@ -1,6 +1,4 @@
-"""Primitives of oneDNN between arrays as torchlite has them: what a primitive wants laid out otherwise is reordered
-into scratch memory before it runs, and results behind it.
-"""
+"""oneDNN primitives over torchlite's arrays, with reorders into and out of scratch memory for other layouts."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from typing import Any
 from .library import Argument, Library
 
 F32 = 3
-# Which operand of a primitive an argument is, and the question for its description.
+# Argument indices of a primitive's operands, and the query for a memory descriptor.
 SOURCE, TARGET, WEIGHTS, BIAS = 1, 17, 33, 41
 D_SOURCE, D_TARGET, D_WEIGHTS, D_BIAS = 129, 145, 161, 169
 _QUERIES = {SOURCE: 129, D_SOURCE: 130, WEIGHTS: 131, D_WEIGHTS: 132, TARGET: 133, D_TARGET: 134}
 _RESULTS = (TARGET, D_SOURCE, D_WEIGHTS, D_BIAS)
 _SCRATCH, _SCRATCH_QUESTION, _NAME_QUESTION = 80, 136, 8
-# Ways of computing that are slower than NumPy's, by how oneDNN calls them.
+# oneDNN's names of implementations that are slower than NumPy.
 _SLOW_IMPLEMENTATIONS = ("ref", "gemm", "simple")
 _ALIGNED = 64
 # Bytes of scratch memory that the calling thread keeps, by their number: an array.
@@ -27,11 +25,11 @@ _SLOT, _SLOT_OF_READIED = 20, 21
 
 
 class SlowImplementation(Exception):
-    """oneDNN computes this by none of its fast ways."""
+    """oneDNN has only slow implementations for this."""
 
 
 def address_of(array: Any) -> int:
-    """The address of an array's first element."""
+    """Return the address of an array's first element."""
     return array.__array_interface__["data"][0]
 
 
@@ -40,7 +38,7 @@ def integers(values: Sequence[int]) -> Any:
 
 
 class MemoryDesc:
-    """How an operand lies in memory: its shape and strides in elements, or whatever the primitive likes best."""
+    """Memory descriptor: shape and strides in elements, or the primitive's preferred layout."""
 
     def __init__(self, library: Library, shape: Sequence[int], strides: Sequence[int] | None = None):
         if strides is None:
@@ -55,7 +53,7 @@ class MemoryDesc:
 
 
 class Primitive:
-    """A primitive of a description of oneDNN's, which it owns, and the bytes of scratch memory that it wants."""
+    """Primitive of a primitive descriptor, which it owns, and its scratchpad size in bytes."""
 
     def __init__(self, library: Library, description: int):
         self._library, self.description = library, description
@@ -64,7 +62,7 @@ class Primitive:
         self.scratch = library.description_bytes(scratch) if scratch else 0
 
     def query_memory_desc(self, which: int) -> int:
-        """The description of an operand."""
+        """Return the memory descriptor of an operand."""
         return _query(self._library, self.description, _QUERIES.get(which, _SCRATCH_QUESTION))
 
     def __del__(self):
@@ -80,7 +78,7 @@ def _query(library: Library, description: int, question: int) -> int:
 
 
 def implementation_name(library: Library, description: int) -> str:
-    """How oneDNN would compute it, in its own words: "jit:avx512_core", "ref:any" …"""
+    """Return oneDNN's name of an implementation: "jit:avx512_core", "ref:any" …"""
     found = ctypes.c_char_p()
     library.call("primitive_desc_query", description, _NAME_QUESTION, 0, ctypes.byref(found))
     return (found.value or b"").decode()
@@ -91,7 +89,7 @@ def is_fast(library: Library, description: int) -> bool:
 
 
 class _Launch:
-    """A primitive with objects for its operands' memory, which one thread uses at a time."""
+    """Primitive with memory objects for its operands; one thread uses it at a time."""
 
     def __init__(self, library: Library, primitive: Primitive, operands: Sequence[tuple[int, int]]):
         self._library, self._primitive = library, primitive
@@ -119,8 +117,8 @@ class _Launch:
 
 
 class Operand:
-    """An operand of a task: which one, its plain description, and whether its address will be one of memory that is
-    laid out already as the primitive wants it (`ready`).
+    """Operand of a task: its index, its plain descriptor, and `ready` if its memory already has the primitive's
+    layout.
     """
 
     def __init__(self, which: int, plain: MemoryDesc, ready: bool = False):
@@ -128,10 +126,10 @@ class Operand:
 
 
 class Task:
-    """A primitive, and the reorders before and behind it that its operands need.
+    """Primitive with the reorders before and after it that its operands need.
 
-    `run(addresses)` computes, from the operands' addresses in the order of the operands. Any number of threads may run
-    a task at once: each takes a set of launches, of which the task keeps as many as ever ran together.
+    `run(addresses)` computes, given the operands' addresses in order. Any number of threads may run a task
+    concurrently: each takes a set of launches; the task keeps as many as ever ran concurrently.
     """
 
     def __init__(self, library: Library, scratch: Scratch, primitive: Primitive, operands: Sequence[Operand]):
@@ -159,7 +157,7 @@ class Task:
             self._layouts.append((_SCRATCH, primitive.query_memory_desc(_SCRATCH)))
 
     def _more(self, count: int) -> int:
-        """The offset of so many more bytes of scratch memory."""
+        """Reserve so many more bytes of scratch memory; return their offset."""
         offset = self._bytes
         self._bytes += -(-count // _ALIGNED) * _ALIGNED
         return offset
@@ -202,13 +200,11 @@ class Task:
             launch.run([inside[place], addresses[place], scratch][: len(launch.memories)])
 
     def has_same_layout(self, other: Task, place: int) -> bool:
-        """Whether it wants the operand at a place laid out as another task does."""
+        """True if it uses the same layout as another task for the operand at an index."""
         return bool(self._library.same_description(self._layouts[place][1], other._layouts[place][1]))
 
     def weight_reorder(self, place: int) -> WeightReorder | None:
-        """What lays out the operand at a place for all runs of a task that is given it ready. None where it already
-        lies so.
-        """
+        """Return the reorder for all runs of a task with a `ready` operand; None if the layout already fits."""
         operand, (_, wanted) = self._operands[place], self._layouts[place]
         if self._library.same_description(operand.plain.handle, wanted):
             return None
@@ -216,10 +212,10 @@ class Task:
 
 
 class WeightReorder:
-    """Lays an operand out for a primitive, into scratch memory of the calling thread."""
+    """Reorder of an operand for a primitive, into scratch memory of the calling thread."""
 
     def __init__(self, owner: Task, library: Library, scratch: Scratch, plain: MemoryDesc, wanted: int):
-        self._owner = owner  # has the description `wanted`
+        self._owner = owner  # owns the descriptor `wanted`
         self._memory = scratch
         self._bytes = library.description_bytes(wanted)
         self._plain, self._wanted, self._library = plain, wanted, library
@@ -227,7 +223,7 @@ class WeightReorder:
         self._idle: deque[_Launch] = deque()
 
     def run(self, address: int) -> tuple[Any, int]:
-        """The memory, to be held while it is read, and its address."""
+        """Return the reordered memory, to be kept alive while it is read, and its address."""
         scratch = self._reorder.scratch
         memory = self._memory(_SLOT_OF_READIED, self._bytes + _ALIGNED + scratch)
         base = address_of(memory)

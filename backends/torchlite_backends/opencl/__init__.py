@@ -1,5 +1,6 @@
-"""The OpenCL backend: a strided array over PyOpenCL's buffers and the generators of its kernels. Importing this package
-does not import PyOpenCL.
+"""OpenCL backend: the kernels of `torchlite_backends.device_runtime` on PyOpenCL's buffers, queues and programs.
+
+Importing this package does not import PyOpenCL.
 """
 
 from .backend import backend

@@ -1,4 +1,4 @@
-"""A device's memory: the pool, what is in use, and what happens when there is no more."""
+"""OpenCL memory allocator: the pool, statistics, and out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LARGE_BYTES = 1 << 20
 
 
 class Allocator:
-    """Blocks of a device's memory from a pool. Drivers for CPUs promise memory that is not there, so the limits that
-    the device names are kept here.
+    """Blocks of a device's memory from a pool.
 
-    `capacity` and `largest` are the bytes that the device has, and gives in one block.
+    Drivers for CPUs promise memory that does not exist, so the device's stated limits are enforced here: `capacity` is
+    its total in bytes, `largest` the maximum of one block.
     """
 
     def __init__(self, device: Any):
@@ -32,17 +32,17 @@ class Allocator:
         self.reserved_peak = 0
         self.retries = 0
         self.failures = 0
-        self.emptied = 0  # how often free blocks were given back: then others may get their handles
+        self.emptied = 0  # number of times that free blocks were released, after which their handles may be reused
 
     def allocate(self, nbytes: int, array: Any = None):
-        """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
+        """Allocate a block. OutOfMemoryError with the sizes if that fails after the pool was emptied."""
         pool = self.pool
         if nbytes > self.largest:
             raise self._exhausted(nbytes)
         try:
             block: Any = pool.allocate(nbytes or 4)
             if nbytes >= _LARGE_BYTES and pool.managed_bytes > self.capacity:
-                block = None  # into the pool, which is then emptied
+                block = None  # back into the pool, which is then emptied
                 block = self._allocate_again(nbytes)
         except _FAILURES:
             block = self._allocate_again(nbytes)
@@ -62,7 +62,7 @@ class Allocator:
             raise self._exhausted(nbytes) from error
 
     def empty(self) -> None:
-        """Give the pool's free blocks back to the device."""
+        """Release the pool's free blocks to the device."""
         self.reserved_peak = max(self.reserved_peak, self.pool.managed_bytes)
         self._device.queue.finish()
         self.emptied += 1
@@ -83,11 +83,11 @@ class Allocator:
         )
 
     def reset_peak(self) -> None:
-        """Begin to count the peaks anew."""
+        """Reset the peak statistics."""
         self.peak, self.reserved_peak = self.pool.active_bytes, self.pool.managed_bytes
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in use and held, now and at most, and how often there was no room, under PyTorch's names."""
+        """Return allocated and reserved bytes, current and peak, and the number of failures, under PyTorch's names."""
         pool = self.pool
         held = pool.managed_bytes
         return {
@@ -102,8 +102,8 @@ class Allocator:
         }
 
     def free(self) -> int:
-        """Bytes that are free, as far as can be known: of a CPU what the system could give, of a GPU what this process
-        has not taken.
+        """Return the free bytes as far as known: of a CPU the system's, of a GPU those this process has not
+        allocated.
         """
         rest = max(self.capacity - self.pool.managed_bytes, 0)
         if self._device.is_cpu:

@@ -1,9 +1,9 @@
-"""What a function starts on a device, recorded once and started again by one call, its kernels' arguments set before.
+"""Recorded launches of a function of arrays, replayed by one call with preset kernel arguments.
 
-While a `Recorder` is entered, kernels that its thread starts do not run: each is kept with all that it gets. Memory
-that is given out meanwhile is planned: a block goes to the next array when the array that it was for is gone. In a
-`LaunchList` every launch is a kernel object of its own, and an argument is set again only where an array lies elsewhere
-than in the run before: what the function got, and what it returns, which never lies in memory of the list's.
+Inside a `Recorder` context, kernels that its thread launches are recorded and do not run. Memory allocated meanwhile is
+planned: a block is reused by the next array once its array is gone. In a `CommandBuffer` every launch has its own
+kernel object, and an argument is set again only if its array has another address than in the previous run. Those are
+inputs and results; results never share memory with the buffer.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from torchlite_backends.device_runtime.array_ops.random import CapturedDraws
 from torchlite_backends.device_runtime.core.array import Array, empty_like_layout
 from torchlite_backends.device_runtime.linalg.autotune import autotuning
 
-_MIN_BYTES = 256  # elements from which on ops by themselves are computed in vectors, as chains are
+_MIN_BYTES = 256  # minimum elements for vectorised single ops, as for fused chains
 _recording = fork_locks.reinit_after_fork(threading.RLock())  # one recorder at a time
 
 
 class KernelProxy:
-    """Stands in a Function for its kernel: the recorder's thread sets arguments here, other threads the kernel's."""
+    """Replaces the kernel of a Function: the recording thread sets arguments here, other threads on the kernel."""
 
     __slots__ = ("kernel", "recorder", "arguments")
 
@@ -58,7 +58,7 @@ class KernelProxy:
 
 
 class ResultBlock:
-    """Memory of a list's, for arrays that follow each other."""
+    """Block of the recorded buffer's memory, reused by successive arrays."""
 
     __slots__ = ("buffer", "nbytes")
 
@@ -67,7 +67,7 @@ class ResultBlock:
 
 
 class Launch:
-    """A kernel's start: arguments by their places."""
+    """Recorded launch of a kernel, with arguments by index."""
 
     __slots__ = ("kernel", "global_size", "local_size", "arguments")
 
@@ -76,8 +76,9 @@ class Launch:
 
 
 class Recorder:
-    """Entered for a device: the calling thread's launches are kept in `launches` and do not run. Unrecordable for what
-    reads or writes memory from the host. One thread records at a time.
+    """Recording context of a device: the calling thread's launches go to `launches` and do not run.
+
+    Raises Unrecordable for host reads or writes of device memory. One thread records at a time.
     """
 
     def __init__(self, device: Any) -> None:
@@ -90,7 +91,7 @@ class Recorder:
         self._swapped: list[Any] = []
 
     def is_here(self) -> bool:
-        """Whether the calling thread is the one that records."""
+        """True in the recording thread."""
         return self.thread == threading.get_ident()
 
     def __enter__(self) -> Recorder:
@@ -146,7 +147,7 @@ class Recorder:
         self._swapped.append(function)
 
     def _kernel(self, program: Any, name: str, signature: str) -> Any:
-        """A kernel that is built meanwhile."""
+        """Return a kernel built during recording."""
         function = self._before[1](program, name, signature)
         self._listen(function)
         return function
@@ -172,7 +173,7 @@ class Recorder:
             return self._before[0](nbytes, array)
         fitting = [block for block in reversed(self._free) if nbytes <= block.nbytes <= 2 * nbytes]
         if fitting:
-            block = min(fitting, key=lambda one: one.nbytes)  # of those the one whose array died last
+            block = min(fitting, key=lambda one: one.nbytes)  # of the fitting ones the one freed last
             self._free.remove(block)
         else:
             block = ResultBlock(self._before[0](nbytes), nbytes)
@@ -183,15 +184,16 @@ class Recorder:
 
 
 class CommandBuffer:
-    """Launches over what a function gets and returns. `run(arrays)` gives what it returns; None for arrays of other
-    shapes, or that lie otherwise in their memory, than those that it was recorded with.
+    """Recorded launches from inputs to results. `run(arrays)` returns the results.
+
+    It returns None for arrays of other shapes or strides than the recorded ones.
     """
 
     def __init__(self, recorder: Recorder, given: tuple, returned: tuple) -> None:
         self.device, self.draws, self.noted = recorder.device, recorder.draws, recorder.noted
         self._lock = threading.Lock()
         self.launches = [(launch.kernel.clone(), launch.global_size, launch.local_size) for launch in recorder.launches]
-        uses: dict[int, list[tuple]] = {}  # of a buffer: kernels and places
+        uses: dict[int, list[tuple]] = {}  # by buffer: kernels and argument indices
         for (kernel, *_), launch in zip(self.launches, recorder.launches, strict=True):
             for at, value in launch.arguments.items():
                 if value.__class__ is bytes:
@@ -211,8 +213,9 @@ class CommandBuffer:
         self._kept = {id(value): value for value in values if value.__class__ is not bytes and id(value) not in own}
 
     def _plan_results(self, recorder: Recorder, given: tuple, returned: tuple, uses: dict) -> None:
-        """What is returned, in `results`: how, the number of a block or of what was given, and an array like it. The
-        blocks in `fresh` lie in new memory in every run: the array that owns it, bytes, kernels, handle.
+        """Plan the results, in `results`: kind, number of a block or input, and a template array.
+
+        The blocks in `fresh` get new memory in every run: the owning array, bytes, kernels, handle.
         """
         places = {id(x): i for i, x in enumerate(given)}
         owners = {id(owner_of(x)): i for i, x in enumerate(given)}
@@ -235,7 +238,7 @@ class CommandBuffer:
                 self.results.append(("own" if x is owner else "view", number_of[id(block)], empty_like_layout(x)))
 
     def run(self, given: tuple) -> tuple | None:
-        """Start everything; the arrays that are returned."""
+        """Launch everything and return the results."""
         if [(x.offset, x.shape, x.steps) for x in given] != self.layouts:
             return None
         for i, first in self.twins:
@@ -243,7 +246,7 @@ class CommandBuffer:
                 return None
         device = self.device
         with self._lock:
-            if device.memory.emptied != self.emptied:  # handles of memory that was given back mean nothing
+            if device.memory.emptied != self.emptied:  # handles of released memory are invalid
                 self.handles = [0] * len(self.handles)
                 for one in self.fresh:
                     one[3] = 0
@@ -269,7 +272,7 @@ class CommandBuffer:
             enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
 
     def _fresh(self, one: list) -> Array:
-        """An array that owns memory which nothing else refers to: that of the run before, where nobody has it."""
+        """Return an array with unshared memory: the previous run's if nobody else refers to it."""
         if _reference_count(one) == _UNSHARED_COUNT:
             return one[0]
         owner, nbytes, uses, handle = one
@@ -296,7 +299,7 @@ class CommandBuffer:
 
 
 def _reference_count(one: list) -> int:
-    """How many references there are to the first item of a list."""
+    """Return the reference count of the first item of a list."""
     item = one[0]
     return sys.getrefcount(item)
 
@@ -305,11 +308,13 @@ _UNSHARED_COUNT = _reference_count([object()])
 
 
 def record_function(device: Any, function: Callable, given: tuple, mode: str = "default") -> CommandBuffer:
-    """What `function(*given)`, a tuple of arrays, starts on the device. Nothing runs but, with `mode="max-autotune"`,
-    forms of the products that are measured. Unrecordable where the host has a part in it.
+    """Record the launches of `function(*args)`, a function that returns a tuple of arrays.
+
+    Nothing runs but, with `mode="max-autotune"`, GEMM variants to be measured. Raises Unrecordable if the host takes
+    part.
     """
     with autotuning(device) if mode.startswith("max-autotune") else contextlib.nullcontext() as forms:
-        for _ in range(2):  # what comes for the first time is put together when it comes again
+        for _ in range(2):  # some fusions are built only on the second use
             with Recorder(device) as recorder:
                 returned = function(*given)
             if forms is not None:

@@ -1,6 +1,4 @@
-"""The engine "opencl" of the CPU's kernels: a CPU's OpenCL driver over NumPy's memory. Imports no PyOpenCL before it
-computes.
-"""
+"""CPU engine "opencl": a CPU's OpenCL driver over NumPy's memory. PyOpenCL is imported on first use."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from . import driver_discovery
 
 
 class Engine:
-    """See `torchlite_backends.cpu_engines.engine_selection.Engine`.
+    """See `torchlite_backends.cpu_engines.engine_selection.CpuEngine`.
 
-    The driver gets no more threads than are granted; one that takes all cores serves only where all are. A forked child
-    has not its parent's driver, and cannot start another one: it computes with NumPy.
+    The driver gets no more threads than are granted; one that always uses all cores serves only if all are granted. A
+    forked child cannot use or restart its parent's driver and computes with NumPy.
     """
 
     name, by_default = "opencl", False
-    # A launch takes 10 to 60 microseconds: what NumPy needs for so many elements on two cores.
+    # A launch takes 10 to 60 microseconds: NumPy's time for so many elements on two cores.
     least: ClassVar = {"pass": 1 << 20, "cheap": 1 << 18, "middle": 1 << 17, "dear": 1 << 15}
 
     def __init__(self) -> None:
@@ -65,31 +63,31 @@ class Engine:
     words = None
 
     def min_gemm_muls(self) -> int:
-        """None is."""
+        """Return no minimum: this engine computes no products."""
         return 1 << 62
 
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         return {}
 
     def small_array_kernels(self, plain: dict[str, Callable]) -> dict[str, Callable]:
-        """None: a launch takes longer than NumPy."""
+        """Return no kernels: a launch takes longer than NumPy."""
         return {}
 
     def convolutions(self) -> Any:
-        """None: NumPy's are the faster ones."""
+        """Return None: NumPy's convolutions are faster."""
         return None
 
 
 def _index() -> int | None:
-    """The first CPU among the devices, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    """Return the index of the first CPU device, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
     return next((i for i, record in enumerate(driver_discovery.usable_devices()) if record["kind"] == "cpu"), None)
 
 
 def _device(threads: int) -> Any:
-    """The CPU, or a part of it with as many cores as there are threads; None where its driver would take more.
+    """Return the CPU, or a sub-device with as many cores as threads; None if its driver would use more.
 
-    Found by trying: Intel's runtime gives a part of n cores n threads, the one that waits among them, and a part of one
-    core a second thread if the first one waits in the driver. PoCL (3.1) computes on all cores for any part.
+    Measured: Intel's runtime gives a sub-device of n cores n threads, including the waiting one, and one of one core a
+    second thread if the first one waits in the driver. PoCL (3.1) computes on all cores for any sub-device.
     """
     import pyopencl as cl
 

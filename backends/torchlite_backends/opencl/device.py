@@ -1,4 +1,4 @@
-"""One OpenCL device at run time: context, queue, memory pool, built kernels."""
+"""OpenCL device: context, queue, memory pool, programs and launches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DONE = cl.command_execution_status.COMPLETE
 
 
 class OpenCLFunction:
-    """A kernel on PyOpenCL; see `torchlite_backends.device_runtime.core.device.Function`."""
+    """OpenCL kernel; see `torchlite_backends.device_runtime.core.device.Function`."""
 
     __slots__ = ("device", "kernel", "name", "signature", "_enqueue", "_packers", "_lock")
 
@@ -38,7 +38,7 @@ class OpenCLFunction:
         self.name = kernel.function_name
         self._packers = [None if code in "px" else struct.Struct(code).pack for code in signature]
         self._lock = threading.Lock()
-        self._enqueue = enqueue_nd_range_kernel  # `launches.Recorder` changes it and the kernel, under the lock
+        self._enqueue = enqueue_nd_range_kernel  # `command_buffer.Recorder` changes it and the kernel, under the lock
 
     def __repr__(self) -> str:
         return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
@@ -80,10 +80,10 @@ class OpenCLFunction:
 
 
 class Device(shared.Device):
-    """An OpenCL device with one queue that works in order."""
+    """OpenCL device with one in-order queue."""
 
     type, label = "opencl", "OpenCL"
-    recorder: Any = None  # the `launches.Recorder` that is entered
+    recorder: Any = None  # the `command_buffer.Recorder` that is entered
 
     def __init__(self, index: int, cl_device: Any):
         super().__init__(index)
@@ -105,21 +105,21 @@ class Device(shared.Device):
         self.width = 16 if self.is_cpu else 4
         self.group = min(256, self.max_group)
         self.matrix_group = 1 if self.is_cpu else min(128, self.group)
-        self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
+        self._uploads: deque[Any] = deque()  # in flight; each keeps its bytes alive
         self._identity = "\n".join(
             (cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version)
         )
 
     @property
     def queue(self) -> Any:
-        """The queue. Whoever asks means to use it, so what waits is started first."""
+        """Return the queue, after launching deferred work."""
         if self.waiting.steps:
             self.waiting.start()
         return self._queue
 
     @property
     def capturing(self) -> bool:
-        """Whether what the calling thread starts is recorded, and does not run."""
+        """True if the calling thread's launches are recorded instead of run."""
         return self.recorder is not None and self.recorder.is_here()
 
     # -- kernels --
@@ -134,7 +134,7 @@ class Device(shared.Device):
         return program_cache.program_folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
 
     def build(self, text: str) -> Any:
-        """A built program, from the disk where it was built before for this device and driver."""
+        """Build a program, or load it from the disk cache for this device and driver."""
         path = self.cache_path(text)
         binary = program_cache.load(path)
         if binary is not None:
@@ -171,7 +171,7 @@ class Device(shared.Device):
             _enqueue_write_buffer(self.queue, buffer, host, 0, None, True)
 
     def _drop_done(self) -> None:
-        """Forget the uploads that are over, and wait for the oldest when there are many."""
+        """Drop finished uploads, and wait for the oldest if there are many."""
         uploads = self._uploads
         with contextlib.suppress(IndexError):  # none left: another thread was first
             while len(uploads) > _MAX_PENDING_UPLOADS or uploads[0].command_execution_status == _DONE:
@@ -188,8 +188,9 @@ class Device(shared.Device):
         self.queue.finish()
 
     def end(self) -> None:
-        """Wait at the process's end for what was started and never read: a driver that compiles and runs in threads of
-        its own would go on while its libraries are taken down. What still waits to be started is not.
+        """Wait at process exit for launched work: driver threads would run on while their libraries are unloaded.
+
+        Deferred work is not launched.
         """
         if os.getpid() == self._process:  # a fork's child has not the queue that it remembers
             with contextlib.suppress(cl.Error):

@@ -1,4 +1,4 @@
-"""A device as `torch.opencl` asks for it: properties, markers in its one queue, memory."""
+"""Device interface of `torch.opencl`: properties, events in its one queue, memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .device import Device
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class DeviceProperties:
-    """What a device is and has; memory in bytes."""
+    """Properties of a device; memory in bytes."""
 
     name: str
     platform: str
@@ -43,7 +43,7 @@ class DeviceProperties:
 
 
 def properties_of(device: Device) -> DeviceProperties:
-    """The properties of a device, asked of its driver."""
+    """Return the properties of a device from its driver."""
     d = device.cl_device
     kinds = ((cl.device_type.GPU, "gpu"), (cl.device_type.ACCELERATOR, "accelerator"), (cl.device_type.CPU, "cpu"))
     extensions = tuple(sorted(d.extensions.split()))
@@ -66,7 +66,7 @@ def properties_of(device: Device) -> DeviceProperties:
 
 
 class Event:
-    """A place in a device's queue. With `timing` a second, profiled queue waits for it and keeps the time."""
+    """Event in a device's queue. With `timing` a second, profiled queue waits for it and records the time."""
 
     def __init__(self, runtime: DeviceAPI, timing: bool):
         self._event = cl.enqueue_marker(runtime.device.queue)
@@ -76,20 +76,20 @@ class Event:
             runtime.clock().flush()
 
     def done(self) -> bool:
-        """Whether everything before it has run."""
+        """True if all work before it has run."""
         return self._event.command_execution_status == cl.command_execution_status.COMPLETE
 
     def wait(self) -> None:
-        """Wait for everything before it."""
+        """Wait for all work before it."""
         self._event.wait()
 
     def milliseconds_to(self, later: Event) -> float:
-        """The time until another marker of the same device; both made with `timing`, and done."""
+        """Return the time until another event of the same device; both with `timing`, and done."""
         return (later._event.profile.end - self._event.profile.end) * 1e-6
 
 
 class DeviceAPI:
-    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`."""
+    """Implementation of `torchlite._device.accelerators.Runtime`."""
 
     def __init__(self, device: Device):
         self.device = device
@@ -97,7 +97,7 @@ class DeviceAPI:
         self._clock: Any = None
 
     def clock(self) -> Any:
-        """The queue whose markers keep the time; profiling the working queue would slow every launch."""
+        """Return the queue of timing events; profiling the working queue would slow every launch."""
         if self._clock is None:
             self._clock = cl.CommandQueue(self.device.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         return self._clock

@@ -1,8 +1,7 @@
-"""Which OpenCL devices there are: drivers found and tried, Intel's runtime from pip made visible, devices in a fixed
-order.
+"""Discovery of OpenCL devices: drivers, their probe results, and a fixed device order.
 
-What the drivers of a machine can do is found out once, in a process of its own (`trial.py`), and kept on the disk until
-a driver changes. Nothing here imports PyOpenCL before a device is used.
+Intel's runtime from pip is included. Drivers are probed once, in a subprocess (`driver_probe`), and the results are
+cached on disk until a driver changes. PyOpenCL is not imported before a device is used.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _INTEL_NEEDS = ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtb
 _KINDS = ("gpu", "accelerator", "cpu")
 _NO_PYOPENCL = "no PyOpenCL: "
 _PROBE_TIMEOUT = 60
-_RETRY_SECONDS = 24 * 3600  # what failed is tried again after a day: perhaps the machine was only busy
+_RETRY_SECONDS = 24 * 3600  # failures are probed again after a day: the machine may have been busy
 INSTALL = (
     "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on "
     "Debian apt install pocl-opencl-icd"
@@ -46,7 +45,7 @@ _lock = fork_locks.reinit_after_fork(threading.RLock())
 
 
 def cache_folder() -> Path:
-    """Where built programs and the outcome of trials are kept."""
+    """Return the folder of built programs and probe results."""
     return program_folder("opencl")
 
 
@@ -55,7 +54,7 @@ def cache_folder() -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class Driver:
-    """A driver's library as its .icd file names it, and the libraries to load before it."""
+    """Driver library as its .icd file names it, and the libraries to load before it."""
 
     name: str
     library: str
@@ -63,13 +62,13 @@ class Driver:
 
 
 def _pyopencl() -> Path | None:
-    """The folder of PyOpenCL, not imported; None when it is not installed."""
+    """Return PyOpenCL's folder without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("pyopencl")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def _icd_files() -> list[Path]:
-    """The .icd files that the OpenCL loader would read, and those that come with PyOpenCL's wheel."""
+    """Return the .icd files that the OpenCL loader would read, and those of PyOpenCL's wheel."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
     if chosen:
         folders = [Path(chosen)]
@@ -98,13 +97,15 @@ def _drivers_of(file: Path) -> list[Driver]:
 
 
 def _install_prefixes() -> list[Path]:
-    """Where pip may put the `lib` folder of a package: the environment's, the system's and the user's."""
+    """Return prefixes where pip may install a package's `lib` folder: the environment's, the system's and the
+    user's.
+    """
     places = [sys.prefix, sysconfig.get_path("data"), sys.base_prefix, site.getuserbase()]
     return [Path(p) for p in dict.fromkeys(places) if p]
 
 
 def _from_package_metadata() -> list[Path]:
-    """Where importlib.metadata says that Intel's library is: elsewhere only after `pip install --target`."""
+    """Return the path of Intel's library from package metadata: it differs only after `pip install --target`."""
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
     except importlib.metadata.PackageNotFoundError:
@@ -113,7 +114,7 @@ def _from_package_metadata() -> list[Path]:
 
 
 def intel_driver() -> Driver | None:
-    """The CPU runtime of the pip package intel-opencl-rt. Its own .icd file names a place that is not there."""
+    """Return the CPU driver of the pip package intel-opencl-rt, whose own .icd file has a wrong path."""
     for library in [*(p / "lib" / "libintelocl.so" for p in _install_prefixes()), *_from_package_metadata()]:
         if library.exists():
             needs = (library.parent / name for name in _INTEL_NEEDS)
@@ -122,9 +123,7 @@ def intel_driver() -> Driver | None:
 
 
 def installed() -> list[Driver]:
-    """The drivers of this machine, each library once; empty where the system has other ways than .icd files to name
-    them.
-    """
+    """Return the drivers of this machine, each library once; empty if the system does not use .icd files."""
     if not sys.platform.startswith("linux"):
         return []
     found = [driver for file in _icd_files() for driver in _drivers_of(file)]
@@ -135,8 +134,10 @@ def installed() -> list[Driver]:
 
 
 class _IcdFolder:
-    """A folder for the time of a block, with an .icd file for each driver. Where no folder can be made, the library of
-    the only driver, which the loader takes as well; OSError where there are several.
+    """Context manager: temporary folder with an .icd file for each driver.
+
+    If no folder can be created, the path of the only driver's library, which the loader also accepts; OSError for
+    several.
     """
 
     def __init__(self, drivers: list[Driver]):
@@ -159,15 +160,16 @@ class _IcdFolder:
 
 
 def _usable_cache(path: str) -> bool:
-    """Whether a driver may keep programs in a folder: it can be written, and by nobody else."""
+    """True if a driver may cache programs in a folder: only this user can write it."""
     return cache_files.is_trusted(Path(path), make=True) and os.access(path, os.W_OK)
 
 
 @functools.cache
 def _driver_environment() -> dict[str, str]:
-    """Environment variables that drivers need here. PoCL has no device where it cannot write what it compiles: where
-    its own place is read-only, or open to other users, it gets one in our cache folder, or one that lasts as long as
-    the process.
+    """Return environment variables that drivers need.
+
+    PoCL shows no device if it cannot write its cache. If its default folder is read-only, or writable by other users,
+    it gets one in our cache folder, or a temporary one.
     """
     own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     if os.environ.get("POCL_CACHE_DIR") or _usable_cache(os.path.join(own, "pocl")):
@@ -186,8 +188,8 @@ def _driver_environment() -> dict[str, str]:
 
 @dataclasses.dataclass
 class ProbeResult:
-    """What the trials found: the drivers to load (by library), a record for each of their devices, and why the other
-    drivers are left out.
+    """Probe results: the drivers to load (by library), a record for each device, and reasons why others are
+    excluded.
     """
 
     keep: list[str]
@@ -195,7 +197,7 @@ class ProbeResult:
     failed: dict[str, str]
 
     def errors(self) -> list[str]:
-        """A sentence for each driver and device that cannot be used."""
+        """Return a sentence for each driver and device that cannot be used."""
         return [
             *(f"{name}: {why}" for name, why in self.failed.items()),
             *(f"{d['platform']}, {d['name']}: {d['error']}" for d in self.devices if d["error"]),
@@ -203,7 +205,7 @@ class ProbeResult:
 
 
 def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
-    """The devices of some drivers together, None the system's own, and what went wrong."""
+    """Return the devices of some drivers loaded in one process (None: the system's), and the errors."""
     environment = {
         **os.environ,
         **_driver_environment(),
@@ -240,9 +242,7 @@ def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
 
 
 def _probe_all(drivers: list[Driver]) -> ProbeResult:
-    """Try all drivers together; when that fails, take them up one by one, so that one that breaks (or breaks beside
-    others) is left out.
-    """
+    """Probe all drivers in one process; if that fails, add them one by one and exclude those that break."""
     if not sys.platform.startswith("linux"):
         devices, error = _probe(None)
         return ProbeResult([], devices, {"the system's OpenCL": error} if error else {})
@@ -278,7 +278,7 @@ def _version(package: str) -> str:
 
 
 def _fingerprint(drivers: list[Driver]) -> str:
-    """Changes with what the outcome of a trial may depend on."""
+    """Return a digest of everything on which the probe result may depend."""
     folders = [
         "/lib",
         "/usr/lib",
@@ -311,7 +311,7 @@ _FIELDS = {"platform": str, "version": str, "name": str, "nth": int, "kind": str
 
 
 def _digest(name: str, content: dict[str, Any]) -> str:
-    """What tells that a file is as it was written, and under which name."""
+    """Return a digest of a cache file's name and content."""
     return hashlib.sha256(f"{name}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
 
 
@@ -326,7 +326,7 @@ def _is_well_formed(found: ProbeResult) -> bool:
 
 
 def _load_probe(path: Path) -> ProbeResult | None:
-    """What was found before; None where nothing was, or the file is not as it was written."""
+    """Load a cached probe result; None if there is none or the file is damaged."""
     try:
         text = cache_files.read(path)
         if text is None:
@@ -361,15 +361,13 @@ def _cached_probe(again: bool) -> ProbeResult:
 
 
 def probe_result(again: bool = False) -> ProbeResult:
-    """What the drivers of this machine can do; `again` tries anew where something failed. PyOpenCL
-    must be installed.
-    """
+    """Return the probe result of this machine; `again` repeats failed probes. PyOpenCL must be installed."""
     with _lock:
         return _cached_probe(again)
 
 
 def _clear_probe() -> None:
-    """Try the drivers anew when they are next asked for: what was remembered is not so."""
+    """Invalidate the probe result, so that the next request probes again."""
     drivers = installed()
     with contextlib.suppress(OSError):
         cache_files.remove(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
@@ -380,15 +378,14 @@ def _clear_probe() -> None:
 
 
 def _requested_platforms() -> list[str]:
-    """Parts of platforms' names, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    """Return the substrings of platform names in `TORCHLITE_OPENCL_PLATFORM`, in order."""
     return [word.strip().lower() for word in os.environ.get("TORCHLITE_OPENCL_PLATFORM", "").split(",") if word.strip()]
 
 
 def usable_devices() -> list[dict[str, Any]]:
-    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and
-    version, then as the driver has them.
+    """Return the records of the devices in index order: GPUs, accelerators, CPUs, each by platform name and version.
 
-    `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its words, and puts them in its order.
+    `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its substrings, in its order.
     """
     words = _requested_platforms()
     chosen = []
@@ -401,7 +398,7 @@ def usable_devices() -> list[dict[str, Any]]:
 
 
 def why_not() -> str:
-    """ "" when there is a device that can be used, else one sentence saying what is missing and what to install."""
+    """Return "" if a device can be used, else one sentence: the missing part, and the package to install."""
     if _pyopencl() is None:
         return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
     if usable_devices():
@@ -419,14 +416,14 @@ def why_not() -> str:
 
 
 def problems() -> list[str]:
-    """A sentence for each driver or device that is left out, after trying it again; for `python -m torchlite info`."""
+    """Return a sentence for each excluded driver or device, after probing again; for `python -m torchlite info`."""
     if _pyopencl() is None:
         return []
     return [f"{error}. Left out; mend the driver or {INSTALL}" for error in probe_result(again=True).errors()]
 
 
 def describe(index: int) -> str:
-    """One line about a device."""
+    """Describe a device in one line."""
     record = usable_devices()[index]
     kind = {"gpu": "GPU", "cpu": "CPU"}.get(record["kind"], record["kind"])
     return f"{record['name']}, {kind}, through {record['platform']} ({record['version'].split('  ')[0]})"
@@ -459,14 +456,15 @@ def _key(record: dict[str, Any]) -> tuple:
 
 
 def devices() -> list[Any]:
-    """pyopencl's devices in the order of their indices."""
+    """Return pyopencl's devices in index order."""
     with _lock:
         return _devices()
 
 
 def icd_environment(index: int, folder: str) -> dict[str, str]:
-    """Variables under which another program's OpenCL loader finds the driver of a device, and no other. `folder` keeps
-    the file that names it. `OPENCL_PATH`, which some programs read, names the loader that came with the driver.
+    """Return variables under which another program's OpenCL loader finds only the driver of a device.
+
+    `folder` keeps the .icd file. `OPENCL_PATH`, which some programs read, names the loader shipped with the driver.
     """
     intel = "intel" in usable_devices()[index]["platform"].lower()
     driver = next(d for d in installed() if ("intel" in d.library) == intel)

@@ -1,8 +1,7 @@
-"""Tries OpenCL drivers in a process of its own, which they may take down: `python -P trial.py FOLDER LIBRARY...` prints
-a line of JSON for each device.
+"""Probe program for OpenCL drivers, which may crash: `python -P driver_probe.py FOLDER LIBRARY...`.
 
-FOLDER holds the .icd files of the drivers, the libraries are loaded before them; without arguments the system's own
-drivers are tried.
+Prints a line of JSON for each device. FOLDER has the .icd files of the drivers, the libraries are loaded before them;
+without arguments the system's own drivers are probed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __kernel void trial(__global const float* x, __global float* y, __local float* b
 
 @contextlib.contextmanager
 def environment_variables(**values: str) -> Iterator[None]:
-    """Environment variables for the time of a block."""
+    """Set environment variables inside a block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -41,16 +40,13 @@ def environment_variables(**values: str) -> Iterator[None]:
 
 
 def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
-    """The platforms of the drivers that the folder's .icd files name. The loader reads them at the first call in a
-    process, and never again.
-    """
+    """Return the platforms of the folder's .icd files. The loader reads them once per process."""
     for library in libraries:
-        # Local: their exp and sin are for the driver, and must not take the place of the C library's in what is loaded
-        # later.
+        # Local: their exp and sin are for the driver, and must not interpose the C library's in libraries loaded later.
         ctypes.CDLL(library, mode=ctypes.RTLD_LOCAL)
     import pyopencl as cl
 
-    # PyOpenCL's own loader looks into its home as well (the driver of pocl-binary-distribution is there).
+    # PyOpenCL's own loader also searches its home (the driver of pocl-binary-distribution is there).
     with environment_variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
         try:
             return cl.get_platforms()
@@ -59,7 +55,7 @@ def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
 
 
 def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
-    """Each device of some platforms with what tells it from others."""
+    """Yield each device of some platforms with its identifying properties."""
     import pyopencl as cl
 
     met: dict[tuple, int] = {}
@@ -82,12 +78,13 @@ def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
 
 
 def get_kernel(program: Any, name: str) -> Any:
-    """A kernel of a built program. PyOpenCL keeps texts of its own in a database below the user's home; where it cannot
-    (a home that is read-only, or not there), it does without.
+    """Return a kernel of a built program.
+
+    PyOpenCL keeps generated source in a database in the user's home; if that is not writable, this does without it.
     """
     import pyopencl as cl
 
-    first = "pyopencl.invoker" not in sys.modules  # which opens the database while it is imported
+    first = "pyopencl.invoker" not in sys.modules  # its import opens the database
     hook = sys.unraisablehook
     if first:
         sys.unraisablehook = lambda _: None  # half an object that cannot be finished either
@@ -95,7 +92,7 @@ def get_kernel(program: Any, name: str) -> Any:
         return cl.Kernel(program, name)
     except cl.Error:
         raise
-    except Exception:
+    except Exception:  # PyOpenCL's cache of invokers fails in any way: once more without it
         if cl._PYOPENCL_NO_CACHE:
             raise
     finally:
@@ -106,7 +103,7 @@ def get_kernel(program: Any, name: str) -> Any:
 
 
 def run_probe(device: Any) -> None:
-    """Build and run a kernel. RuntimeError when its result is wrong."""
+    """Build and run a kernel. RuntimeError if its result is wrong."""
     import numpy as np
     import pyopencl as cl
 
@@ -131,19 +128,19 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore")  # a compiler that says something has not failed
     try:
         import pyopencl  # noqa: F401
-    except Exception as problem:
+    except Exception as problem:  # a broken installation raises anything: the probe reports it
         print(f"no PyOpenCL: {type(problem).__name__}: {problem}")
         return
     for record, device in devices(platforms(arguments[0] if arguments else None, arguments[1:])):
         try:
             run_probe(device)
             error = ""
-        except Exception as problem:
+        except Exception as problem:  # a broken driver raises anything: the probe reports it
             error = str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
         print("device " + json.dumps({**record, "error": error}), flush=True)
     print("done", flush=True)
     sys.stdout.flush()
-    os._exit(0)  # some drivers crash when their process ends, which says nothing of their work
+    os._exit(0)  # some drivers crash at process exit, after correct work
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""An OpenCL driver for CPUs that works on NumPy's own memory, as an engine of the CPU's kernels.
+"""OpenCL CPU device over NumPy's memory, for the CPU engine.
 
-Where the driver takes any address of the process (fine-grained system memory: Intel's) a kernel gets the address of an
-array's elements. Elsewhere (PoCL) each array gets a buffer on its memory for the time of a call, and the call ends with
-mapping them, which is what makes a kernel's writes the host's. Nothing is copied either way.
+If the driver takes any address of the process (fine-grained system SVM: Intel's), a kernel gets the address of an
+array's elements. Otherwise (PoCL) each array gets a buffer on its memory during a call, and the call ends with mapping
+them, which makes the writes visible to the host. Nothing is copied in either case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BYTE: Any = np.uint8
 
 
 class HostBuffer:
-    """The memory of a NumPy array; `buffer` is OpenCL's name for it, where one is needed."""
+    """Memory of a NumPy array; `buffer` is its OpenCL buffer if one is needed."""
 
     __slots__ = ("array", "address", "buffer")
 
@@ -37,7 +37,7 @@ class HostBuffer:
 
 
 class HostFunction(device.OpenCLFunction):
-    """A kernel whose arrays are blocks of the host's memory."""
+    """Kernel whose array arguments are host memory."""
 
     __slots__ = ("_handle",)
     device: HostDevice
@@ -72,8 +72,9 @@ class HostFunction(device.OpenCLFunction):
 
 
 class HostDevice(HostMemory, device.Device):
-    """A CPU's OpenCL device, or a part of it with fewer cores. Who calls its kernels holds `using` meanwhile, and calls
-    `done` before NumPy reads what they wrote.
+    """A CPU's OpenCL device, or a sub-device with fewer cores.
+
+    The caller of its kernels is inside `using`, and calls `done` before NumPy reads the results.
     """
 
     chains = False
@@ -81,10 +82,10 @@ class HostDevice(HostMemory, device.Device):
     def __init__(self, cl_device: Any, units: int, joins: bool = True):
         super().__init__(0, cl_device)
         self._joins = joins  # whether the thread that waits may compute meanwhile: drivers have it do so
-        self.units = units  # of the whole device: kernels cut their work by it, and results are to be the same
+        self.units = units  # of the full device: kernels partition by it, so results do not depend on the sub-device
         self.allocate = self._allocate
         self.using = fork_locks.reinit_after_fork(threading.RLock())
-        self._blocks: list[HostBuffer] = []  # of the call under way: kept alive until its kernels have run
+        self._blocks: list[HostBuffer] = []  # of the current call: kept alive until its kernels have run
         self._set_address = _svm_argument_setter() if has_system_svm(cl_device) else None
 
     def kernel(self, program: Any, name: str, signature: str) -> HostFunction:
@@ -99,7 +100,7 @@ class HostDevice(HostMemory, device.Device):
         return made
 
     def point(self, function: HostFunction, at: int, memory: HostBuffer) -> None:
-        """Make a block of memory a kernel's argument."""
+        """Set a block of memory as a kernel's argument."""
         if self._set_address is not None:
             self._set_address(function._handle, at, memory.address)
             return
@@ -126,7 +127,7 @@ class HostDevice(HostMemory, device.Device):
         over.acquire()
 
     def _to_host(self, memory: HostBuffer) -> None:
-        """Have what kernels wrote to a buffer on the host's memory be there when the queue is done."""
+        """Enqueue a map that makes kernel writes to a buffer visible to the host when the queue is done."""
         queue, nbytes, byte = self.queue, (memory.buffer.size,), _BYTE
         mapped: Any = cl.enqueue_map_buffer(
             queue, memory.buffer, cl.map_flags.READ, 0, nbytes, byte, is_blocking=False
@@ -139,7 +140,7 @@ class HostDevice(HostMemory, device.Device):
         self._wait()
 
     def done(self) -> None:
-        """The call is over: wait for its kernels, and let its memory go."""
+        """End a call: wait for its kernels, and release its memory."""
         try:
             self.finish()
         finally:
@@ -154,7 +155,7 @@ class HostDevice(HostMemory, device.Device):
 
     def write(self, buffer: HostBuffer, host: np.ndarray, keep: bool = False) -> None:
         self._settle(buffer)
-        buffer.buffer = None  # a new one sees what the host wrote
+        buffer.buffer = None  # a new one sees the host's writes
         _bytes(buffer)[: host.nbytes] = host
 
     def map(self, buffer: HostBuffer, start: int, nbytes: int, write: bool) -> np.ndarray:
@@ -163,11 +164,11 @@ class HostDevice(HostMemory, device.Device):
         return _bytes(buffer)[start : start + nbytes]
 
     def unmap(self, array: np.ndarray) -> None:
-        """What was mapped is the memory itself."""
+        """Do nothing: the mapping is the memory itself."""
 
     @property
     def blocking(self) -> bool:
-        return False  # who calls a kernel looks for what it noted
+        return False  # the caller of a kernel checks its error flags
 
 
 def _bytes(memory: HostBuffer) -> np.ndarray:
@@ -178,7 +179,7 @@ def _bytes(memory: HostBuffer) -> np.ndarray:
 
 
 def has_system_svm(cl_device: Any) -> bool:
-    """Whether kernels may get any address of the process."""
+    """True if kernels can use any address of the process."""
     try:
         capabilities = cl_device.svm_capabilities
     except (cl.Error, AttributeError):
@@ -188,8 +189,9 @@ def has_system_svm(cl_device: Any) -> bool:
 
 @functools.cache
 def _svm_argument_setter() -> Any:
-    """OpenCL's own function that makes an address an argument, which costs a tenth of PyOpenCL's; None where the
-    library that PyOpenCL is linked with does not show it.
+    """Return OpenCL's function that sets an SVM argument, at a tenth of PyOpenCL's cost.
+
+    None if the library that PyOpenCL is linked with does not export it.
     """
     try:
         found = ctypes.CDLL(cl._cl.__file__).clSetKernelArgSVMPointer

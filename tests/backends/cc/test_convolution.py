@@ -5,10 +5,10 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.cc import convolution, program_build
+from torchlite_backends.cc import convolution, cxx_compiler
 from torchlite_backends.numpy import conv, conv_native
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_backends.cc import native_batch_norm, program_build
+from torchlite_backends.cc import cxx_compiler, native_batch_norm
 from torchlite_backends.cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 SHAPES = (2, 5, 4), (3, 7, 7, 7), (8, 33, 4, 4), (2, 3, 67, 61), (1, 2, 200, 301), (40, 6, 5, 5)
 
 

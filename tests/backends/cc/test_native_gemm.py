@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_backends.cc import native_gemm, native_parallel_gemm, program_build
+from torchlite_backends.cc import cxx_compiler, native_gemm, native_parallel_gemm
 from torchlite_backends.cc.device import Device
 
 pytestmark = [
-    pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not()),
+    pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not()),
     pytest.mark.skipif(not native_gemm.has_avx512(), reason="no vectors of 512 bits: products are BLAS's"),
 ]
 

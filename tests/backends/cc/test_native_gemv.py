@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_backends.cc import native_gemv, program_build
+from torchlite_backends.cc import cxx_compiler, native_gemv
 from torchlite_backends.cc.device import Device
 from torchlite_backends.numpy import deterministic_gemm
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from torchlite_backends.cc import (
+    cxx_compiler,
     native_gather,
     native_lstm,
     native_mt19937,
@@ -20,7 +21,7 @@ from torchlite_backends.cc import (
 from torchlite_backends.cc.device import Device
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 DTYPES = "?", "u1", "i2", "f2", "i4", "f4", "i8", "f8"
 
 

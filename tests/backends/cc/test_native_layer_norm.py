@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_backends.cc import native_layer_norm, program_build
+from torchlite_backends.cc import cxx_compiler, native_layer_norm
 from torchlite_backends.cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 @pytest.fixture(scope="module")

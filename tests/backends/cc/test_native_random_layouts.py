@@ -11,18 +11,18 @@ import pytest
 
 from torchlite_backends.cc import (
     convolution,
+    cxx_compiler,
     native_gemm,
     native_gemv,
     native_kernel,
     native_parallel_gemm,
     native_small_arrays,
-    program_build,
 )
 from torchlite_backends.cc.device import Device
 from torchlite_backends.cpu_engines import engine_selection
 from torchlite_backends.numpy import NumpyBackend, cache_blocking, conv
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 FLOATS = "f4", "f8"
 LENGTHS = 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 49, 63, 65, 100, 129, 257

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from torchlite_backends.cc import native_small_arrays, program_build
+from torchlite_backends.cc import cxx_compiler, native_small_arrays
 from torchlite_backends.cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 FLOATS = "f4", "f8"
 
 
@@ -133,7 +133,7 @@ def test_what_attention_leaves_to_numpy(engine, numbers):
 def test_the_engine_serves_arrays_of_any_size():
     code = (
         "import torchlite as torch\n"
-        "from torchlite_backends.cc import native_few\n"
+        "from torchlite_backends.cc import native_small_arrays\n"
         "called = []\n"
         "def noting(name, kernel):\n"
         "    def call(*args, **options):\n"
@@ -141,7 +141,7 @@ def test_the_engine_serves_arrays_of_any_size():
         "        called.append(name) if out is not None else None\n"
         "        return out\n"
         "    return call\n"
-        "native_few.kernels.update({n: noting(n, k) for n, k in native_few.kernels.items()})\n"
+        "native_small_arrays.kernels.update({n: noting(n, k) for n, k in native_small_arrays.kernels.items()})\n"
         "F, x = torch.nn.functional, torch.randn(1, 2, 1, 8)\n"
         "F.layer_norm(x, (8,)), F.gelu(x), F.scaled_dot_product_attention(x, x, x), F.gelu(x.double())\n"
         "print(*called)\n"

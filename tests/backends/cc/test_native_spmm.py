@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_backends.cc import native_spmm, program_build
+from torchlite_backends.cc import cxx_compiler, native_spmm
 from torchlite_backends.cc.device import Device
 from torchlite_backends.numpy import spmm
 
-pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 @pytest.fixture(scope="module")

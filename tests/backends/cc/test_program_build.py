@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_backends.cc import program_build
+from torchlite_backends.cc import cxx_compiler, program_build
 from torchlite_backends.cc.device import Device
 from torchlite_backends.device_runtime.backend import kernels_of
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.kernel_sources.opencl_to_cpp import kernel_names, translate_vectors
 
-compiled = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
+compiled = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 # -- texts --
@@ -256,7 +256,10 @@ def test_programs_on_the_disk(tmp_path):
 
 def test_without_a_compiler(tmp_path):
     found = _python(
-        "from torchlite_backends.cc import build; print(build.why_not())", tmp_path, PATH=str(tmp_path), CXX=""
+        "from torchlite_backends.cc import program_build; print(program_build.why_not())",
+        tmp_path,
+        PATH=str(tmp_path),
+        CXX="",
     )
     assert found.stdout.startswith("no C++ compiler was found")
 
@@ -264,7 +267,7 @@ def test_without_a_compiler(tmp_path):
 def test_an_unknown_sanitizer_is_refused(monkeypatch):
     monkeypatch.setenv("TORCHLITE_CC_SANITIZE", "memory")
     with pytest.raises(ValueError, match="use one of address, undefined"):
-        program_build.sanitizer()
+        cxx_compiler.sanitizer()
 
 
 @compiled

@@ -19,7 +19,7 @@ from torchlite.backends import cudnn as switches
 from torchlite_backends.cupy import cudnn as module
 from torchlite_backends.cupy import cudnn_attention, cudnn_conv
 from torchlite_backends.device_runtime.core.array import row_major
-from torchlite_backends.device_runtime.nn.conv_indexing import ConvShape
+from torchlite_backends.device_runtime.nn.conv_shape import ConvShape
 
 simulated = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}

@@ -17,8 +17,9 @@ import torchlite as torch
 import torchlite.distributed as dist
 import torchlite_backends.nccl
 from torchlite.distributed import _device_comm_backend
+from torchlite.distributed._collective_options import AllreduceOptions, ReduceScatterOptions
 from torchlite.distributed._device_comm_backend import DeviceCommBackend, DeviceCommunicator
-from torchlite.distributed._reduce_ops import AllreduceOptions, ReduceOp, ReduceScatterOptions
+from torchlite.distributed._reduce_ops import ReduceOp
 from torchlite_backends.nccl import constants
 
 from .fake_nccl import Library

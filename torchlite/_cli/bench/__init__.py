@@ -1,4 +1,4 @@
-"""`python -m torchlite bench`: how fast torchlite is, beside what else is installed."""
+"""`python -m torchlite bench`: benchmarks of torchlite against other installed libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ examples:
 
 
 def add_parser(commands: Any) -> None:
-    """The command's arguments."""
+    """Add the command's arguments."""
     parser = commands.add_parser(
         "bench", help="how fast it is beside PyTorch, JAX and tinygrad, as far as they are installed",
         description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -99,7 +99,7 @@ def _engines(text: str) -> list[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure, print, keep; the exit status."""
+    """Measure, print and store; return the exit status."""
     from . import runner
 
     return runner.run(options)

@@ -1,4 +1,4 @@
-"""How threads behave: one thread uses one core, idle ones nothing, and user threads and worker processes share."""
+"""Checks of CPU usage: one thread uses one core, idle threads none, and user threads and workers share cores."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import argparse
 import datetime
 
 from . import markdown_sections, report_tables
-from .contestants import Contestant, ContestantError, Worker
+from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
 from .measurement_rounds import Progress
+from .worker_process import Worker
 from .workloads.core_sharing import CHECKS
 from .workloads.workload_names import OTHER_LIBRARIES
 
-# What is allowed of the figures that have a limit.
+# Limits of the figures.
 LIMITS = {"cores used by one thread": 1.05, "cores used when idle": 0.01}
 
 
 def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contestant]) -> int:
-    """Print a table; 1 when torchlite passes a limit."""
+    """Print a table; return 1 if torchlite exceeds a limit."""
     everyone = [c for c in [*mine, *others] if c.module not in OTHER_LIBRARIES]
     progress, failed = Progress(len(CHECKS) * len(everyone)), []
     found: dict[str, dict[str, float]] = {}

@@ -1,4 +1,4 @@
-"""How much longer networks take while other processes keep cores busy."""
+"""Slowdown of networks while other processes keep cores busy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import markdown_sections, report_tables
-from .contestants import Contestant, ContestantError, Worker
+from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
 from .measurement_rounds import Progress
+from .worker_process import Worker
 from .workloads.workload_names import WORKLOADS, workloads_of
 
-# How many processes keep a core busy each.
+# Numbers of busy processes.
 LOADS = (0, 1, 2)
 # Ends with the process that started it, whatever became of that.
 _BUSY = """
@@ -27,13 +28,13 @@ parent = os.getppid()
 while os.getppid() == parent:
     for _ in range(100_000): pass
 """
-# No network may take more than this many times as long beside one of them.
+# Maximum slowdown of a network with one of them.
 AIM = 2.5
 
 
 @contextlib.contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Processes that compute all the time, until the block ends."""
+    """Run busy processes until the block ends."""
     started = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
     try:
         if started:
@@ -46,7 +47,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contestant], rows: list[str]) -> int:
-    """Measure the rows, print a table; 1 when one of torchlite's takes too long."""
+    """Measure the rows, print a table; return 1 if one of torchlite's is too slow."""
     everyone = [*mine, *others]
     taken: dict[str, dict[str, dict[int, list[float]]]] = {row: {} for row in rows}
     progress = Progress(len(everyone) * len(rows) * options.rounds)
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contes
 
 
 def _measure(contestant: Contestant, workload: str, taken: dict, options: Any, progress: Progress, stage: str) -> None:
-    """A workload's rows under one contestant, without and with load."""
+    """Measure a workload's rows under one contestant, without and with load."""
     with Worker(contestant, options.threads, options.scale) as worker:
         worker.make(workload)
         for row in WORKLOADS[workload]:
@@ -94,7 +95,7 @@ def _measure(contestant: Contestant, workload: str, taken: dict, options: Any, p
 
 
 def slowdown_factors(taken: dict, label: str) -> dict[str, dict[int, float]]:
-    """For each row the medians over the rounds of the times by the quiet time of the round."""
+    """Return for each row the median over the rounds of the slowdowns."""
     found = {}
     for row, labels in taken.items():
         times = labels.get(label, {})
@@ -106,7 +107,7 @@ def slowdown_factors(taken: dict, label: str) -> dict[str, dict[int, float]]:
 
 
 def table_rows(taken: dict, labels: list[str]) -> list[list[str]]:
-    """The table: quiet times, and factors beside one busy process and two."""
+    """Return the table: unloaded times, and slowdowns with one busy process and with two."""
     head = ["row"]
     for label in labels:
         head += [f"{label}, quiet", *(f"{n} busy" for n in LOADS[1:])]

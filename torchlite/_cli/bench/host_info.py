@@ -1,4 +1,4 @@
-"""The machine that figures come from, and what else it did meanwhile."""
+"""Information about the benchmark's machine: CPU, cores, commit, and load by other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 
 def cpu_name() -> str:
-    """The processor's name, as the system tells it."""
+    """Return the processor's name from the system."""
     try:
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -25,17 +25,17 @@ def cpu_name() -> str:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def load_average() -> float | None:
-    """Processes that ran or waited, on average over the last minute."""
+    """Return the load average of the last minute."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def last_commit(folder: str) -> str:
-    """The last commit of a checkout that changed the package in this folder or the backends; empty elsewhere."""
+    """Return the last commit that changed the package in this folder or the backends; empty outside a checkout."""
     try:
         words = ["git", "-C", folder, "log", "-1", "--format=%h", "--", ".", ":/backends"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
@@ -45,13 +45,13 @@ def last_commit(folder: str) -> str:
 
 
 class ForeignLoadMeter:
-    """The share of the cores that processes other than this one's and its children's used since it began."""
+    """Meter of the share of the cores used by processes other than this one and its children."""
 
     def __init__(self) -> None:
         self.begun, self.before, self.average = time.monotonic(), _busy_seconds(), load_average()
 
     def others(self) -> float | None:
-        """Between 0 and 1, children counted as far as they have ended; None where the system does not tell."""
+        """Return a number between 0 and 1, or None if the system has no such data. Running children count as others."""
         now = _busy_seconds()
         if self.before is None or now is None:
             return None
@@ -61,9 +61,7 @@ class ForeignLoadMeter:
 
 
 def _busy_seconds() -> tuple[float, float] | None:
-    """Seconds that all cores were busy or taken away by other virtual machines, and those of this process and its
-    children that ended.
-    """
+    """Return seconds that all cores were busy or stolen, and those of this process and its ended children."""
     try:
         first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
         user, nice, system, _, _, irq, soft, steal, *_ = (int(n) / os.sysconf("SC_CLK_TCK") for n in first)

@@ -1,4 +1,4 @@
-"""Figures in pages: what stands between `<!-- bench NAME -->` and `<!-- end -->` is written by the command."""
+"""Generated sections of Markdown pages, between `<!-- bench NAME -->` and `<!-- end -->`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECTION = re.compile(r"(<!-- bench ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTAL
 
 
 def fill_page(page: pathlib.Path, sections: dict[str, str]) -> list[str]:
-    """Write the sections for which the page has markers; their names."""
+    """Write the sections for which the page has markers; return their names."""
     filled = []
 
     def replace(match: re.Match) -> str:
@@ -30,7 +30,7 @@ def fill_page(page: pathlib.Path, sections: dict[str, str]) -> list[str]:
 
 
 def comparison_sections(run: Run, mine: list[str], others: list[str]) -> dict[str, str]:
-    """`machine`, `means` and `tables`: the figures of a comparison."""
+    """Return the sections of a comparison: `machine`, `means` and `tables`."""
     rival = others[0]
     rows = [r for names in report_tables.rows_by_group(run).values() for r in names]
     means = [["", *(label.removeprefix("torchlite ") for label in mine)]]

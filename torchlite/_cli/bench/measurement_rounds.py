@@ -1,4 +1,4 @@
-"""All contestants in turn, row by row, round by round, and what comes of it."""
+"""Measurement of all contestants, interleaved by row and repeated in rounds, with statistics."""
 
 from __future__ import annotations
 
@@ -8,48 +8,44 @@ import datetime
 import math
 import statistics
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .contestants import Contestant, ContestantError, Worker
+from torchlite.utils._progress_bar import progress_bar
+
+from .contestants import Contestant, ContestantError
 from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
+from .worker_process import Worker
 from .workloads.workload_names import OTHER_LIBRARIES, WORKLOADS, file_of, workloads_of
 
 CLOCKS = ("wall", "thread", "process")
-# Rows that a whole process has, not a workload.
+# Rows of a process, not of a workload.
 IMPORT, MEMORY = "import", "peak_memory"
 
 
 class Progress:
-    """A line that tells how far long work is: written over itself on a terminal, else one line for each stage."""
+    """Progress line: rewritten on a terminal, else one line per stage."""
 
     def __init__(self, total: int):
-        self.total, self.done, self.begun, self.stage = total, 0, time.monotonic(), ""
-        self.shown = sys.stderr.isatty()
+        self._bar = progress_bar(total, file=sys.stderr, leave=False)
 
     def step(self, stage: str, what: str) -> None:
         """A piece of work begins."""
-        if self.shown:
-            passed = time.monotonic() - self.begun
-            left = f", {passed / self.done * (self.total - self.done):.0f} s left" if self.done > 5 else ""
-            line = f"[{self.done}/{self.total}] {stage}: {what}{left}"
-            print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
-        elif stage != self.stage:
-            print(f"{stage} …", file=sys.stderr, flush=True)
-        self.stage, self.done = stage, self.done + 1
+        self._bar.set_description(stage)
+        self._bar.set_postfix_str(what, refresh=False)
+        self._bar.update()
 
     def say(self, line: str) -> None:
-        print(("\r\033[K" if self.shown else "") + line, file=sys.stderr, flush=True)
+        """Write a line above the bar."""
+        self._bar.write(line, file=sys.stderr)
 
     def end(self) -> None:
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        self._bar.close()
 
 
 @dataclasses.dataclass
 class Run:
-    """What was measured: `rows[row][label][clock]` are the figures of the rounds, in seconds (MiB for memory)."""
+    """Results: `rows[row][label][clock]` has the figures of the rounds, in seconds (MiB for memory)."""
 
     about: dict[str, Any]
     rows: dict[str, dict[str, dict[str, list[float]]]] = dataclasses.field(default_factory=dict)
@@ -62,30 +58,32 @@ class Run:
                 kept.setdefault(clock, []).append(figures[clock])
 
     def figure(self, row: str, label: str, clock: str = "wall") -> float | None:
-        """The median over the rounds."""
+        """Return the median over the rounds."""
         found = self.rows.get(row, {}).get(label, {}).get(clock)
         return statistics.median(found) if found else None
 
     def ratio(self, row: str, label: str, rival: str, clock: str = "wall") -> float | None:
-        """The median over the rounds of a contestant's figure by a rival's of the same round."""
+        """Return the median over the rounds of the ratio to a rival."""
         mine, theirs = (self.rows.get(row, {}).get(who, {}).get(clock, []) for who in (label, rival))
         pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
         return statistics.median(pairs) if pairs else None
 
     def spread(self, label: str) -> float | None:
-        """How many times as long the slowest round took as the fastest, in the median of the rows."""
+        """Return the ratio of the slowest round to the fastest, in the median of the rows."""
         walls = [found[label].get("wall", []) for found in self.rows.values() if label in found]
         found = [max(times) / min(times) for times in walls if len(times) > 1]
         return statistics.median(found) if found else None
 
     def mean_ratio(self, rows: Iterable[str], label: str, rival: str) -> float | None:
-        """The geometric mean over rows that both have."""
+        """Return the geometric mean over rows that both have."""
         found = [r for r in (self.ratio(row, label, rival) for row in rows) if r]
         return math.exp(sum(map(math.log, found)) / len(found)) if found else None
 
 
 def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str], options: Any, whole: bool) -> Run:
-    """Every row under every contestant, `options.rounds` times; with `whole` also the import and the peak of memory."""
+    """Measure every row under every contestant, `options.rounds` times; with `whole` also import time and peak
+    memory.
+    """
     everyone = [*mine, *others]
     progress = Progress(options.rounds * len(everyone) * len(rows))
     run, meter = Run(about={}), ForeignLoadMeter()
@@ -107,7 +105,7 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
             for workload in workloads_of(rows):
                 for row, worker, figures in _measure_in_turn(workers, workload, rows, options, progress, run, stage):
                     run.add(row, worker.contestant.label, figures)
-                workers.reverse()  # nobody is always the first
+                workers.reverse()  # alternates the order
             for worker in workers:
                 _add_memory(run, worker, whole)
     progress.end()
@@ -118,7 +116,7 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
 def _measure_in_turn(
     workers: list[Worker], workload: str, rows: list[str], options: Any, progress: Progress, run: Run, stage: str
 ) -> Iterator[tuple[str, Worker, dict[str, float]]]:
-    """A workload's rows, each under all workers in turn, before the next row."""
+    """Measure a workload's rows, each under all workers in turn."""
     at: dict[Worker, str] = {}
 
     def attempt(worker: Worker, what: str, *arguments: Any) -> Any:
@@ -150,7 +148,7 @@ def _measure_in_turn(
 
 
 def _record_failure(run: Run, progress: Progress, line: str) -> None:
-    """Kept once and shown: the others go on."""
+    """Store and show a failure once; the others continue."""
     if line not in run.failed:
         run.failed.append(line)
         progress.say(line)
@@ -167,7 +165,7 @@ def _add_memory(run: Run, worker: Worker, whole: bool) -> None:
 def _run_conditions(
     options: Any, versions: dict[str, dict], everyone: list[Contestant], meter: ForeignLoadMeter
 ) -> dict[str, Any]:
-    """What a figure is worth nothing without."""
+    """Return the conditions of the run, without which figures are not comparable."""
     from ... import __file__, __torchlite_version__
 
     return {

@@ -1,7 +1,7 @@
-"""What the nanoseconds of a small op are spent on.
+"""Breakdown of a small op's overhead in nanoseconds.
 
-The text of an op's function (`python -m torchlite show op add`) says by comments what it does. It is compiled once for
-each of them, cut off there, and what a comment's lines cost is the difference to the cut before.
+Comments divide the source of an op's function (`python -m torchlite show op add`). The function is compiled once per
+comment, truncated there; the cost of a comment's lines is the difference to the previous truncation.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from . import markdown_sections, report_tables
 from .host_info import cpu_name
 
 _COMMENT = re.compile(r"^( +)# (.+)$")
-# What tells that a cut was reached.
+# Raised where the function is truncated.
 _HERE = "bench_cut_here"
 SAMPLES = 200
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the parts of some functions."""
+    """Print the breakdown of some functions."""
     import torchlite as torch
 
     torch.set_num_threads(options.threads)
@@ -53,17 +53,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure_parts(function: Any, arguments: tuple, samples: int) -> list[tuple[str, float]]:
-    """What a generated function does on its way with these arguments, and the nanoseconds of each."""
+    """Return the steps of a generated function for these arguments, with the nanoseconds of each."""
     cuts = cut_at_comments(function, arguments)
     times = _nanoseconds([*(call for _, call in cuts), function], arguments, samples)
-    # A cut ends where its comment stands: what the comment names is in the next one.
+    # A truncation ends at its comment: the code below it belongs to the next one.
     differences = [after - before for before, after in itertools.pairwise(times)]
     found = [(what, max(0.0, ns)) for (what, _), ns in zip(cuts, differences, strict=True)]
     return [("the call, and what comes before the first comment", times[0]), *found, ("together", times[-1])]
 
 
 def cut_at_comments(function: Any, arguments: tuple) -> list[tuple[str, Callable]]:
-    """The function cut off at each comment that the arguments come by."""
+    """Return the function truncated at each comment that the arguments reach."""
     from ..._dispatch.codegen.source_builder import generated_text
 
     lines = generated_text(function).splitlines()
@@ -91,7 +91,7 @@ def _compile_function(text: str, function: Any) -> Any:
 
 
 def _nanoseconds(calls: list[Callable], arguments: tuple, samples: int) -> list[float]:
-    """The smallest mean of a few thousand calls, of each, taken in turn; less what the loop costs."""
+    """Return the smallest mean over a few thousand calls, of each, interleaved; minus the loop's cost."""
     loops = [_timed_loop(len(arguments)) for _ in calls]
     best = [float("inf")] * len(calls)
     nothing = float("inf")
@@ -103,7 +103,7 @@ def _nanoseconds(calls: list[Callable], arguments: tuple, samples: int) -> list[
 
 
 def _timed_loop(count: int) -> Callable:
-    """A timed loop whose code has seen one function only, as loops of programs have."""
+    """Return a timed loop with separate inline caches, like a program's loop."""
     names = "".join(f", a{i}" for i in range(count))
     text = (
         f"def loop(call, count{names}):\n"

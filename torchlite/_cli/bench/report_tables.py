@@ -1,4 +1,4 @@
-"""What a run says, as text for a terminal and as Markdown."""
+"""Tables and sentences of a run, for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TITLES = {
     "big": "Large tensors (4096 x 1024)",
     "process": "The process",
 }
-# From this share of the cores on, what others use spoils the clock's figures: CPU times are shown beside them.
+# Minimum load by others for which CPU times are shown next to clock times.
 BUSY = 0.05
 
 
 def rows_by_group(run: Run) -> dict[str, list[str]]:
-    """The rows that there are, by group."""
+    """Return the rows by group."""
     order = [*GROUPS, "process"]
     found: dict[str, list[str]] = {name: [] for name in order}
     for row in run.rows:
@@ -26,7 +26,7 @@ def rows_by_group(run: Run) -> dict[str, list[str]]:
 
 
 def format_seconds(value: float | None, row: str = "") -> str:
-    """A figure with its unit."""
+    """Format a figure with its unit."""
     if value is None:
         return "-"
     if row == MEMORY:
@@ -46,7 +46,7 @@ def is_busy(run: Run) -> bool:
 
 
 def headline(run: Run) -> list[str]:
-    """Versions, machine and load, a line each."""
+    """Return versions, machine and load, a line each."""
     about = run.about
     who = []
     for label, c in about["contestants"].items():
@@ -69,7 +69,7 @@ def headline(run: Run) -> list[str]:
 
 
 def comparison_tables(run: Run, mine: list[str], rival: str, cpu_times: bool) -> list[tuple[str, list[list[str]]]]:
-    """For each group the lines of a table: its head, its rows, its geometric means."""
+    """Return for each group the lines of a table: header, rows, geometric means."""
     found = []
     clocks = ["wall", *(("thread", "process") if cpu_times else ())]
     names = {"wall": "ratio", "thread": "of thread's CPU", "process": "of process's CPU"}
@@ -93,7 +93,7 @@ def comparison_tables(run: Run, mine: list[str], rival: str, cpu_times: bool) ->
 
 
 def standalone_tables(run: Run, mine: list[str]) -> list[tuple[str, list[list[str]]]]:
-    """The same without a rival."""
+    """Return tables without a rival."""
     return [
         (
             group,
@@ -104,7 +104,7 @@ def standalone_tables(run: Run, mine: list[str]) -> list[tuple[str, list[list[st
 
 
 def to_text(lines: list[list[str]]) -> str:
-    """A table for a terminal."""
+    """Format a table for a terminal."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     shown = []
     for line in lines:
@@ -114,14 +114,14 @@ def to_text(lines: list[list[str]]) -> str:
 
 
 def to_markdown(lines: list[list[str]]) -> str:
-    """A table for a page."""
+    """Format a table as Markdown."""
     head, *rows = lines
     rule = "| " + " | ".join(["---"] + ["---:"] * (len(head) - 1)) + " |"
     return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def summarize(run: Run, mine: list[str], rival: str) -> list[str]:
-    """A sentence for each of ours: the mean over all rows, and what is slower."""
+    """Return a sentence for each of ours: the mean over all rows, and the slower rows."""
     said = []
     for label in mine:
         rows = [r for r in run.rows if run.ratio(r, label, rival) is not None]

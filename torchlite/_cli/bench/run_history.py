@@ -1,4 +1,4 @@
-"""What was measured before: a file with one line of JSON for each run."""
+"""History of benchmark runs: a JSON Lines file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 from ..info import cache_folders
 from .measurement_rounds import CLOCKS, Run
 
-# What two runs must have in common for their figures to be compared.
+# Keys that must be equal for two runs to be comparable.
 SAME_SETTINGS = ("cpu", "cores", "threads", "device", "scale")
 
 
 def default_file() -> pathlib.Path:
-    """bench.jsonl in the folder in which torchlite keeps what it may find again."""
+    """Return bench.jsonl in torchlite's cache folder."""
     folder = next(path for name, path in cache_folders().items() if name.startswith("torchlite"))
     return pathlib.Path(folder) / "bench.jsonl"
 
 
 def write(file: pathlib.Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name, suffix=".part")
     try:
@@ -43,7 +43,7 @@ def _umask() -> int:
 
 
 def record(run: Run) -> dict[str, Any]:
-    """A run as it is kept: medians of each clock."""
+    """Return a run's record: medians of each clock."""
     return {
         **run.about,
         "rows": {
@@ -58,7 +58,7 @@ def record(run: Run) -> dict[str, Any]:
 
 
 def read(file: pathlib.Path) -> list[dict[str, Any]]:
-    """The runs of a file, the oldest first; lines that are no run are passed over."""
+    """Return the runs of a file, oldest first; invalid lines are skipped."""
     found = []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -75,7 +75,7 @@ def read(file: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def append(file: pathlib.Path, run: Run) -> None:
-    """Add a run's line."""
+    """Append a run."""
     try:
         before = file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -86,13 +86,13 @@ def append(file: pathlib.Path, run: Run) -> None:
 
 
 def last_comparable(runs: list[dict[str, Any]], run: Run) -> dict[str, Any] | None:
-    """The last run on this machine with these settings."""
+    """Return the last run on this machine with these settings."""
     alike = [kept for kept in runs if all(kept.get(key) == run.about.get(key) for key in SAME_SETTINGS)]
     return alike[-1] if alike else None
 
 
 def mean_change(kept: dict[str, Any], run: Run, label: str) -> float | None:
-    """How a contestant's times are to those it had then: the geometric mean over the rows of both."""
+    """Return the ratio of a contestant's times to the earlier ones: the geometric mean over common rows."""
     found = []
     for row, labels in kept["rows"].items():
         then, now = (labels.get(label) or {}).get("wall"), run.figure(row, label)

@@ -1,4 +1,4 @@
-"""What `python -m torchlite bench` does."""
+"""Runs the measurements of `python -m torchlite bench` and reports them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_measurements(options: argparse.Namespace, mine: list, others: list, rows: list[str]) -> int:
-    """One measurement after the other; under load the first row of each network, once, of torchlite alone."""
+    """Run the selected measurements; under load the first row of each network, once, of torchlite alone."""
     networks = [WORKLOADS[name][0] for name in GROUPS["networks"]]
     once = argparse.Namespace(**{**vars(options), "rounds": 1})
     status = compare(options, mine, others, rows)
@@ -54,7 +54,7 @@ def run_measurements(options: argparse.Namespace, mine: list, others: list, rows
 
 
 def list_rows() -> str:
-    """The groups with their workloads and rows."""
+    """Return the groups with their workloads and rows."""
     lines = []
     for group, names in GROUPS.items():
         lines.append(group)
@@ -63,7 +63,7 @@ def list_rows() -> str:
 
 
 def compare(options: argparse.Namespace, mine: list, others: list, rows: list[str]) -> int:
-    """The ratio tables."""
+    """Compare the contestants and print tables; return the exit status."""
     if not others:
         print("no rival is installed (pip install torch, or --reference-python PATH): times alone", file=sys.stderr)
     done = measure_all(mine, others, rows, options, whole=not options.only)
@@ -79,7 +79,7 @@ def compare(options: argparse.Namespace, mine: list, others: list, rows: list[st
 
 
 def report(done: Run, mine: list[str], others: list[str], cpu_times: bool) -> list[str]:
-    """The tables and sentences below the headline."""
+    """Return tables and sentences below the headline."""
     lines = []
     others = [rival for rival in others if any(rival in done.rows[row] for row in done.rows)]
     for rival in others:
@@ -96,7 +96,7 @@ def report(done: Run, mine: list[str], others: list[str], cpu_times: bool) -> li
 
 
 def save_results(options: argparse.Namespace, done: Run, mine: list[str], others: list[str]) -> None:
-    """Compare with the history and add to it, draw the picture, fill the pages."""
+    """Compare with the history and append to it, draw the chart, fill the pages."""
     if not options.no_history and done.rows:
         file = options.history or run_history.default_file()
         before = run_history.last_comparable(run_history.read(file), done) or {}

@@ -1,4 +1,4 @@
-"""The ratios of a run as a picture: bars on a logarithmic axis, for light and dark backgrounds."""
+"""Bar chart of a run's ratios as an SVG, on a logarithmic axis, for light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from .measurement_rounds import Run
 from .report_tables import TITLES, headline, rows_by_group
 
-# A column of bars: its names, the place for bars, and what is written beside the longest.
+# Widths of a column of bars: names, bars, and labels.
 NAMES, BARS, ASIDE, BETWEEN = 160, 220, 32, 16
 COLUMN = NAMES + ASIDE + BARS + ASIDE
 BAR, GAP, TOP = 13, 5, 44
@@ -19,7 +19,7 @@ DARK = ("#e6edf3", "#3d444d", ("#6aa9e9", "#e0a458", "#74c48e", "#b48ad0"))
 
 
 def svg(run: Run, mine: list[str], rival: str) -> str:
-    """An SVG with a bar for each row and each of ours: to the left of 1 faster than the rival, to the right slower."""
+    """Return an SVG with a bar for each row and each of ours: left of 1 faster than the rival, right of it slower."""
     columns = _columns(run, mine, rival)
     values = [
         v for column in columns for _, rows in column for r in rows for m in mine if (v := run.ratio(r, m, rival))
@@ -46,7 +46,7 @@ def svg(run: Run, mine: list[str], rival: str) -> str:
 
 
 class _Scale:
-    """Where a ratio is on the axis, which is logarithmic."""
+    """Logarithmic axis of ratios."""
 
     def __init__(self, low: float, high: float):
         self.low, self.high = low, high
@@ -55,7 +55,7 @@ class _Scale:
         return NAMES + ASIDE + BARS * math.log(value / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[float]:
-        """Marks that are not too near to each other."""
+        """Return tick marks with a minimum distance."""
         chosen: list[float] = []
         for tick in sorted(TICKS, key=lambda t: abs(math.log(t))):
             if self.low <= tick <= self.high and all(abs(self(tick) - self(t)) > 22 for t in chosen):
@@ -64,7 +64,7 @@ class _Scale:
 
 
 def _columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list[str]]]]:
-    """The groups with the rows that can be shown, in two columns of about the same height."""
+    """Return the groups with drawable rows, in two columns of about the same height."""
     shown = [
         (TITLES[group], [r for r in rows if any(run.ratio(r, m, rival) for m in mine)])
         for group, rows in rows_by_group(run).items()
@@ -79,7 +79,7 @@ def _columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list
 
 
 def _column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) -> tuple[str, int]:
-    """The bars of some groups, and how far down they reach."""
+    """Draw the bars of some groups; return their height."""
     found, y = [], TOP
     for title, rows in column:
         y += 14

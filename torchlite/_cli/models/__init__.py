@@ -1,4 +1,4 @@
-"""What `run`, `show` and `convert` do with files of models: `.pt2`, TorchScript's `.pt` and `.onnx`."""
+"""Commands for model files: `run`, `show` and `convert` for `.pt2`, TorchScript's `.pt` and `.onnx`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ SUFFIXES = {".pt2": "pt2", ".onnx": "onnx", ".pt": "torchscript", ".pth": "torch
 
 
 def add_parser(commands: Any) -> None:
-    """`convert`, in the list of commands; `run` and `show` stand there for what else they do."""
+    """Add `convert` to the commands; `run` and `show` are listed with their other uses."""
     commands.add_parser("convert", help="write a model in another format: `convert a.onnx b.pt2`", add_help=False)
 
 
 def is_model_command(arguments: list[str]) -> bool:
-    """Whether these are of a command for a file of a model: `run` and `show` of one that has the name of a model."""
+    """True for a command on a model file: `convert`, or `run` and `show` of a file named like a model."""
     if arguments[:1] == ["convert"]:
         return True
     return arguments[:1] in (["run"], ["show"]) and any(
@@ -25,7 +25,7 @@ def is_model_command(arguments: list[str]) -> bool:
 
 
 def run_command(command: str, *arguments: str) -> int:
-    """Run the command; 1 and the error in a line where a file, an input or the model's program is bad."""
+    """Run the command; return 1 after a one-line error for a bad file, input or program."""
     module = importlib.import_module(f"{__name__}.{command}")
     try:
         return module.run(list(arguments))

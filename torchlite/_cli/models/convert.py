@@ -1,4 +1,4 @@
-"""`python -m torchlite convert A B`: a model from one format into another."""
+"""`python -m torchlite convert A B`: converts a model between formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .run import flatten_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's arguments."""
+    """Return the command's argument parser."""
     made = argparse.ArgumentParser(
         prog="python -m torchlite convert", description="Write a model in another format, and compare the two."
     )
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: list[str]) -> int:
-    """The command; the exit status."""
+    """Run the command; return the exit status."""
     options = parser().parse_args(arguments)
     ending = os.path.splitext(options.target)[1]
     if ending not in SUFFIXES:
@@ -38,7 +38,7 @@ def run(arguments: list[str]) -> int:
 
 
 def difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
-    """How far the results of the two are apart on the inputs."""
+    """Return the largest difference between the results of two models on the inputs."""
     with torch.no_grad():
         pairs = zip(flatten_result(model.module(*given)), flatten_result(written.module(*given)), strict=True)
         largest = max(
@@ -48,7 +48,7 @@ def difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
 
 
 def dynamic_shapes(model: Model) -> tuple | None:
-    """For `torch.export`: the sizes that the file leaves open, one Dim a name."""
+    """Return dynamic shapes for `torch.export`: a Dim for each named size of the file."""
     from torchlite.export import Dim
 
     named = {size: Dim(str(size)) for value in model.inputs for size in value.shape or () if isinstance(size, str)}

@@ -1,4 +1,4 @@
-"""A graph of `torch.fx` as boxes of a picture, and the ops in it."""
+"""Boxes of a `torch.fx` graph's drawing, and op counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PRODUCTS = ("conv", "mm", "matmul", "linear", "attention", "lstm", "gru", "eins
 
 
 def op_name(node: Any) -> str:
-    """What a node computes, in a word."""
+    """Return a short name of a node's op."""
     if node.op in ("call_method", "call_module"):
         return str(node.target)
     target = node.target
@@ -21,7 +21,7 @@ def op_name(node: Any) -> str:
 
 
 def count_ops(graph: Any) -> collections.Counter[str]:
-    """How often each op stands in a graph, and in the graphs inside it."""
+    """Count the ops in a graph and its subgraphs."""
     found: collections.Counter[str] = collections.Counter()
     for node in graph.nodes:
         if node.op.startswith("call_") and not _is_passthrough(node):
@@ -33,12 +33,12 @@ def count_ops(graph: Any) -> collections.Counter[str]:
 
 
 def _is_passthrough(node: Any) -> bool:
-    """Whether a node computes nothing: it picks one of several results, or asks an input's type."""
+    """True for a node without computation: a getitem, or a check of an input's type."""
     return node.target is operator.getitem or (node.op == "call_function" and op_name(node) == "tensor_input")
 
 
 def _subgraph(node: Any) -> Any:
-    """The graph that a get_attr node names, of a branch or a loop's body."""
+    """Return the graph of a get_attr node: a branch or a loop's body."""
     if node.op != "get_attr" or node.graph.owning_module is None:
         return None
     found = node.graph.owning_module
@@ -48,11 +48,12 @@ def _subgraph(node: Any) -> Any:
 
 
 def boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
-    """The boxes of a graph: `inputs` are the placeholders that the user gives, the others are weights, which are not
-    drawn. Ops in `missing` are marked.
+    """Return the boxes of a graph: `inputs` are the user's placeholders; the others are weights, which are not drawn.
+
+    Ops in `missing` are marked.
     """
     found: list[Box] = []
-    place: dict[Any, int | None] = {}  # a node's box; None for what is not drawn
+    place: dict[Any, int | None] = {}  # a node's box; None if not drawn
     for node in graph.nodes:
         sources = [place[source] for source in node.all_input_nodes]
         reads = tuple(dict.fromkeys(source for source in sources if source is not None))
@@ -86,6 +87,6 @@ def _sizes(node: Any) -> str:
 
 
 def _title(node: Any) -> str:
-    """What shows beside the pointer: the node as text, and the user's line that made it."""
+    """Return the tooltip: the node as text, and the source line that created it."""
     trace = (node.meta.get("stack_trace") or "").strip().splitlines()
     return "\n".join([node.format_node() or str(node), *trace[-2:]])

@@ -1,7 +1,6 @@
-"""Where the boxes of a directed graph go: in layers, each below all that it reads (Sugiyama, Tagawa and Toda 1981).
+"""Layered layout of a directed graph (Sugiyama, Tagawa and Toda 1981).
 
-Edges over several layers go through bends, which take a place in each layer between; the order within a layer comes
-from sweeps that put what is connected close together.
+Edges over several layers run through dummy nodes in each layer; the order within a layer comes from barycentre sweeps.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ GAP = 18.0  # between two boxes of a layer, in pixels
 
 @dataclasses.dataclass
 class LayoutNode:
-    """A box, or the bend of an edge: its layer, its middle, its width, and the places that it has edges to."""
+    """A box or a dummy node: its layer, centre, width, and successors."""
 
     layer: int
     width: float
@@ -27,7 +26,7 @@ class LayoutNode:
 
 @dataclasses.dataclass
 class Layout:
-    """`places[:n]` are the graph's nodes; `paths` has for each edge the places that it runs through, ends included."""
+    """Result: `places[:n]` are the graph's nodes; `paths` has for each edge its nodes, ends included."""
 
     places: list[LayoutNode]
     paths: list[list[int]]
@@ -36,7 +35,7 @@ class Layout:
 
 
 def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
-    """Places for boxes of these widths (pixels), which stand in an order in which each edge (from, to) goes forward."""
+    """Lay out boxes of these widths (pixels), topologically sorted for the edges (from, to)."""
     places = [LayoutNode(layer, width) for layer, width in zip(_layers(len(widths), edges), widths, strict=True)]
     paths = [_path(places, start, end) for start, end in edges]
     rows: list[list[int]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
@@ -53,9 +52,7 @@ def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
 
 
 def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """For each node how many others its longest way from the top has. What nothing leads to stands right above its
-    first reader.
-    """
+    """Return each node's layer by longest path. A source is directly above its first reader."""
     found, readers = [0] * count, [0] * count
     for start, end in sorted(edges, key=lambda edge: edge[1]):
         found[end] = max(found[end], found[start] + 1)
@@ -67,7 +64,7 @@ def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _path(places: list[LayoutNode], start: int, end: int) -> list[int]:
-    """The places of an edge; bends are added where it passes a layer."""
+    """Return the nodes of an edge; adds dummy nodes in the layers that it crosses."""
     path = [start]
     for layer in range(places[start].layer + 1, places[end].layer):
         places.append(LayoutNode(layer, 0.0))
@@ -80,7 +77,7 @@ def _path(places: list[LayoutNode], start: int, end: int) -> list[int]:
 
 
 def _order(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
-    """Sort each layer by the mean position of what it is connected to in the layer before."""
+    """Sort each layer by the mean position of its neighbours in the previous one."""
     position = {number: float(index) for row in rows for index, number in enumerate(row)}
     for row in rows if downwards else reversed(rows):
 
@@ -93,7 +90,7 @@ def _order(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> 
 
 
 def _align(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
-    """Move each layer's places towards the middle of what they are connected to, without overlap."""
+    """Move each layer's nodes towards the mean of their neighbours, without overlap."""
     for row in rows if downwards else reversed(rows):
         wanted = []
         for number in row:
@@ -104,8 +101,9 @@ def _align(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> 
 
 
 def _place_row(row: list[LayoutNode], wanted: list[float]) -> None:
-    """Put a row's places as near to the wanted middles as their order and widths allow: neighbours that would overlap
-    become one block, which goes to the mean of what its members want (pooling adjacent violators).
+    """Place a row's nodes as near to the wanted centres as order and widths allow.
+
+    Neighbours that would overlap form a block at the mean of its members' wanted centres (pool adjacent violators).
     """
     offsets = [0.0]
     for before, after in itertools.pairwise(row):

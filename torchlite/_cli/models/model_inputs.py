@@ -1,4 +1,4 @@
-"""The inputs of a model on the command line: files, shapes, and random numbers where nothing was given."""
+"""Command-line inputs of a model: files, shapes, or random numbers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torchlite as torch
 
 from .model_loader import Model, Value
 
-RANDOM_INDEX = 2  # random integers are below this: they may be places in small tables
+RANDOM_INDEX = 2  # random integers are below this: they may index small tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that give inputs."""
+    """Add the input options."""
     parser.add_argument(
         "--input", action="append", default=[], metavar="[NAME=]FILE",
         help="an input: x.npy, NAME=x.npy, or an .npz with arrays by the inputs' names; in order without a name",
@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def make_inputs(model: Model, files: list[str], shapes: list[str]) -> list[torch.Tensor]:
-    """The arguments of a model's forward, in order. ValueError for what fits none, and where one cannot be made up."""
+    """Return the arguments of a model's forward, in order. ValueError for one that does not fit or cannot be
+    generated.
+    """
     names = [value.name for value in model.inputs]
     given: dict[str, np.ndarray] = {}
     for word in files:
@@ -55,7 +57,7 @@ def make_inputs(model: Model, files: list[str], shapes: list[str]) -> list[torch
 
 
 def _load_array(path: str) -> Any:
-    """What a file of NumPy's holds. ValueError that names the file where it is none, or holds Python's objects."""
+    """Load a NumPy file. ValueError that names the file if it is invalid or contains Python objects."""
     try:
         with open(path, "rb") as stream:
             found = np.load(stream, allow_pickle=False)
@@ -66,7 +68,7 @@ def _load_array(path: str) -> Any:
 
 
 def _check_input(model: Model, value: Value, tensor: torch.Tensor) -> torch.Tensor:
-    """An input that is of the type and shape that the file says. ValueError for another."""
+    """Return an input after checking it against the file's dtype and shape. ValueError if it differs."""
     sizes = tuple(tensor.shape)
     wrong = value.dtype is not None and tensor.dtype is not value.dtype
     if value.shape is not None:
@@ -80,13 +82,13 @@ def _check_input(model: Model, value: Value, tensor: torch.Tensor) -> torch.Tens
 
 
 def _split_name(word: str, names: list[str]) -> tuple[str, str]:
-    """The two parts of `NAME=rest`; "" and the word where it begins with no name."""
+    """Split `NAME=rest`; return "" and the word if it begins with no name."""
     name, found, rest = word.partition("=")
     return (name, rest) if found and (name in names or not names or "/" not in name) else ("", word)
 
 
 def _next_input(names: list[str], given: dict[str, Any], word: str) -> str:
-    """The first input that nothing was given for."""
+    """Return the first input without a value."""
     if not names:
         return f"input_{len(given)}"
     free = [name for name in names if name not in given]
@@ -96,7 +98,7 @@ def _next_input(names: list[str], given: dict[str, Any], word: str) -> str:
 
 
 def _parse_shape(text: str) -> tuple[tuple[int, ...], np.dtype]:
-    """What `1x3x224x224:int64` says."""
+    """Parse `1x3x224x224:int64`."""
     sizes, _, kind = text.partition(":")
     if not re.fullmatch(r"(\d+(x\d+)*)?", sizes):
         raise ValueError(f"--shape {text}: expected sizes with an x between, as in 1x3x224x224, or 1x16:int64")
@@ -113,7 +115,7 @@ def _random_array(random: np.random.Generator, shape: tuple[int, ...], dtype: np
 
 
 def _example_or_random(model: Model, place: int, value: Value, random: np.random.Generator) -> torch.Tensor:
-    """The example that came with the file, or random numbers of the shape that the file says."""
+    """Return the file's example, or random numbers of the file's shape."""
     if model.example is not None and place < len(model.example):
         return model.example[place]
     if value.shape is None:

@@ -1,4 +1,4 @@
-"""A file of a model, of whatever format, as a module with what the file says of its inputs and outputs."""
+"""Loads a model file of any supported format as a module, with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
 
 @dataclasses.dataclass
 class Value:
-    """An input or output: its name and, where the file says so, its dtype and sizes (a name where a size varies)."""
+    """Input or output: its name and, if the file has them, its dtype and sizes (a name for a dynamic size)."""
 
     name: str
     dtype: Any = None
@@ -33,8 +33,8 @@ class Value:
 
 @dataclasses.dataclass
 class Model:
-    """What was read. `graph` is None where the file holds a program in place of one; `example` are the arguments
-    that came with the file, `program` what torch.export made.
+    """Loaded model. `graph` is None for a file with a program instead; `example` has the file's arguments, `program` is
+    torch.export's.
     """
 
     path: str
@@ -48,7 +48,7 @@ class Model:
 
 
 def kind_of(path: str) -> str:
-    """The format of a file, by its content. ValueError where it is none of those that are known."""
+    """Return the format of a file, by its content. ValueError for an unknown one."""
     with open(path, "rb") as file:
         head = file.read(4)
     if head == b"PK\x03\x04":
@@ -72,7 +72,7 @@ def kind_of(path: str) -> str:
 
 
 def read(path: str, device: str = "cpu") -> Model:
-    """Read a model on a device. OSError, ValueError or RuntimeError where the file is not one."""
+    """Load a model on a device. OSError, ValueError or RuntimeError for an invalid file."""
     kind = kind_of(path)
     if kind == "checkpoint":
         raise ValueError(f"{path}: holds values that torch.save wrote, and no program; load it with torch.load")
@@ -95,7 +95,7 @@ def _read_pt2(path: str, device: str) -> Model:
 
 
 def _value(name: str, about: Any) -> Value:
-    """What a graph's node says of its value."""
+    """Return the value described by a graph's node."""
     if not isinstance(about, torch.Tensor):
         return Value(name)
     sizes = [int(size) if type(size) is int else str(size) for size in about.shape]

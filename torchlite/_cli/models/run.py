@@ -1,4 +1,4 @@
-"""`python -m torchlite run MODEL`: a file of a model on a device, with inputs from files."""
+"""`python -m torchlite run MODEL`: runs a model file on a device, with inputs from files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .model_loader import Model, read
 
 
 def parser() -> argparse.ArgumentParser:
-    """What follows `run` where it is a model."""
+    """Return the argument parser of `run MODEL`."""
     made = argparse.ArgumentParser(prog="python -m torchlite run", description="Run a model that a file holds.")
     made.add_argument("model", help=f"a file of torch.export, torch.jit or ONNX ({', '.join(SUFFIXES)})")
     made.add_argument("--device", default="cpu", help="where it runs: cpu, opencl, cuda (default: %(default)s)")
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: list[str]) -> int:
-    """The command; the exit status."""
+    """Run the command; return the exit status."""
     options = parser().parse_args(arguments)
     model = read(options.model, options.device)
     given = [value.to(options.device) for value in model_inputs.make_inputs(model, options.input, options.shape)]
@@ -48,20 +48,20 @@ def run(arguments: list[str]) -> int:
 
 
 def input_names(model: Model, given: list[Any]) -> list[str]:
-    """The inputs' names, or numbers where the file has none."""
+    """Return the inputs' names, or numbers if the file has none."""
     names = [value.name for value in model.inputs]
     return names if len(names) == len(given) else [f"input_{place}" for place in range(len(given))]
 
 
 def flatten_result(result: Any) -> list[Any]:
-    """The values of a result in order, without the tuples, lists and dicts around them."""
+    """Return the leaves of tuples, lists and dicts, in order."""
     from torchlite.utils import _pytree
 
     return _pytree.tree_leaves(result)
 
 
 def describe(value: Any) -> str:
-    """A value in a line: dtype, shape, and the range of its numbers."""
+    """Describe a value in a line: dtype, shape, and range."""
     if not isinstance(value, torch.Tensor):
         return repr(value)
     text = f"{str(value.dtype).rpartition('.')[2]} {list(value.shape)}"
@@ -72,7 +72,7 @@ def describe(value: Any) -> str:
 
 
 def save(path: str, results: dict[str, Any]) -> None:
-    """Write results as NumPy's arrays. ValueError for a name that ends neither in .npz nor in .npy."""
+    """Write results as NumPy arrays. ValueError for a name that ends neither in .npz nor in .npy."""
     from torchlite._serialization.atomic_files import replace_file
 
     arrays = {name: value.numpy(force=True) for name, value in results.items() if isinstance(value, torch.Tensor)}
@@ -88,7 +88,7 @@ def save(path: str, results: dict[str, Any]) -> None:
 
 
 def time_calls(module: Any, given: list[Any], calls: int) -> str:
-    """How long a call takes, and a table by op."""
+    """Return the time of a call, and a table by op."""
     from torchlite.profiler import profile
 
     took = []
@@ -97,7 +97,7 @@ def time_calls(module: Any, given: list[Any], calls: int) -> str:
             start = time.perf_counter()
             for result in flatten_result(module(*given)):
                 if isinstance(result, torch.Tensor):
-                    result.numpy(force=True)  # a device has finished when its numbers are here
+                    result.numpy(force=True)  # the copy waits for the device
             took.append(time.perf_counter() - start)
         with profile() as profiler:
             module(*given)

@@ -1,4 +1,4 @@
-"""`python -m torchlite show MODEL`: what is in a file of a model."""
+"""`python -m torchlite show MODEL`: describes a model file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPS_A_LINE = 6
 
 
 def parser() -> argparse.ArgumentParser:
-    """What follows `show` where it is a model."""
+    """Return the argument parser of `show MODEL`."""
     made = argparse.ArgumentParser(prog="python -m torchlite show", description="What a file of a model holds.")
     made.add_argument("model", help="a file of torch.export, torch.jit or ONNX, or of torch.save")
     made.add_argument("--device", action="append", help="say what this device lacks (may be given several times)")
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: list[str]) -> int:
-    """The command; the exit status."""
+    """Run the command; return the exit status."""
     options = parser().parse_args(arguments)
     path = options.model
     kind = kind_of(path)
@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """Bytes in words."""
+    """Format a number of bytes."""
     for unit in ("bytes", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -86,7 +86,7 @@ def _format_op_counts(found: Any) -> list[str]:
 
 
 def _checkpoint(path: str) -> Iterator[str]:
-    """The tensors of a file of torch.save, by their places in it."""
+    """Yield the tensors of a torch.save file, by their paths."""
     from torchlite.utils import _pytree
 
     leaves, _ = _pytree.tree_flatten_with_path(torch.load(path, map_location="meta", weights_only=True))
@@ -99,7 +99,7 @@ def _checkpoint(path: str) -> Iterator[str]:
 
 
 def _example_inputs(model: Model, options: argparse.Namespace) -> list[torch.Tensor] | None:
-    """The inputs of a run; None where nothing says their shapes."""
+    """Return example inputs; None if their shapes are unknown."""
     known = all(value.shape is not None for value in model.inputs) and model.inputs
     if not (options.input or options.shape or model.example or known):
         return None
@@ -107,14 +107,14 @@ def _example_inputs(model: Model, options: argparse.Namespace) -> list[torch.Ten
 
 
 def _capture_graph(model: Model, given: list[torch.Tensor]) -> Any:
-    """The graph of a run."""
+    """Capture the graph of a run."""
     from torchlite import export
 
     return export.export(model.module, tuple(given)).graph
 
 
 class _OpRecorder(Interceptor):
-    """Notes the ops that run."""
+    """Records the executed ops."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
@@ -125,7 +125,7 @@ class _OpRecorder(Interceptor):
 
 
 def records_used(model: Model, given: list[torch.Tensor]) -> list[str]:
-    """torchlite's ops that a run calls."""
+    """Return torchlite's ops that a run calls."""
     noted = _OpRecorder()
     with torch.no_grad(), noted:
         flatten_result(model.module(*given))
@@ -140,12 +140,12 @@ def _is_absent(name: str, device: str) -> bool:
 
 
 def _other_devices() -> list[str]:
-    """The accelerators that are there."""
+    """Return the available accelerators."""
     return [name for name in ("opencl", "cuda") if getattr(torch, name).is_available()]
 
 
 def draw(path: str, model: Model, graph: Any, missing: set[str]) -> None:
-    """Write the graph's picture. ValueError where the name does not end in .svg."""
+    """Write the graph's drawing. ValueError if the name does not end in .svg."""
     from torchlite._serialization.atomic_files import replace_file
 
     from .svg_graph import svg

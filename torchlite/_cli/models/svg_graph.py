@@ -1,4 +1,4 @@
-"""A graph of a model as an SVG picture, drawn without a library."""
+"""SVG drawing of a model's graph, without a library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = {
 
 @dataclasses.dataclass(frozen=True)
 class Box:
-    """A node: the text in it, the text beside the pointer, what kind it is, and the boxes (by number) that it reads."""
+    """A node: text, tooltip, kind, and the boxes (by number) that it reads."""
 
     label: str
     title: str
@@ -30,7 +30,7 @@ class Box:
 
 
 def svg(boxes: Sequence[Box], title: str) -> str:
-    """The text of the picture of boxes, each of which reads boxes before it."""
+    """Return the drawing of topologically sorted boxes."""
     edges = [(source, number) for number, box in enumerate(boxes) for source in dict.fromkeys(box.reads)]
     places = layout([max(60.0, 18 + LETTER * len(box.label)) for box in boxes], edges)
     width, height = places.width + 2 * MARGIN, places.layers * STEP - (STEP - HEIGHT) + 2 * MARGIN
@@ -55,7 +55,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
 
 
 def _curve(places: Layout, path: list[int]) -> str:
-    """An edge from the lower side of its first box through its bends to the upper side of its last."""
+    """Return an edge from the bottom of its first box through dummy nodes to the top of its last."""
     points = [(MARGIN + places.places[number].x, MARGIN + places.places[number].layer * STEP) for number in path]
     x, y = points[0]
     text, y = f"M{x:.1f} {y + HEIGHT}", y + HEIGHT

@@ -1,4 +1,4 @@
-"""The compilers by name."""
+"""Registry of `torch.compile` backends by name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..._settings.compiler_state import PROCESS_STATE
 from ..compile_options import mode_of
 from ..exc import InvalidBackend
 
-# Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
-# captures kernels, and those of "aot" other names for it, for programs that look for what a compiler does wrong.
+# Backend names and their tags. "inductor" captures kernels. The "aot" names are aliases of it, for programs that bisect
+# compiler errors.
 _TAGS: dict[str, tuple[str, ...]] = {
     "inductor": (), "eager": ("debug",), "aot_eager": ("debug",), "aot_eager_decomp_partition": ("debug",),
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
-# Compilers of PyTorch's that torchlite lacks: functions run as they are written.
+# PyTorch's backends that torchlite lacks; functions run eagerly.
 _UNSUPPORTED_BACKENDS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex")
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of the compilers that there are, without those that are filed under one of the tags.
+    """Return the names of the registered backends without those that have one of the tags.
 
     >>> torchlite.compiler.list_backends()
     ['inductor']
@@ -30,8 +30,8 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Sequence[str] = ()) -> Any:
-    """Give a function of (graph module, example inputs), which returns what is called in the graph's place, a name for
-    `backend=`: its own, or `name`. A decorator without the function.
+    """Register a function of (graph module, example inputs) as a backend. The function returns a callable that replaces
+    the graph. The name is the function's own or `name`. Without the function, return a decorator.
 
     >>> @torchlite._dynamo.register_backend(tags=("debug",))
     ... def as_it_is(graph, inputs):
@@ -51,7 +51,9 @@ def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Seq
 
 
 def lookup_backend(compiler_fn: Any) -> Any:
-    """The function that a name stands for; a function is itself. InvalidBackend for a name that is none."""
+    """Return the backend registered under a name; a function is returned as it is. Raise InvalidBackend for an unknown
+    name.
+    """
     if not isinstance(compiler_fn, str):
         return compiler_fn
     if compiler_fn in _FUNCTIONS:
@@ -62,7 +64,7 @@ def lookup_backend(compiler_fn: Any) -> Any:
 
 
 def _eager(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
-    """What runs a graph op by op."""
+    """Return a callable that interprets a graph op by op."""
     return gm.forward
 
 
@@ -74,7 +76,7 @@ def make_compiled_function(
     options: Any = None,
     dynamic: bool | None = None,
 ) -> Any:
-    """What makes a compiled function of a function. InvalidBackend for a name that is none."""
+    """Return a function that makes compiled functions for a backend. Raise InvalidBackend for an unknown name."""
     backend = PROCESS_STATE.backend if backend is None else backend
     if backend in ("eager", *_UNSUPPORTED_BACKENDS):
         return lambda function: function

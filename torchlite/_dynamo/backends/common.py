@@ -1,4 +1,4 @@
-"""Compilers of a program's own that want ops below autograd."""
+"""`aot_autograd`: makes backends for compilers that take graphs below autograd."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["aot_autograd"]
 
 
 def aot_autograd(**options: Any) -> Callable[..., Any]:
-    """A backend of `torch.compile` by a compiler of graphs without gradients: `fw_compiler`, and where they are others
-    `bw_compiler`, `inference_compiler` and what else `aot_module_simplified` takes.
+    """Return a `torch.compile` backend from compilers of graphs without gradients: `fw_compiler` and optionally
+    `bw_compiler`, `inference_compiler` and further arguments of `aot_module_simplified`.
 
     >>> import torchlite as torch
     >>> from torchlite._dynamo.backends.common import aot_autograd

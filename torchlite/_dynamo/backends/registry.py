@@ -1,4 +1,4 @@
-"""The compilers by name, where PyTorch has them."""
+"""PyTorch's name of the backend registry; re-exports it."""
 
 from . import list_backends, lookup_backend, register_backend
 

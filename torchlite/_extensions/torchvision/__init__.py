@@ -1,1 +1,1 @@
-"""torchvision's compiled ops."""
+"""Replacements of torchvision's compiled ops."""

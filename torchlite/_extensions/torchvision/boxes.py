@@ -1,4 +1,4 @@
-"""Suppression of overlapping boxes, and the overlap of turned ones. Indices come out, so NumPy computes them."""
+"""Non-maximum suppression and IoU of rotated boxes, in NumPy on the host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..op_spec import require
 
 
 def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
-    """The boxes (N, 4) that no better one overlaps by more than the threshold, best first: int64. RuntimeError for
+    """Return the indices (int64) of boxes (N, 4) kept by non-maximum suppression, best first. Raise RuntimeError for
     other shapes.
     """
     import torchlite as torch
@@ -34,7 +34,7 @@ def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
 
 
 def _suppress(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndarray:
-    """Of boxes in the order of their scores those that stay, by their numbers in `order`."""
+    """Return the positions in `order` of boxes that no better box overlaps."""
     x1, y1, x2, y2 = np.ascontiguousarray(boxes.T)
     areas = (x2 - x1) * (y2 - y1)
     left = np.arange(len(order))
@@ -52,7 +52,7 @@ def _suppress(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndar
 
 
 def box_iou_rotated(boxes1: Any, boxes2: Any) -> Any:
-    """Overlaps (N, M) of boxes (N, 5) and (M, 5): centre, width, height, and the angle in degrees."""
+    """Return the IoU (N, M) of boxes (N, 5) and (M, 5): centre, width, height, angle in degrees."""
     import torchlite as torch
 
     first, second = (b.detach().cpu().double().numpy() for b in (boxes1, boxes2))
@@ -65,7 +65,7 @@ def box_iou_rotated(boxes1: Any, boxes2: Any) -> Any:
 
 
 def _intersection_area(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-    """The area that two turned boxes share: that of the polygon of corners inside the other and crossings of edges."""
+    """Return the intersection area of rotated boxes: the polygon of inner corners and edge crossings."""
     offset = (one[..., :2] + two[..., :2])[..., None, :] / 2
     corners = [_corners(box) - offset for box in (one, two)]
     inside = [_points_in_box(corners[i], corners[1 - i]) for i in (0, 1)]
@@ -78,7 +78,7 @@ def _intersection_area(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     angle = np.where(valid, np.arctan2(away[..., 1], away[..., 0]), np.inf)
     order = np.argsort(angle, axis=-1)
     around = np.take_along_axis(away, order[..., None], axis=-2)
-    # What is no corner of the polygon comes last and stands on its first corner, which adds nothing.
+    # Invalid points sort last and coincide with the first corner, so they add no area.
     around = np.where(np.take_along_axis(valid, order, -1)[..., None], around, around[..., :1, :])
     following = np.roll(around, -1, axis=-2)
     area = (around[..., 0] * following[..., 1] - around[..., 1] * following[..., 0]).sum(-1) / 2
@@ -86,7 +86,7 @@ def _intersection_area(one: np.ndarray, two: np.ndarray) -> np.ndarray:
 
 
 def _corners(box: np.ndarray) -> np.ndarray:
-    """The four corners (..., 4, 2), one after the other."""
+    """Return the four corners (..., 4, 2) in order."""
     turn = np.deg2rad(box[..., 4])
     across = np.stack([np.cos(turn), -np.sin(turn)], -1) * box[..., 2:3] / 2
     along = np.stack([np.sin(turn), np.cos(turn)], -1) * box[..., 3:4] / 2
@@ -94,7 +94,7 @@ def _corners(box: np.ndarray) -> np.ndarray:
 
 
 def _points_in_box(points: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Which of some points (..., P, 2) lie in a box (..., 4, 2), its edge included."""
+    """Return which points (..., P, 2) lie in a box (..., 4, 2), boundary included."""
     start, across, along = box[..., 0, :], box[..., 1, :] - box[..., 0, :], box[..., 3, :] - box[..., 0, :]
     away = points - start[..., None, :]
     inside = np.ones(points.shape[:-1], bool)
@@ -106,7 +106,7 @@ def _points_in_box(points: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _edge_intersections(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the edges of two boxes cross (..., 16, 2), and which of these do."""
+    """Return the crossings (..., 16, 2) of two boxes' edges, and a validity mask."""
     start1, start2 = one[..., :, None, :], two[..., None, :, :]
     way1 = np.roll(one, -1, axis=-2)[..., :, None, :] - start1
     way2 = np.roll(two, -1, axis=-2)[..., None, :, :] - start2

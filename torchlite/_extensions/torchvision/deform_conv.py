@@ -1,4 +1,4 @@
-"""Convolutions that look where offsets say: pixels are interpolated there, and a product with the weights follows."""
+"""Deformable convolution: bilinear sampling at offset positions, then a matrix product."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ..op_spec import require
 
 
 def _deform_im2col(input: Any, offset: Any, mask: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    """The pixels (N, C, kernel places, out, out) that each place of the kernel sees; offset (N, groups, places, 2, out,
-    out), mask (N, groups, places, out, out) or None.
+    """Return the sampled pixels (N, C, kernel positions, out, out). offset is (N, groups, positions, 2, out, out), mask
+    (N, groups, positions, out, out) or None.
     """
     import torchlite as torch
 
@@ -46,7 +46,7 @@ def deform_conv2d(
     input: Any, weight: Any, offset: Any, mask: Any, bias: Any, stride_h: int, stride_w: int, pad_h: int, pad_w: int,
     dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
 ) -> Any:  # fmt: skip
-    """The convolution of (N, C, H, W) whose places are moved by offset (N, 2 * groups * places, out, out)."""
+    """Return the deformable convolution of (N, C, H, W) with offsets (N, 2 * groups * positions, out, out)."""
     _check(input, weight, offset, mask, use_mask, groups, offset_groups)
     kernel = tuple(weight.shape[2:])
     batch, out = input.shape[0], tuple(offset.shape[2:])
@@ -76,7 +76,7 @@ def _check(input: Any, weight: Any, offset: Any, mask: Any, use_mask: bool, grou
 
 
 def deform_conv2d_backward(grad: Any, *values: Any) -> Any:
-    """The gradients of input, weight, offset, mask and bias."""
+    """Return the gradients of input, weight, offset, mask and bias."""
     import torchlite as torch
 
     with torch.enable_grad():

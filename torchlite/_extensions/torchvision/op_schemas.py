@@ -1,5 +1,5 @@
-"""The schemas of torchvision's ops, and what computes them. Newer versions give the derivatives themselves; those here
-are for versions that had them in the compiled library.
+"""Schemas and implementations of torchvision's ops. The derivatives here serve versions whose compiled library has
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PLACES = (
 
 
 def _pooling(backward: Callable, arguments: int, image_at: int) -> dict[str, Any]:
-    """The derivative of a pooling op. arguments: how many it has; image_at: where among the backward function's
-    numbers the images' shape stands.
+    """Return a pooling op's derivative. arguments: their number. image_at: position of the image shape among the
+    backward function's integers.
     """
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -96,7 +96,7 @@ OPS = [
         f"_deform_conv2d_backward(Tensor grad, {_PLACES}) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
         deform_conv.deform_conv2d_backward,
     ),
-    # Ops of quantised tensors, which torchlite has none of: their names alone.
+    # Quantized ops: schemas only.
     OpSpec("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
     OpSpec(
         "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float rois_scale, "

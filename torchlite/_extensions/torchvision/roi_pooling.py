@@ -1,8 +1,7 @@
-"""Pooling of regions of interest.
+"""Pooling of regions of interest (RoI): align, pool and their position-sensitive forms.
 
-A bin's value is a sum over rows and columns of its image, weighted by a number a row times a number a column. So the
-weights are two small matrices a region, made by NumPy on the host, and a region's bins are two products with the part
-of the image that it touches; gradients are the same products the other way round.
+A bin is a weighted sum of rows and columns. The weights of a region are two small matrices made on the host, and the
+bins are two matrix products. Gradients are the transposed products.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from ..op_spec import require
 
 
 class _Regions:
-    """Regions (K, 5) of images, laid over `bins` rows and columns: for each the image, the rows and columns that it
-    touches, and their weights.
-    """
+    """Regions (K, 5) split into `bins` rows and columns: image number, covered rows and columns, and weights of each."""
 
     def __init__(self, like: Any, rois: Any, shape: tuple[int, int], weigh: Any) -> None:
         import torchlite as torch
@@ -31,7 +28,7 @@ class _Regions:
         )
 
     def __iter__(self) -> Any:
-        """For each region that touches its image: its number, where it lies, and its two matrices of weights."""
+        """Yield, for each region that overlaps its image, its number, position and two weight matrices."""
         for k, image in enumerate(self.images):
             (top, bottom), (left, right) = self.row_ends[k], self.column_ends[k]
             if top < bottom and left < right:
@@ -40,7 +37,7 @@ class _Regions:
 
 
 def _check(input: Any, rois: Any, where: str, words: str = "rois must") -> None:
-    """RuntimeError for regions of another shape or dtype."""
+    """Raise RuntimeError for regions of another shape or dtype."""
     require(rois.ndim == 2 and rois.shape[1] == 5, lambda: f"{words} have shape as Tensor[K, 5]")
     require(
         input.dtype == rois.dtype,
@@ -52,13 +49,13 @@ def _check(input: Any, rois: Any, where: str, words: str = "rois must") -> None:
 
 
 def _host(rois: Any) -> np.ndarray:
-    """Regions as NumPy's floats."""
+    """Return the regions as a NumPy array."""
     values = rois.detach().cpu()
     return (values.float() if values.dtype.itemsize < 4 else values).numpy()
 
 
 def _ends(weights: np.ndarray) -> list:
-    """For each region the first row with a weight and the one behind the last."""
+    """Return, for each region, the first row with a weight and one past the last."""
     used = (weights != 0).any(1)
     first = used.argmax(1)
     last = used.shape[1] - used[:, ::-1].argmax(1)
@@ -66,8 +63,8 @@ def _ends(weights: np.ndarray) -> list:
 
 
 def _samples(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, length: int) -> tuple:
-    """The weights (K, bins, length) of interpolation at points that are evenly spread over each bin, added up; and how
-    many points a bin has.
+    """Return the summed interpolation weights (K, bins, length) of sample points spread evenly over each bin, and the
+    number of points per bin.
     """
     kind = start.dtype.type
     bin_size = size / kind(bins)
@@ -85,14 +82,14 @@ def _samples(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, leng
     total = len(start) * bins * length
     weights = np.bincount((line + low).ravel(), (valid - part).ravel(), total)
     weights += np.bincount((line + np.minimum(low + 1, length - 1)).ravel(), part.ravel(), total)
-    return weights.reshape(len(start), bins, length).astype(np.float64), grid  # without regions they are integers
+    return weights.reshape(len(start), bins, length).astype(np.float64), grid  # integers if there are no regions
 
 
 def _weigh_samples(
     scale: float, bins: tuple[int, int], sampling: int, offset: float, least: float | None, empty: float = 0.0
 ) -> Any:
-    """How `roi_align` weighs: the mean of points in each bin. least: what a region's height and width are at least;
-    empty: the weights where bins have no points.
+    """Return `roi_align`'s weights: the mean of sample points in a bin. least: minimum height and width of a region.
+    empty: weights of bins without points.
     """
 
     def weigh(rois: np.ndarray, height: int, width: int) -> tuple:
@@ -112,7 +109,7 @@ def _weigh_samples(
 
 
 def _edges(start: np.ndarray, size: np.ndarray, bins: int, length: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where bins of whole pixels begin and end (K, bins each), not beyond `last`."""
+    """Return begin and end (K, bins each) of bins in whole pixels, clipped to `last`."""
     kind = np.float32
     bin_size = (size.astype(kind) / kind(bins))[:, None]
     places = np.arange(bins + 1, dtype=kind)
@@ -122,14 +119,14 @@ def _edges(start: np.ndarray, size: np.ndarray, bins: int, length: int, last: in
 
 
 def _rounded(rois: np.ndarray, scale: float) -> np.ndarray:
-    """Corners in whole pixels; halves are rounded away from zero."""
+    """Return corners rounded to pixels, halves away from zero."""
     scaled = rois[:, 1:] * rois.dtype.type(scale)
     return (np.sign(scaled) * np.floor(np.abs(scaled) + rois.dtype.type(0.5))).astype(np.int64).T
 
 
 def _weigh_pixels(scale: float, bins: tuple[int, int], beyond: int) -> Any:
-    """How `ps_roi_pool` weighs: the mean of the pixels in each bin. beyond: 1 where the image's last row and column
-    belong to bins, which in torchvision they do in the gradient alone.
+    """Return `ps_roi_pool`'s weights: the mean of a bin's pixels. beyond: 1 if bins include the image's last row and
+    column, as torchvision does in the gradient only.
     """
 
     def along(start: np.ndarray, end: np.ndarray, count: int, length: int) -> np.ndarray:
@@ -145,7 +142,7 @@ def _weigh_pixels(scale: float, bins: tuple[int, int], beyond: int) -> Any:
     return weigh
 
 
-# -- every bin of every channel ----------------------------------------------------------------------
+# -- all channels in every bin -----------------------------------------------------------------------
 
 
 def _aligned(like: Any, rois: Any, shape: tuple, scale: float, bins: tuple, sampling: int, aligned: bool) -> _Regions:
@@ -157,7 +154,7 @@ def roi_align(
     input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int,
     aligned: bool,
 ) -> Any:  # fmt: skip
-    """Interpolated means over the bins of each region: (N, C, H, W) and (K, 5) to (K, C, bins, bins)."""
+    """Return interpolated means of each region's bins: (N, C, H, W) and (K, 5) to (K, C, bins, bins)."""
     import torchlite as torch
 
     _check(input, rois, "roi_align_forward_kernel")
@@ -177,7 +174,7 @@ def roi_align_backward(
     grad: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int, channels: int,
     height: int, width: int, sampling_ratio: int, aligned: bool,
 ) -> Any:  # fmt: skip
-    """The gradient of the images."""
+    """Return the gradient of the images."""
     import torchlite as torch
 
     bins = (pooled_height, pooled_width)
@@ -191,7 +188,7 @@ def roi_align_backward(
         return out.permute(0, 3, 1, 2).contiguous()
 
 
-# -- each bin from a channel of its own --------------------------------------------------------------
+# -- position-sensitive: one channel per bin -------------------------------------------------------------
 
 
 def _channels(input: Any, bins: tuple) -> int:
@@ -203,9 +200,7 @@ def _channels(input: Any, bins: tuple) -> int:
 
 
 def _sensitive(input: Any, regions: _Regions, bins: tuple) -> tuple:
-    """Bins from images (N, C, H, W) whose channels are (channels of the result, bins, bins), and from which channel
-    each came.
-    """
+    """Return bins from images (N, C, H, W) with channels (output channels, bins, bins), and the channel of each bin."""
     import torchlite as torch
 
     channels = _channels(input, bins)
@@ -235,7 +230,7 @@ def _sensitive_backward(grad: Any, regions: _Regions, shape: tuple) -> Any:
 def ps_roi_align(
     input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> Any:
-    """Interpolated means, each bin from a channel of its own; and from which."""
+    """Return interpolated means with one channel per bin, and the channels."""
     _check(input, rois, "ps_roi_align_forward_kernel", "Tensor rois should")
     bins = (pooled_height, pooled_width)
     weigh = _weigh_samples(spatial_scale, bins, sampling_ratio, 0.5, None, empty=np.nan)
@@ -246,14 +241,14 @@ def ps_roi_align_backward(
     grad: Any, rois: Any, channel_mapping: Any, spatial_scale: float, pooled_height: int, pooled_width: int,
     sampling_ratio: int, batch_size: int, channels: int, height: int, width: int,
 ) -> Any:  # fmt: skip
-    """The gradient of the images."""
+    """Return the gradient of the images."""
     weigh = _weigh_samples(spatial_scale, (pooled_height, pooled_width), sampling_ratio, 0.5, None)
     regions = _Regions(grad, rois, (height, width), weigh)
     return _sensitive_backward(grad, regions, (batch_size, channels, height, width))
 
 
 def ps_roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int) -> Any:
-    """Means of the pixels in each bin, each from a channel of its own; and from which."""
+    """Return pixel means with one channel per bin, and the channels."""
     _check(input, rois, "ps_roi_pool_forward_kernel", "Tensor rois should")
     bins = (pooled_height, pooled_width)
     regions = _Regions(input, rois, input.shape[2:], _weigh_pixels(spatial_scale, bins, 0))
@@ -264,16 +259,16 @@ def ps_roi_pool_backward(
     grad: Any, rois: Any, channel_mapping: Any, spatial_scale: float, pooled_height: int, pooled_width: int,
     batch_size: int, channels: int, height: int, width: int,
 ) -> Any:  # fmt: skip
-    """The gradient of the images."""
+    """Return the gradient of the images."""
     regions = _Regions(grad, rois, (height, width), _weigh_pixels(spatial_scale, (pooled_height, pooled_width), 1))
     return _sensitive_backward(grad, regions, (batch_size, channels, height, width))
 
 
-# -- the greatest pixel ------------------------------------------------------------------------------
+# -- maximum -----------------------------------------------------------------------------------------
 
 
 def roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int) -> Any:
-    """The greatest pixel of each bin, 0 where it has none; and its place in the image (int32, -1 where it has none)."""
+    """Return the maximum of each bin, 0 if empty, and its position in the image (int32, -1 if empty)."""
     import torchlite as torch
 
     _check(input, rois, "roi_pool_forward_kernel", "Tensor rois should")
@@ -299,7 +294,7 @@ def roi_pool_backward(
     grad: Any, rois: Any, argmax: Any, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int,
     channels: int, height: int, width: int,
 ) -> Any:  # fmt: skip
-    """The gradient of the images: each bin's to its greatest pixel."""
+    """Return the gradient of the images: each bin's gradient goes to its maximum."""
     import torchlite as torch
 
     with torch.no_grad():

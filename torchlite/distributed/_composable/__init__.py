@@ -1,4 +1,4 @@
-"""What changes modules in place, each once, for work in several processes."""
+"""Composable module transforms for distributed training: replicate, fully_shard, checkpoint, in place."""
 
 from .checkpoint_activation import checkpoint
 from .contract import _get_registry as _get_registry

@@ -1,4 +1,4 @@
-"""Modules that forget what their forwards saved, and run again in backward."""
+"""Composable activation checkpointing: a module's forward is recomputed in backward."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class _CheckpointState:
 
 @contract(_CheckpointState)
 def checkpoint(module: nn.Module, **kwargs: Any) -> nn.Module:
-    """Have a module's forward run again in backward instead of keeping what that needs; the module stays the same
-    object, with the same names. Options are those of `torch.utils.checkpoint.checkpoint` with `use_reentrant=False`:
-    `preserve_rng_state`, `context_fn`, `determinism_check`.
+    """Recompute a module's forward in backward instead of saving activations.
+
+    The module stays the same object, with the same names. Options are those of `torch.utils.checkpoint.checkpoint` with
+    `use_reentrant=False`: `preserve_rng_state`, `context_fn`, `determinism_check`.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed._composable import checkpoint

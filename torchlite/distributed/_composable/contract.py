@@ -1,4 +1,4 @@
-"""Functions that change a module in place, once, and keep a state of their own for it."""
+"""`contract`: decorator for functions that transform a module in place, at most once, with a state per module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REGISTRY_ATTRIBUTE = "_composable_applied"  # in a module's __dict__: by a func
 
 
 class _State:
-    """What a function keeps of a module."""
+    """State of a function for one module."""
 
 
 def _names(module: nn.Module) -> tuple[list[str], list[str], list[str]]:
@@ -23,9 +23,10 @@ def _names(module: nn.Module) -> tuple[list[str], list[str], list[str]]:
 
 
 def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
-    """Make of `function(module, ...)` one that may be applied to a module (or a list of modules) once, and that returns
-    it with the names that its parameters, buffers and modules had. `function.state(module)` is the `state_cls` that is
-    made for a module before; None where the function was not applied.
+    """Decorate `function(module, ...)` so that it applies to a module (or list of modules) at most once.
+
+    The module must keep the names of its parameters, buffers and modules. `function.state(module)` returns the
+    `state_cls` created before the call; None if the function was not applied.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed._composable import contract
@@ -78,5 +79,5 @@ def _check(before: list[Any], modules: list[nn.Module]) -> None:
 
 
 def _get_registry(module: nn.Module) -> dict[str, Any] | None:
-    """What was applied to a module, by name; None where nothing was."""
+    """Return the functions applied to a module, by name; None if there are none."""
     return module.__dict__.get(_REGISTRY_ATTRIBUTE)

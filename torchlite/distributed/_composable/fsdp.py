@@ -1,4 +1,4 @@
-"""`torch.distributed.fsdp`'s later half by its older name."""
+"""`fully_shard` and its policies under an older module path."""
 
 from ..fsdp import (
     CPUOffloadPolicy,

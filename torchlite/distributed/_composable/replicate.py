@@ -1,4 +1,4 @@
-"""DistributedDataParallel without a wrapper."""
+"""Composable DistributedDataParallel: gradient reduction without a wrapper module."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class _ReplicateState:
 
 
 class DDP:
-    """What `replicate` adds to a module's class."""
+    """Mixin that `replicate` adds to a module's class."""
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool) -> None:
-        """Whether backward reduces the gradients from now on."""
+        """Set whether backward reduces the gradients."""
         replicate.state(self).ddp.require_backward_grad_sync = requires_gradient_sync
 
     def register_comm_hook(self, *args: Any, **kwargs: Any) -> None:
@@ -33,9 +33,10 @@ def _refuse_copy(self: Any, memo: Any) -> Any:
 
 @contract(_ReplicateState)
 def replicate(module: nn.Module, ignored_modules: Iterable[nn.Module] | None = None, **kwargs: Any) -> nn.Module:
-    """Have a module's gradients reduced as DistributedDataParallel does, with its options; the module stays the same
-    object, with the same names, and of a subclass of its class. ignored_modules: whose parameters and buffers stay each
-    rank's own.
+    """Reduce a module's gradients as DistributedDataParallel does, with its options.
+
+    The module stays the same object, with the same names, and becomes an instance of a subclass of its class.
+    ignored_modules: modules whose parameters and buffers are not synchronised.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed._composable import replicate

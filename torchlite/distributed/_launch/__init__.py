@@ -1,1 +1,1 @@
-"""Starting the processes of a world: what `torchlite-run` and `python -m torchlite.distributed.run` do."""
+"""Process launcher of `torchlite-run` and `python -m torchlite.distributed.run`."""

@@ -1,4 +1,4 @@
-"""What a process that fails tells its launcher: a file with the error and its traceback."""
+"""Error file by which a failing process reports its exception and traceback to the launcher."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ERROR_FILE_VARIABLE = "TORCHELASTIC_ERROR_FILE"
 
 
 def report(error: BaseException) -> bool:
-    """Write the error down; False where no launcher asked for it."""
+    """Write the error file; return False if no launcher requested one."""
     path = os.environ.get(ERROR_FILE_VARIABLE)
     if not path:
         return False

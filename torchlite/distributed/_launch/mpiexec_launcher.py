@@ -1,4 +1,4 @@
-"""Starts a world with `mpiexec`, hears of processes that fail, and starts again."""
+"""Launch a world with `mpiexec`, detect failed processes, and restart."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from torchlite.distributed._tcp_store_protocol import SECRET
 from .process_watcher import ProcessWatchers
 from .rank_wrapper import ENDED, MARK, ends_with_parent
 
-_PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
-_NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
-_SIGNALED = 30.0  # seconds for which all may go on after a signal, as for torchrun
-_MISSED = 2.0  # seconds for which others may wait to join a world that a process has left for good
-_HELPER = 1.0  # seconds for which processes may go on after mpiexec's own that started them has ended
+_PATIENCE = 10.0  # seconds for mpiexec to end the other processes after a failure
+_NOTE = 3.0  # seconds after which a note says that only some processes have ended
+_SIGNALED = 30.0  # seconds to end after a signal, as in torchrun
+_MISSED = 2.0  # seconds that processes may wait for a world that another has left
+_HELPER = 1.0  # seconds that processes may outlive mpiexec's proxy that started them
 _MESSAGE = 1 << 20  # bytes of a message of `rank_wrapper.py` at most
-# What MPICH and Open MPI write when a rank aborts MPI.
+# Messages of MPICH and Open MPI when a rank aborts.
 _ABORTS = re.compile(rb"Abort\(-?\d+\) on node (\d+) \(rank |MPI_ABORT was invoked on rank (\d+) ")
-_GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
+_GRACE = 5.0  # seconds that others may run after a process left its world by `os._exit(0)`
 
 
 class Hosts(NamedTuple):
-    """Names of machines and how many processes each runs."""
+    """Host names and the number of processes on each."""
 
     names: list[str]
     slots: list[int]
 
 
 def read_hosts(path: str, per_node: int) -> Hosts:
-    """A file with a machine a line: `name`, `name:4` or `name slots=4`."""
+    """Read a hostfile with a host per line: `name`, `name:4` or `name slots=4`."""
     names, slots = [], []
     for line in Path(path).read_text().splitlines():
         words = line.partition("#")[0].replace(":", " slots=").split()
@@ -56,7 +56,7 @@ def read_hosts(path: str, per_node: int) -> Hosts:
 
 
 def find_mpiexec() -> str:
-    """The mpiexec beside this Python, or on the path. RuntimeError where there is none."""
+    """Return the mpiexec next to this Python, or on the path. RuntimeError if there is none."""
     named = os.environ.get("TORCHLITE_MPIEXEC")
     if named:
         return named
@@ -68,7 +68,7 @@ def find_mpiexec() -> str:
 
 
 def mpi_command(mpiexec: str, size: int, per_node: int, hosts: Hosts | None) -> list[str]:
-    """How `mpiexec` is called for a world, before the command that each process runs."""
+    """Return the `mpiexec` command for a world, without the command that each process runs."""
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     where = [] if hosts is None else [",".join(f"{n}:{s}" for n, s in zip(hosts.names, hosts.slots, strict=True))]
     if "open mpi" in version.lower() or "openrte" in version.lower():
@@ -80,7 +80,7 @@ def mpi_command(mpiexec: str, size: int, per_node: int, hosts: Hosts | None) -> 
 
 
 def rank_command(options: dict[str, Any], program: list[str], python: bool, module: bool) -> list[str]:
-    """What each process runs: our process, which starts the program's."""
+    """Return the command of each process: the wrapper, which starts the program."""
     here = os.path.dirname(os.path.abspath(__file__))
     if python:
         runner = [sys.executable, "-u", os.path.join(here, "run_program.py"), *(["-m"] if module else [])]
@@ -89,18 +89,17 @@ def rank_command(options: dict[str, Any], program: list[str], python: bool, modu
 
 
 class LaunchedWorld:
-    """One start of a world. `failures` has what was said of processes that failed, in order.
+    """One run of a world. `failures` lists the reported failures, in order.
 
-    A process that ends with exit code 0 while its process group exists has failed too, unless all others come to
-    their end at the same time. It may do so after `destroy_process_group`. One that ends before it has joined the world
-    has failed where others wait to join it: it needs all. One that `mpiexec` ended, with exit code 0, has failed too:
-    `folder` is that of the ranks' folders where they are on this machine.
+    A process that ends with exit code 0 before `destroy_process_group` has failed, unless all others end at the same
+    time. One that ends before joining the world has failed if others wait to join it. One that `mpiexec` ended, with
+    exit code 0, has failed too: `folder` has the ranks' folders if they are on this machine.
     """
 
     def __init__(self, command: list[str], size: int, mark: str, folder: str = "") -> None:
         self.failures: list[dict[str, Any]] = []
         self._size, self._mark, self._folder = size, MARK.format(mark).encode(), folder
-        self._shown = b""  # the end of what was shown last
+        self._shown = b""  # the end of the last shown output
         self._aborted: int | None = None  # the rank that aborted MPI
         self._alone = 0.0  # since when processes go on without mpiexec's that started them
         self._watchers, self._told_end = ProcessWatchers(), set[int]()
@@ -125,7 +124,7 @@ class LaunchedWorld:
         self._listener.start()
 
     def _listen(self) -> None:
-        """Show the error output as it comes, and take messages of `rank_wrapper.py` out of it."""
+        """Forward the error output, and extract the messages of `rank_wrapper.py`."""
         assert self._process.stderr is not None
         left = b""
         while data := os.read(self._process.stderr.fileno(), 1 << 16):
@@ -133,7 +132,7 @@ class LaunchedWorld:
         self._show(left)
 
     def _take(self, data: bytes) -> bytes:
-        """Show and hear what is complete; the rest may be the begin of a message."""
+        """Process complete lines; the rest may be the beginning of a message."""
         mark = self._mark
         while data:
             at = data.find(mark[:1])
@@ -152,7 +151,7 @@ class LaunchedWorld:
         return b""
 
     def _message(self, line: bytes) -> None:
-        """Hear a message; what is none is shown."""
+        """Handle a message; show any other line."""
         if line.startswith(self._mark):
             try:
                 self._heard(json.loads(line[len(self._mark) :]))
@@ -168,7 +167,7 @@ class LaunchedWorld:
         if self._aborted is None and (found := _ABORTS.search(self._shown)):
             self._aborted = int(found[1] or found[2])
         if not self._quiet and sys.stderr is not None:  # None where it was closed before Python began
-            with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
+            with contextlib.suppress(OSError, ValueError):  # output is closed: mpiexec must not block
                 sys.stderr.flush()
                 stream = getattr(sys.stderr, "buffer", None)
                 if stream is None:
@@ -180,7 +179,7 @@ class LaunchedWorld:
     def _heard(self, told: dict[str, Any]) -> None:
         if told["what"] == "start":
             self._watchers.add(told)
-            if self._signal:  # mpiexec may have lost it, which knew no process then
+            if self._signal:  # mpiexec may have missed it before it knew the processes
                 self._send(self._signal)
             return
         rank, state = told["rank"], told["state"]
@@ -206,7 +205,7 @@ class LaunchedWorld:
             self._absent.append(told)
 
     def _is_missed(self) -> bool:
-        """Whether processes wait to join a world that others have left for good, for some time."""
+        """True if processes have waited for some time to join a world that others have left."""
         if not (self._absent and self._joining):
             self._missed = 0.0
             return False
@@ -218,11 +217,11 @@ class LaunchedWorld:
         return True
 
     def _all_ended(self) -> bool:
-        """Whether all came to their end, but some without MPI's, for which the others would wait."""
+        """True if all processes ended, but some without MPI_Finalize, for which the others would wait."""
         return len(self._states) == self._size and any(state != "outside" for state in self._states.values())
 
     def _note(self) -> None:
-        """Say once which processes came to their end while others go on: those may wait for them."""
+        """Report once which processes ended while others run: those may wait for them."""
         if self._first and not self._noted and time.monotonic() - self._first > _NOTE:
             self._noted = True
             if (ended := sorted(self._states)) and len(ended) < self._size:
@@ -233,7 +232,9 @@ class LaunchedWorld:
                 )  # fmt: skip
 
     def wait(self) -> int:
-        """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
+        """Wait until all processes have ended; return mpiexec's exit code. Kills processes that outlive a failed
+        one.
+        """
         try:
             return self._wait()
         finally:
@@ -250,7 +251,7 @@ class LaunchedWorld:
             self._note()
             if told := self._lost_helper():
                 self.failures.append({**told, "code": 1})
-                self._send(signal.SIGKILL)  # which waits for the one that has ended
+                self._send(signal.SIGKILL)  # it waits for the one that has ended
                 self._watchers.kill()
                 break
             if self._is_missed() or self._is_late() or (self._since and time.monotonic() - self._since > _GRACE):
@@ -270,13 +271,13 @@ class LaunchedWorld:
         return code
 
     def _lost_helper(self) -> dict[str, Any] | None:
-        """The process of mpiexec that ended some time before those that it started: mpiexec may wait for ever."""
+        """Return the proxy of mpiexec that ended before its processes, for which mpiexec may wait forever."""
         told = self._watchers.helper()
         self._alone = (self._alone or time.monotonic()) if told else 0.0
         return told if self._alone and time.monotonic() - self._alone > _HELPER else None
 
     def _unsaid(self, code: int) -> dict[str, Any] | None:
-        """The failure of a run in which no process said that it failed. `mpiexec` killed those that went on."""
+        """Return the failure of a run in which no process reported one."""
         if self._aborted is not None:
             return {"aborted": self._aborted, "code": code or 1}
         if code in (9, 137):  # a process was killed by SIGKILL
@@ -289,11 +290,11 @@ class LaunchedWorld:
         return {"missing": missing, "before": sorted(self._states), "code": 1} if missing else None
 
     def _is_late(self) -> bool:
-        """Whether the processes go on long after a signal that should have ended them: they may be stopped."""
+        """True if processes run long after a signal that should have ended them: they may be stopped."""
         return self.signaled > 0 and time.monotonic() - self.signaled > _SIGNALED
 
     def stop(self, number: int) -> None:
-        """Hand a signal on. What has not ended after some time is ended."""
+        """Forward a signal; kill what has not ended after some time."""
         self.signaled, self._signal = self.signaled or time.monotonic(), number
         self._send(number)
 
@@ -302,7 +303,7 @@ class LaunchedWorld:
             self._process.send_signal(number)
 
     def end(self) -> None:
-        """End mpiexec, and with it what it started."""
+        """Kill mpiexec and with it its processes."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
                 self._send(number)
@@ -314,7 +315,7 @@ class LaunchedWorld:
 
 
 def describe(failure: dict[str, Any]) -> str:
-    """A sentence about a process that failed, and its traceback."""
+    """Describe a failed process in a sentence, with its traceback."""
     if "helper" in failure:
         return (
             f"the process of mpiexec that had started the ranks {failure['ranks']} (pid {failure['helper']}) ended "

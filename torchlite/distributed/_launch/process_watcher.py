@@ -1,7 +1,7 @@
-"""The processes of `rank_wrapper.py` on the launcher's machine, and mpiexec's own that started them: which of them was killed
-first, and their end by force.
+"""Watch the local processes of `rank_wrapper.py` and mpiexec's proxies by pidfd: find the first killed one, and kill
+them.
 
-`mpiexec` says of a killed process no more than a number, and waits for ever for one that was stopped.
+`mpiexec` reports only a number for a killed process, and waits forever for a stopped one.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 
 class ProcessWatchers:
-    """Descriptors of processes, which mean no other process that gets the same number later. Linux has them."""
+    """Process descriptors (pidfd), which are safe against reuse of process ids. Linux has them."""
 
     def __init__(self) -> None:
-        self._ranks: dict[int, dict[str, Any]] = {}  # what the processes said, by descriptor
-        self._parents: dict[int, int] = {}  # descriptors of what started them, by number
+        self._ranks: dict[int, dict[str, Any]] = {}  # the processes' messages, by descriptor
+        self._parents: dict[int, int] = {}  # descriptors of their parents, by process id
         self._helpers = select.poll() if hasattr(select, "poll") else None  # of the parents' ends
         self._lock = threading.Lock()
         self._ends = select.epoll() if hasattr(select, "epoll") else None
 
     def add(self, told: dict[str, Any]) -> None:
-        """Watch the process that said this of itself and its parent."""
+        """Watch the process that sent this message, and its parent."""
         with self._lock, contextlib.suppress(OSError, AttributeError):  # it has ended, or the system cannot
             if self._ends is None or self._ends.closed:
                 return
@@ -39,8 +39,9 @@ class ProcessWatchers:
                     self._helpers.register(descriptor, select.POLLIN)
 
     def lost(self, known: set[int]) -> dict[str, Any] | None:
-        """The message of the process that ended first, among the ranks whose end is not known, or what `helper` says
-        where that ended before. `mpiexec` kills the others then. The system lists the ends in their order.
+        """Return the message of the rank that ended first without a known cause, or `helper` if that ended earlier.
+
+        `mpiexec` kills the others then. The kernel lists ends in order.
         """
         with self._lock:
             if self._ends is None or not self._ranks:
@@ -54,7 +55,7 @@ class ProcessWatchers:
         return None
 
     def helper(self) -> dict[str, Any] | None:
-        """The process of `mpiexec` that has ended while processes go on that it started: which, and their ranks."""
+        """Return the proxy of `mpiexec` that ended before its processes, and their ranks."""
         with self._lock:
             if self._helpers is None or not self._parents:
                 return None
@@ -76,14 +77,14 @@ class ProcessWatchers:
         }
 
     def kill(self) -> None:
-        """Kill what has not ended, first what started it. A program ends with its watcher, also where it is stopped."""
+        """Kill remaining processes, parents first. A program ends with its wrapper, even if it is stopped."""
         with self._lock:
             for descriptor in (*self._parents.values(), *self._ranks):
                 with contextlib.suppress(OSError):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Close the descriptors."""
         with self._lock:
             if self._ends is not None:
                 self._ends.close()

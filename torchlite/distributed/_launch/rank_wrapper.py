@@ -1,5 +1,6 @@
-"""Stands between `mpiexec` and a process of the program: sets the variables that programs read, carries its output, and
-says how it ended. Runs by its path, with nothing but the standard library, so that it costs little.
+"""Wrapper between `mpiexec` and a process of the program: environment variables, output, and exit report.
+
+It runs by its path with only the standard library, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-# Before what is said to the launcher, on the error output. It has a word that the program does not know.
+# Prefix of messages to the launcher on the error output, with a secret that the program does not know.
 MARK = "\x1etorchlite-run {} "
-_PART = 1 << 16  # bytes of a line that are carried at once
-_LONGER = 10.0  # seconds for which mpiexec may take to end this process after the launcher's end
+_PART = 1 << 16  # bytes of a line forwarded at a time
+_LONGER = 10.0  # seconds for mpiexec to end this process after the launcher's end
 ENDED = "ended"  # the file in a rank's folder that says that its program came to an end
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
@@ -35,7 +36,7 @@ _NAMES = {
 
 
 def rank_and_size() -> dict[str, int]:
-    """Where this process stands, as what started it says."""
+    """Return rank, size and local rank from the environment of MPI's launcher."""
     found = {}
     for name, variables in _NAMES.items():
         value = next((os.environ[variable] for variable in variables if variable in os.environ), None)
@@ -48,7 +49,7 @@ def rank_and_size() -> dict[str, int]:
 
 
 def environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
-    """The variables of the program's process."""
+    """Return the environment variables of the program's process."""
     node = at["rank"] // options["per_node"]
     said = {
         "RANK": at["rank"], "WORLD_SIZE": at["size"], "LOCAL_RANK": at["local_rank"],
@@ -68,19 +69,20 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
 
 
 def _is_shared(options: dict[str, Any]) -> bool:
-    """Whether all ranks are on the launcher's machine, and have their folders in its own."""
+    """True if all ranks are on the launcher's machine, with folders in the launcher's."""
     return options["nodes"] == 1 and os.path.isdir(options["folder"])
 
 
 def rank_folders(options: dict[str, Any]) -> str:
-    """The folder of the ranks' folders, where all are on one machine."""
+    """Return the parent of the ranks' folders if all are on one machine."""
     return os.path.join(options["folder"], f"ranks-{options['restart']}")
 
 
 @contextlib.contextmanager
 def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
-    """The folder of a rank. The launcher's own goes with it, also where this process is killed; other machines do not
-    have it.
+    """Return the folder of a rank, inside the launcher's, which removes it even if this process is killed.
+
+    Other machines have none.
     """
     if _is_shared(options):
         folder = os.path.join(rank_folders(options), str(rank))
@@ -93,9 +95,7 @@ def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
 
 
 def ends_with_parent(number: int) -> Any:
-    """What a child calls before its program so that it gets a signal when this process ends, where the system can
-    (Linux).
-    """
+    """Make a child get a signal when its parent ends, if the system supports it (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
@@ -103,7 +103,7 @@ def ends_with_parent(number: int) -> Any:
 
 
 def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
-    """For output and errors: whether lines are shown, and the file that gets them."""
+    """Return for output and errors: whether lines are shown, and the log file."""
     found: list[tuple[bool, BinaryIO | None]] = []
     for bit, name in ((1, "stdout.log"), (2, "stderr.log")):
         filed = (options["redirects"] | options["tee"]) & bit
@@ -117,7 +117,7 @@ def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, Bi
 
 
 def _forward_lines(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, prefix: bytes) -> None:
-    """Lines to the console, each with the rank before it, and to a file. Long ones go in parts."""
+    """Forward lines to the console, with the rank as prefix, and to a file. Long ones are forwarded in parts."""
     begins = True
     for part in iter(lambda: source.readline(_PART), b""):
         if file is not None:
@@ -150,7 +150,7 @@ def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[s
 
 
 def _state(folder: str, pid: int) -> str:
-    """What the program's process has written down of itself (torchlite._settings.rank_state)."""
+    """Return the state that the program's process wrote (torchlite._settings.rank_state)."""
     try:
         with open(os.path.join(folder, f"state-{pid}")) as file:
             return file.read()
@@ -159,7 +159,7 @@ def _state(folder: str, pid: int) -> str:
 
 
 def _has_joined(folder: str) -> bool:
-    """Whether the program's process, or one that it started, has begun to join its world."""
+    """True if the program's process, or a child of it, has begun to join its world."""
     try:
         return any(name.startswith("state-") for name in os.listdir(folder))
     except OSError:  # the program may have removed it
@@ -167,7 +167,7 @@ def _has_joined(folder: str) -> bool:
 
 
 def _note_end(folder: str) -> None:
-    """Leave the launcher a sign that the program came to an end and was not ended with this process."""
+    """Create a marker file: the program ended on its own and was not killed with this process."""
     with contextlib.suppress(OSError), open(os.path.join(folder, ENDED), "w"):
         pass
 
@@ -178,7 +178,7 @@ def _report_to_launcher(options: dict[str, Any], told: dict[str, Any]) -> None:
 
 
 def _end_with_launcher(launcher: int, parent: int, child: subprocess.Popen) -> None:
-    """End the program some time after the launcher was killed: mpiexec waits for ever where its proxy was stopped."""
+    """End the program some time after the launcher was killed: mpiexec waits forever if its proxy was stopped."""
     try:
         descriptor = os.pidfd_open(launcher)
     except (OSError, AttributeError):  # the system cannot
@@ -196,7 +196,7 @@ def _end_with_launcher(launcher: int, parent: int, child: subprocess.Popen) -> N
 def _report_process_state(
     options: dict[str, Any], folder: str, pid: int, at: dict[str, int], ended: threading.Event
 ) -> None:
-    """Tell the launcher of each new state of the program's process, until it ends."""
+    """Report each new state of the program's process to the launcher, until it ends."""
     state = ""
     while not ended.wait(0.25):
         if (now := _state(folder, pid)) != state:
@@ -205,7 +205,7 @@ def _report_process_state(
 
 
 def main(options: dict[str, Any], command: list[str]) -> int:
-    """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
+    """Run the program's process and return its exit code. `${local_rank}` in the command is substituted."""
     at, parent = rank_and_size(), os.getppid()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
     with _own_folder(options, at["rank"]) as folder:
@@ -220,14 +220,14 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         child = subprocess.Popen(
             command,
             env=environment(options, at, error_file),
-            # mpiexec gives its input to rank 0, and never ends others'.
+            # mpiexec connects its input to rank 0 only, and never closes the others'.
             stdin=subprocess.DEVNULL if at["rank"] else None,
             stdout=None if plain[0] else subprocess.PIPE,
             stderr=None if plain[1] else subprocess.PIPE,
             close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
             preexec_fn=ends_with_parent(signal.SIGKILL),  # noqa: PLW1509 -- no thread runs yet
         )
-        for number in (signal.SIGTERM, signal.SIGINT):  # MPI's launchers send them to the whole process group
+        for number in (signal.SIGTERM, signal.SIGINT):  # MPI's launchers send them to the process group
             signal.signal(number, lambda given, frame: None)
         prefix = f"[{options['role']}{at['local_rank']}]:".encode()
         carriers = []

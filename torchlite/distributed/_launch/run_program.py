@@ -1,5 +1,6 @@
-"""Runs a script or a module as `python` would, but lets a process that fails leave at once: one that ended as usual
-would wait for the others, who may wait for it.
+"""Run a script or module like `python`, with an immediate exit on failure.
+
+A normal exit would wait in MPI_Finalize for the other processes, which may wait for this one.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from types import TracebackType
 
 
 def _program_traceback(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's first line on."""
+    """Return a traceback from the program's first line."""
     while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
         trace = trace.tb_next
     return trace
 
 
 def _report(error: BaseException) -> None:
-    """Tell the launcher; a program that has not imported torchlite gets the module by its path."""
+    """Report to the launcher; loads the module by path if the program has not imported torchlite."""
     told = sys.modules.get("torchlite.distributed._launch.error_file")
     if told is None:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -50,7 +51,7 @@ def main() -> None:
         code = 0 if end.code is None else end.code if isinstance(end.code, int) else 1
         if code:
             _exit(code)
-    except BaseException as error:
+    except BaseException as error:  # the program may raise anything: report it and end
         error.__traceback__ = _program_traceback(error.__traceback__) or error.__traceback__
         _report(error)
         sys.excepthook(type(error), error, error.__traceback__)

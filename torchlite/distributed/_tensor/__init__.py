@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor` by its older name."""
+"""`torch.distributed.tensor` under its older path."""
 
 from ..tensor import (
     DeviceMesh,

@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor`'s class and functions by their older name."""
+"""Classes and functions of `torch.distributed.tensor` under an older path."""
 
 from ..tensor import DTensor, distribute_module, distribute_tensor
 

@@ -1,4 +1,4 @@
-"""`torch.distributed.device_mesh` by its older name."""
+"""`torch.distributed.device_mesh` under an older path."""
 
 from ..device_mesh import DeviceMesh, init_device_mesh
 

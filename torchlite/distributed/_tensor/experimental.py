@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor.experimental` by its older name."""
+"""`torch.distributed.tensor.experimental` under an older path."""
 
 from ..tensor.experimental import context_parallel, implicit_replication, local_map, register_sharding
 

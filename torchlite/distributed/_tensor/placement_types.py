@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor.placement_types` by its older name."""
+"""`torch.distributed.tensor.placement_types` under an older path."""
 
 from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 

@@ -1,4 +1,4 @@
-"""What training over several processes is made of, above collectives."""
+"""Algorithms of distributed training: joining uneven inputs, communication hooks, model averaging."""
 
 from .join import Join, Joinable, JoinHook
 

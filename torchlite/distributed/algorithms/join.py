@@ -1,4 +1,4 @@
-"""Processes with different numbers of inputs: who has none left answers the others until all are through."""
+"""`Join`: training with uneven inputs; finished processes shadow the others' collectives."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import torchlite as torch
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
-_MANY = 1000  # iterations more than this process had, of which there is a warning
+_MANY = 1000  # iterations beyond this process's own that cause a warning
 
 
 class JoinHook:
-    """What a process that has no inputs left does in place of an object's collectives."""
+    """Actions of a process without inputs in place of an object's collectives."""
 
     def main_hook(self) -> None:
-        """One iteration of the others: as many collectives, in the same order."""
+        """Shadow one iteration of the others: the same collectives in the same order."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """All processes are through; `is_last_joiner` says whether this one was among the last."""
+        """Run after all processes have finished; `is_last_joiner` is True if this one was among the last."""
 
 
 class _JoinConfig(NamedTuple):
@@ -31,12 +31,12 @@ class _JoinConfig(NamedTuple):
 
     @staticmethod
     def construct_disabled_join_config() -> _JoinConfig:
-        """That of an object outside of a context."""
+        """Return the configuration of an object outside of a context."""
         return _JoinConfig(False, False, False)
 
 
 class Joinable(ABC):
-    """Something that calls collectives in each iteration, and has a `join_hook` that answers them."""
+    """Base class of objects with collectives in each iteration, and a `join_hook` that shadows them."""
 
     @abstractmethod
     def __init__(self) -> None:
@@ -45,29 +45,29 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What answers this object's collectives, made with the keyword arguments that the context got."""
+        """Return the JoinHook of this object, from the context's keyword arguments."""
 
     @property
     @abstractmethod
     def join_device(self) -> Any:
-        """The device of what is sent to count the processes."""
+        """Device of the tensor that counts the processes."""
 
     @property
     @abstractmethod
     def join_process_group(self) -> Any:
-        """The group of the processes."""
+        """Group of the processes."""
 
 
 class Join:
-    """A context for training with different numbers of inputs.
+    """Context manager for training with uneven inputs.
 
         with Join([model, optimizer]):
             for x in inputs:          # not as many on every rank
                 model(x).sum().backward()
                 optimizer.step()
 
-    With `throw_on_early_termination` all ranks get a RuntimeError when one has none left. Further keyword arguments go
-    to the objects' `join_hook`. ValueError without objects, and for objects of different groups.
+    With `throw_on_early_termination` all ranks raise RuntimeError when one has no inputs left. Further keyword
+    arguments are passed to the objects' `join_hook`. ValueError without objects, and for objects of different groups.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Join:
                 hook.post_hook(last)
 
     def _answer_the_others(self) -> bool:
-        """Whether there were none to answer."""
+        """Shadow the others' iterations until all have finished; return True if there were none."""
         iterations = 0
         while _sum_over_group(0.0, self):
             if iterations == _MANY:
@@ -117,8 +117,9 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> Any:
-        """To be called before an object's collectives: this process has inputs left. The work of the reduction that
-        says so, for the first object of a context; None for others, and outside of one.
+        """Announce, before an object's collectives, that this process has inputs left.
+
+        Returns the work of the announcing reduction for the first object of a context, else None.
         """
         if not hasattr(joinable, "_join_config"):
             raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")

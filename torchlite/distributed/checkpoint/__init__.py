@@ -1,6 +1,6 @@
-"""Checkpoints that several processes write and read together, onto any number of them.
+"""Distributed checkpoints: parallel save and load, with resharding to any number of processes.
 
-A checkpoint is a folder in PyTorch's format: files of each rank, and `.metadata`, which says what lies where.
+A checkpoint is a folder in PyTorch's format: files of each rank, and `.metadata`, which locates every part.
 """
 
 from .api import CheckpointException as CheckpointException

@@ -1,4 +1,4 @@
-"""The file `.metadata`: a pickle by PyTorch's names, read by an unpickler that knows these names and runs nothing."""
+"""The file `.metadata`: a pickle read by an unpickler restricted to PyTorch's metadata classes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _MODULE = "torch.distributed.checkpoint.metadata"
 _NAMES: dict[tuple[str, str], Any] = {
     (_MODULE, name): getattr(described, name) for name in (*described.__all__, "_MEM_FORMAT_ENCODING")
 } | {
-    (module, name): pathlib.PurePath  # of no matter which system
+    (module, name): pathlib.PurePath  # of any system
     for module in ("pathlib", "pathlib._local")
     for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 }
 _KINDS = (TensorStorageMetadata, BytesStorageMetadata)
-# By class, what its fields may be; those that are not here are looked at when all is read.
+# Allowed types of fields by class; other classes are checked after reading.
 _PROPERTIES: dict[str, tuple[type, ...]] = {
     "dtype": (torch.dtype,), "layout": (torch.layout,), "requires_grad": (bool,),
     "memory_format": (described._MEM_FORMAT_ENCODING,), "pin_memory": (bool,),
@@ -56,11 +56,11 @@ _MOST_PAIRS = 1 << 26  # of parts that are compared, in a dimension each
 
 
 class _Unpickler(RestrictedUnpickler):
-    """Knows the classes of metadata, and those that a storage keeps in it."""
+    """Unpickler of metadata classes, and of a storage's classes in them."""
 
     def __init__(self, stream: io.BytesIO, size: int, further: Mapping[tuple[str, str], Any]) -> None:
         super().__init__(stream, _no_storages, size=size)
-        # Users' own classes are none of these: a file is read before anybody says whose it is.
+        # No user-defined classes: the file's origin is unknown.
         self._allowed = {**_NAMES, **further}
         self._allowed_ids = {id(value) for value in self._allowed.values()}
 
@@ -87,7 +87,7 @@ class _Unpickler(RestrictedUnpickler):
 
 
 def _is_allowed_call(function: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a call makes what metadata have: dataclasses without their fields, members of enumerations, paths."""
+    """True if a call creates metadata: dataclasses without fields, enum members, paths."""
     if is_dataclass(function):
         return not args
     kinds = (str,) if function is pathlib.PurePath else (int, str)
@@ -99,14 +99,15 @@ def _no_storages(name: tuple[Any, ...]) -> Any:
 
 
 def write(metadata: Metadata) -> bytes:
-    """Metadata as a file."""
+    """Return metadata as file content."""
     data, _ = pickle_object(metadata, pickle, 4, lambda _: "cpu")
     return data
 
 
 def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
-    """The metadata of a file. UnpicklingError where it is damaged, or asks for what metadata have no use for; `further`
-    has a storage's own classes by PyTorch's names.
+    """Read a file's metadata. UnpicklingError if it is damaged or contains other classes.
+
+    `further` has a storage's own classes by PyTorch's names.
     """
     try:
         unpickler = _Unpickler(io.BytesIO(data), len(data), further)
@@ -120,8 +121,9 @@ def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
 
 
 def _find_fault(found: Any, budget: Budget) -> str:
-    """The first fault of metadata, or "". OverBudget where many names share their parts: each name pays for all of
-    them.
+    """Return the first fault of metadata, or "".
+
+    OverBudget if many names share their parts: each name is charged for all of them.
     """
     if type(found) is not Metadata or type(getattr(found, "state_dict_metadata", None)) is not dict:
         return "there is no state dict in them"
@@ -144,7 +146,7 @@ def _find_fault(found: Any, budget: Budget) -> str:
 
 
 def find_gaps(metadata: Metadata) -> list[str]:
-    """Which tensors are not the sum of their parts: parts may not lie over each other either."""
+    """Return the tensors that their parts do not cover exactly."""
     found = []
     for name, value in metadata.state_dict_metadata.items():
         if isinstance(value, TensorStorageMetadata):
@@ -156,14 +158,14 @@ def find_gaps(metadata: Metadata) -> list[str]:
 
 
 def _overlap(chunks: list[ChunkStorageMetadata]) -> bool:
-    """Whether two boxes have an element in common, or so many lie side by side that it would take long to tell."""
+    """True if two boxes intersect, or if so many are adjacent that the test would take long."""
     boxes = [(chunk.offsets, chunk.sizes) for chunk in chunks if math.prod(chunk.sizes)]
     if len(boxes) < 2:
         return False
     begin = np.array([offsets for offsets, _ in boxes])
     end = begin + np.array([sizes for _, sizes in boxes])
     own = np.arange(len(boxes)) + 1
-    sweeps = []  # by dimension: an order of the boxes, and up to which of them each one reaches
+    sweeps = []  # by dimension: a sorted order of the boxes, and how far each reaches
     for dim in range(begin.shape[1]):
         order = np.argsort(begin[:, dim], kind="stable")
         reach = np.searchsorted(begin[order, dim], end[order, dim])
@@ -214,7 +216,9 @@ def _is_path(value: Any, budget: Budget) -> bool:
 
 
 def _places_of_lists(paths: Iterable[tuple]) -> int:
-    """How many places all lists have: a number of a path is a place in a list, which is filled up to it."""
+    """Return the number of elements of all lists: an integer in a path is a list index, up to which the list is
+    filled.
+    """
     root: dict[Any, Any] = {}
     places = 0
     for path in paths:

@@ -1,4 +1,4 @@
-"""State dicts of any depth as flat ones, whose names say the way back."""
+"""Flatten nested state dicts to dotted names, and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _flatten(state_dict: Mapping[str, Any], traverse: Callable[..., None]) -> tu
 
 
 def flatten_state_dict(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
-    """The values by their paths' names, joined by dots, and these paths. ValueError where two have one name.
+    """Return the values by dotted names, and their paths. ValueError if two have one name.
 
     >>> from torchlite.distributed.checkpoint._nested_dict import flatten_state_dict
     >>> flatten_state_dict({"a": {"b": 1}, "c": [{"d": 2}]})
@@ -37,12 +37,12 @@ def flatten_state_dict(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], F
 
 
 def _flatten_state_dict_v_2_3(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
-    """The same for checkpoints that have no version."""
+    """Return the same for checkpoints without a version."""
     return _flatten(state_dict, traverse_state_dict_v_2_3)
 
 
 def unflatten_state_dict(state_dict: Mapping[str, Any], mapping: FLATTEN_MAPPING) -> dict[str, Any]:
-    """The state dict that was flattened."""
+    """Inverse of `flatten_state_dict`."""
     nested: dict[str, Any] = {}
     for name, value in state_dict.items():
         set_element(nested, mapping[name], value)

@@ -1,4 +1,4 @@
-"""Files of safetensors: eight bytes that say how long the header is, the header in JSON, and the tensors' elements."""
+"""Reader and writer of safetensors files: the header's length in eight bytes, the JSON header, the elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 100_000_000  # bytes of a header
 
 
 class TensorEntry(NamedTuple):
-    """A tensor of a file: what it is, and where its bytes begin and end."""
+    """A tensor of a file: dtype, shape, and byte range."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class TensorEntry(NamedTuple):
 
 
 def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, TensorEntry], dict[str, str]]:
-    """The tensors of a file by name, and what else it says of itself. ValueError for a file that is damaged."""
+    """Return the tensors of a file by name, and its metadata. ValueError for a damaged file."""
     try:
         return _header(stream)
     except (struct.error, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -68,7 +68,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON whose keys all differ."""
+    """Return a JSON object after checking that its keys are unique."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name stands in it twice")
@@ -76,7 +76,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_tensor(stream: IO[bytes], place: TensorEntry) -> torch.Tensor:
-    """The tensor at a place."""
+    """Read the tensor of an entry."""
     made = torch.empty(math.prod(place.shape) * place.dtype.itemsize, dtype=torch.uint8)
     stream.seek(place.begin)
     if made.numel() and stream.readinto(made.numpy().data) != made.numel():  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def read_tensor(stream: IO[bytes], place: TensorEntry) -> torch.Tensor:
 def write(
     stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, str] | None = None
 ) -> dict[str, TensorEntry]:
-    """Write tensors of the host, and what the file says of itself. TypeError for a dtype that the format has not."""
+    """Write host tensors and metadata. TypeError for a dtype that the format lacks."""
     header: dict[str, Any] = {} if words is None else {"__metadata__": words}
     order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)  # all are aligned then
     begin, places = 0, {}

@@ -1,4 +1,4 @@
-"""The reader or writer of a checkpoint that a program names by its folder alone."""
+"""Default storage reader and writer for a checkpoint id that is a folder."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _storage_setup(given: Any, checkpoint_id: str | os.PathLike[str] | None, kin
 
 
 def writer_for(given: StorageWriter | None, checkpoint_id: str | os.PathLike[str] | None) -> StorageWriter:
-    """The writer that is given, or one to the folder."""
+    """Return the given writer, or one to the folder."""
     return _storage_setup(given, checkpoint_id, FileSystemWriter)  # type: ignore[no-any-return]
 
 
 def reader_for(given: StorageReader | None, checkpoint_id: str | os.PathLike[str] | None) -> StorageReader:
-    """The reader that is given, or one of the folder."""
+    """Return the given reader, or one of the folder."""
     return _storage_setup(given, checkpoint_id, FileSystemReader)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""State dicts of any depth as paths to their values, and back."""
+"""Traversal of nested state dicts by paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _is_tensor(value: object) -> bool:
 
 
 def _holds(value: list[Any], keep_traversing: Callable[[object], bool]) -> bool:
-    """Whether a list is gone through: there is a dict in it, or what is to be looked for, at any depth of lists."""
+    """True if a list is traversed: it contains, at any depth of lists, a dict or a value to keep traversing for."""
     return any(
         isinstance(item, Mapping) or keep_traversing(item) or (isinstance(item, list) and _holds(item, keep_traversing))
         for item in value
@@ -31,8 +31,10 @@ def traverse_state_dict(
     visitor: Callable[[OBJ_PATH, Any], None],
     keep_traversing: Callable[[object], bool] = _is_tensor,
 ) -> None:
-    """Call `visitor(path, value)` for each value. Dicts are gone through, and lists that hold dicts or what
-    `keep_traversing` says (tensors); other lists and tuples are values.
+    """Call `visitor(path, value)` for each value.
+
+    Dicts are traversed, and lists that contain dicts or values with `keep_traversing` (tensors); other lists and tuples
+    are values.
     """
 
     def walk(path: OBJ_PATH, value: Any) -> None:
@@ -54,9 +56,7 @@ def traverse_state_dict_v_2_3(
     visitor: Callable[[OBJ_PATH, Any], None],
     keep_traversing: Callable[[object], bool] = _is_tensor,
 ) -> None:
-    """`traverse_state_dict` as it was when checkpoints had no version: dicts without dicts, lists or tensors in them
-    are values too.
-    """
+    """`traverse_state_dict` for checkpoints without a version: dicts without dicts, lists or tensors are values too."""
 
     def ends(value: Any) -> bool:
         items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
@@ -79,7 +79,7 @@ def traverse_state_dict_v_2_3(
 
 
 def set_element(root_dict: dict[str, Any], path: OBJ_PATH, value: object) -> None:
-    """Put a value at a path; dicts and lists on the way to it are made where they are missing."""
+    """Set the value at a path; create missing dicts and lists."""
     place: Any = root_dict
     for key, following in itertools.pairwise(path):
         made: Any = {} if isinstance(following, str) else []
@@ -100,7 +100,7 @@ def _extend(items: list[Any], number: int) -> None:
 
 
 def get_element(root_dict: Mapping[str, Any], path: OBJ_PATH, default_value: Any = None) -> Any:
-    """The value at a path, or the default one."""
+    """Return the value at a path, or the default."""
     place: Any = root_dict
     for key in path:
         if isinstance(key, int):

@@ -1,4 +1,4 @@
-"""The error of a checkpoint: what failed on which rank."""
+"""`CheckpointException`: errors by rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CheckpointException"]
 
 
 def _wrap_exception(exc: BaseException) -> WRAPPED_EXCEPTION:
-    """An error with its traceback, as it can be sent to other ranks."""
+    """Return an error with its traceback, in a form that can be sent to other ranks."""
     return exc, traceback.extract_tb(exc.__traceback__)
 
 
@@ -25,7 +25,7 @@ def _is_wrapped_exception(obj: Any) -> bool:
 
 
 class CheckpointException(BaseException):
-    """Some ranks failed while a checkpoint was saved or loaded; `failures` has their errors by rank."""
+    """Saving or loading failed on some ranks; `failures` has their errors by rank."""
 
     def __init__(self, msg: str, failures: dict[int, WRAPPED_EXCEPTION]) -> None:
         super().__init__(msg, failures)
@@ -33,7 +33,7 @@ class CheckpointException(BaseException):
 
     @property
     def failures(self) -> dict[int, WRAPPED_EXCEPTION]:
-        """The errors and their tracebacks, by rank."""
+        """Return the errors and their tracebacks, by rank."""
         return self._failures
 
     def __str__(self) -> str:

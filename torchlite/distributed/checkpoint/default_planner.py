@@ -1,4 +1,4 @@
-"""Plans in which each rank writes what it has, of what several have one of them, and reads what it needs."""
+"""Default save and load planners: each rank writes its shards, replicated values once, and reads what it needs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ VERSION = "1.0.0"  # of the metadata
 
 
 class DefaultSavePlanner(SavePlanner):
-    """Writes a state dict by flat names; what several ranks have is written by one of them, the one that has least to
-    write or, with `dedup_save_to_lowest_rank`, the lowest.
+    """Writes a state dict by flat names; one rank writes a replicated value.
 
-    `lookup_object` and `transform_object` are there to be overridden.
+    It is the rank with the least to write or, with `dedup_save_to_lowest_rank`, the lowest. `lookup_object` and
+    `transform_object` can be overridden.
     """
 
     mappings: FLATTEN_MAPPING
@@ -107,19 +107,19 @@ class DefaultSavePlanner(SavePlanner):
         return self.transform_object(write_item, self.lookup_object(write_item.index))
 
     def lookup_object(self, index: MetadataIndex) -> Any:
-        """What of the state dict an index names."""
+        """Return the object of the state dict at an index."""
         return find_state_dict_object(self.state_dict, index)
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
-        """What is written for it."""
+        """Return the object to write."""
         return as_bytes(object) if write_item.type == WriteItemType.BYTE_IO else object
 
 
 class DefaultLoadPlanner(LoadPlanner):
-    """Reads into the tensors of a state dict, wherever their parts are stored; what is no tensor is put in its place.
+    """Reads into the tensors of a state dict, from any sharding; other values are replaced.
 
-    allow_partial_load: names that the checkpoint has not stay as they are. `lookup_tensor` and `transform_tensor` are
-    there to be overridden.
+    allow_partial_load: names missing in the checkpoint are unchanged. `lookup_tensor` and `transform_tensor` can be
+    overridden.
     """
 
     original_state_dict: dict[str, Any]
@@ -156,7 +156,7 @@ class DefaultLoadPlanner(LoadPlanner):
         return new_plan
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Take an object, which only classes that `torch.serialization.add_safe_globals` allows may be in."""
+        """Load an object, restricted to classes allowed by `torch.serialization.add_safe_globals`."""
         found = torch.load(value, weights_only=True)
         name = read_item.dest_index.fqn
         if self.flatten_state_dict:
@@ -168,20 +168,20 @@ class DefaultLoadPlanner(LoadPlanner):
         return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
 
     def commit_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> None:
-        """The tensor is the state dict's own: nothing is left to do."""
+        """Do nothing: the tensor is the state dict's own."""
 
     def lookup_tensor(self, index: MetadataIndex) -> torch.Tensor:
-        """The tensor that an index names."""
+        """Return the tensor at an index."""
         return find_state_dict_object(self.state_dict, index)  # type: ignore[no-any-return]
 
     def transform_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> torch.Tensor:
-        """The box of it that is read."""
+        """Return the box of it that is read."""
         return narrow_to_box(tensor, read_item.dest_offsets, read_item.lengths)
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
-    """Fills a state dict by what the checkpoint has, or what of it `keys` name: full names, or beginnings of them that
-    end before a dot.
+    """Fills a state dict with the checkpoint's entries, or those of `keys`: full names, or prefixes that end before a
+    dot.
     """
 
     def __init__(self, keys: Any = None, *args: Any, **kwargs: Any) -> None:
@@ -216,8 +216,9 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
 
 
 def create_default_local_load_plan(state_dict: dict[str, Any], metadata: Metadata, strict: bool = True) -> LoadPlan:
-    """What this rank has to read. With `strict` RuntimeError for a name that the checkpoint has not; ValueError for a
-    tensor of another size.
+    """Return this rank's read items.
+
+    With `strict` RuntimeError for a name missing in the checkpoint; ValueError for a tensor of another size.
     """
     items: list[ReadItem] = []
     for fqn, value in state_dict.items():
@@ -235,12 +236,15 @@ def create_default_local_load_plan(state_dict: dict[str, Any], metadata: Metadat
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
-    """The plans as they are."""
+    """Return the plans unchanged."""
     return all_plans
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """All that this rank has. What others have as well the global plan leaves to one of them."""
+    """Return write items for everything on this rank; the global plan removes duplicates.
+
+    `is_coordinator` has no effect: every rank plans alike.
+    """
     return SavePlan(
         [
             item
@@ -252,7 +256,7 @@ def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: b
 
 
 def dedup_save_plans(all_plans: list[SavePlan], save_to_lowest_rank: bool = False) -> list[SavePlan]:
-    """The plans with each item in one of them: of those that have it the one with least to write, or the first."""
+    """Return the plans with each item in one of them: the one with the least to write, or the first."""
     holders: dict[MetadataIndex, list[int]] = {}
     found: dict[MetadataIndex, WriteItem] = {}
     for number, plan in enumerate(all_plans):
@@ -261,7 +265,7 @@ def dedup_save_plans(all_plans: list[SavePlan], save_to_lowest_rank: bool = Fals
             found[item.index] = item
     sizes = [0] * len(all_plans)
     chosen: list[set[MetadataIndex]] = [set() for _ in all_plans]
-    # What one rank alone has is counted first.
+    # Items of one rank are counted first.
     for index, numbers in sorted(holders.items(), key=lambda entry: len(entry[1]) > 1):
         best = numbers[0] if save_to_lowest_rank else min(numbers, key=lambda number: sizes[number])
         chosen[best].add(index)
@@ -275,7 +279,7 @@ def dedup_save_plans(all_plans: list[SavePlan], save_to_lowest_rank: bool = Fals
 def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
 ) -> tuple[list[SavePlan], Metadata]:
-    """The plans, whose items know their parts' numbers, and what the checkpoint has by all of them together."""
+    """Return the plans with part numbers in their items, and the metadata of the checkpoint."""
     described: dict[str, Any] = {}
     plans = []
     for plan in all_plans:
@@ -301,19 +305,19 @@ def create_default_global_save_plan(
 
 
 def _create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:
-    """What a checkpoint of this rank alone would say of itself."""
+    """Return the metadata of a checkpoint of this rank alone."""
     return create_default_global_save_plan([_create_default_metadata_only_plan(state_dict)])[1]
 
 
 def _check_box_overlap(box0: ChunkStorageMetadata, box1: ChunkStorageMetadata) -> bool:
-    """Whether two boxes have an element in common."""
+    """True if two boxes intersect."""
     return all(
         a < b + m and b < a + n for a, n, b, m in zip(box0.offsets, box0.sizes, box1.offsets, box1.sizes, strict=True)
     )
 
 
 def _check_box_bounds(outer_box_size: torch.Size, inner_box: ChunkStorageMetadata) -> bool:
-    """Whether a box lies within a tensor of a size."""
+    """True if a box lies within a tensor of a size."""
     return len(outer_box_size) == len(inner_box.offsets) == len(inner_box.sizes) and all(
         offset >= 0 and size >= 0 and offset + size <= whole
         for whole, offset, size in zip(outer_box_size, inner_box.offsets, inner_box.sizes, strict=True)
@@ -321,7 +325,7 @@ def _check_box_bounds(outer_box_size: torch.Size, inner_box: ChunkStorageMetadat
 
 
 def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> list[str]:
-    """What is wrong with a plan: parts that lie outside of their tensor, overlap or leave a gap."""
+    """Return messages for parts that are out of bounds, overlap, or do not cover their tensor."""
     wrong = []
     for name, described in metadata.state_dict_metadata.items():
         if isinstance(described, BytesStorageMetadata) or not described.size:
@@ -340,7 +344,7 @@ def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> li
 
 
 def _any_overlap(chunks: list[ChunkStorageMetadata]) -> bool:
-    """Whether any two boxes overlap. In the order of the first dimension few pairs are to be looked at."""
+    """True if any two boxes intersect. Sorting by the first dimension leaves few pairs to test."""
     ordered = sorted((chunk for chunk in chunks if all(chunk.sizes)), key=lambda chunk: tuple(chunk.offsets))
     for number, chunk in enumerate(ordered):
         end = chunk.offsets[0] + chunk.sizes[0]

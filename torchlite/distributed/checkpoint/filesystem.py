@@ -1,4 +1,4 @@
-"""Checkpoints in a folder: one or a few files of each rank, and `.metadata`, which makes the checkpoint valid."""
+"""Checkpoint storage in a folder: one or a few files per rank, and `.metadata`, which makes the checkpoint valid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _METADATA = ".metadata"
 
 @dataclass
 class _StorageInfo:
-    """Where a part lies: bytes of a file of the folder."""
+    """Location of a part: a byte range of a file."""
 
     relative_path: str
     offset: int
@@ -47,13 +47,13 @@ class _StorageInfo:
 
 @dataclass
 class _StoragePrefix:
-    """What the names of a rank's files begin with."""
+    """Prefix of a rank's file names."""
 
     prefix: str
 
 
 class SerializationFormat(Enum):
-    """How parts are written: as `torch.save` does, or as safetensors."""
+    """Format of parts: `torch.save` or safetensors."""
 
     TORCH_SAVE = "torch_save"
     SAFETENSORS = "safetensors"
@@ -66,37 +66,37 @@ _OWN = {
 
 
 class FileSystemBase(abc.ABC):
-    """The calls by which a checkpoint's files are made, wherever they are."""
+    """File operations of checkpoint storages."""
 
     @contextlib.contextmanager
     @abc.abstractmethod
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
-        """An open file."""
+        """Open a file."""
 
     @abc.abstractmethod
     def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
-        """The path of something in a folder."""
+        """Join a path."""
 
     @abc.abstractmethod
     def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
-        """Give a file another name; a file of that name goes."""
+        """Rename a file, replacing the target."""
 
     @abc.abstractmethod
     def init_path(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-        """A path as this has them."""
+        """Convert a path to this file system's type."""
 
     @abc.abstractmethod
     def mkdir(self, path: str | os.PathLike[str]) -> None:
-        """Make a folder where there is none."""
+        """Create a folder if missing."""
 
     @classmethod
     @abc.abstractmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether a checkpoint can have that name."""
+        """True if a checkpoint can have that id."""
 
     @abc.abstractmethod
     def exists(self, path: str | os.PathLike[str]) -> bool:
-        """Whether there is a file or folder."""
+        """True if a file or folder exists."""
 
     @abc.abstractmethod
     def rm_file(self, path: str | os.PathLike[str]) -> None:
@@ -104,7 +104,7 @@ class FileSystemBase(abc.ABC):
 
 
 class FileSystem(FileSystemBase):
-    """The system's own files."""
+    """File operations on the local file system."""
 
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
@@ -136,12 +136,12 @@ class FileSystem(FileSystemBase):
         pathlib.Path(path).unlink()
 
     def ls(self, path: str | os.PathLike[str]) -> list[str]:
-        """The names in a folder."""
+        """List a folder."""
         return [str(entry) for entry in pathlib.Path(path).iterdir()]
 
 
 def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[WriteItem]]:
-    """Items for as many files, of about one size."""
+    """Partition items into files of about equal size."""
     if bins == 1:
         return [items]
     parts: list[list[WriteItem]] = [[] for _ in range(bins)]
@@ -155,7 +155,7 @@ def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[Writ
 
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor in the host's memory that has its storage for itself: a storage is written whole."""
+    """Return a tensor in host memory with its own storage: storages are written completely."""
     tensor = tensor.detach().cpu()
     return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
@@ -169,7 +169,7 @@ def _sync(stream: Any) -> None:
 
 
 class _FolderStorage:
-    """What reading and writing of a checkpoint's folder have in common."""
+    """Base of readers and writers of a checkpoint's folder."""
 
     fs: FileSystemBase
     path: str | os.PathLike[str]
@@ -179,7 +179,7 @@ class _FolderStorage:
 
     @property
     def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
+        """Return the folder."""
         return self.path
 
     @classmethod
@@ -188,7 +188,7 @@ class _FolderStorage:
 
 
 class _FileSystemWriter(_FolderStorage, StorageWriter):
-    """Writes to a folder. A checkpoint that is there is replaced when the new one is whole."""
+    """Writes to a folder. An existing checkpoint is replaced when the new one is complete."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
         return [replace(plan, storage_data=self._prefix(rank, last)) for rank, plan in enumerate(plans)]
 
     def _files_of_the_last(self) -> set[str]:
-        """The files of the checkpoint that is there: it stays whole until the new one is."""
+        """Return the files of the existing checkpoint, which stays valid until the new one is complete."""
         if not self._metadata_exists():
             return set()
         path = self._get_metadata_path(None if self.use_collectives else self.rank)
@@ -260,13 +260,13 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
         try:
             places = _metadata_file.read(data, _OWN).storage_data or {}
         except pickle.UnpicklingError:
-            return set()  # nothing that could be read is lost
+            return set()  # nothing readable is lost
         self._replaced = {place.relative_path for place in places.values() if _is_file_range(place) and _is_part(place)}
         return self._replaced
 
     @staticmethod
     def _prefix(rank: int, last: set[str]) -> _StoragePrefix:
-        """Two sets of names, which take turns."""
+        """Return one of two alternating prefixes of file names."""
         first = f"__{rank}_"
         taken = any(name.startswith("__") and name.count("_") == 3 for name in last)
         return _StoragePrefix(f"{first}b_" if taken else first)
@@ -289,7 +289,7 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
         return future
 
     def _write_file(self, planner: SavePlanner, name: str, items: list[WriteItem]) -> list[WriteResult]:
-        """One file: bytes first, then tensors."""
+        """Write one file: bytes first, then tensors."""
         results = []
         with self.fs.create_stream(self.fs.concat_path(self.path, name), "wb") as stream:
             for item in sorted(items, key=lambda item: item.type != WriteItemType.BYTE_IO):
@@ -325,9 +325,8 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
 class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
     """Writes a checkpoint to the folder `path`, and makes copies for `async_save`.
 
-    single_file_per_rank: `thread_count` files of each rank; otherwise one of each tensor. sync_files: wait until they
-    are on the disk. overwrite: a checkpoint may be there, which is replaced when the new one is whole; RuntimeError
-    otherwise.
+    single_file_per_rank: `thread_count` files per rank; otherwise one per tensor. sync_files: fsync. overwrite: allow
+    an existing checkpoint, which is replaced when the new one is complete; RuntimeError otherwise.
     """
 
     def __init__(
@@ -350,7 +349,7 @@ class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
 
 
 def _is_file_range(place: Any) -> bool:
-    """Whether a place is one in a file of the folder itself."""
+    """True if a location is in a file of the folder itself."""
     held = vars(place) if type(place) is _StorageInfo else {}
     path = held.get("relative_path")
     return (
@@ -363,12 +362,12 @@ def _is_file_range(place: Any) -> bool:
 
 
 def _is_part(place: _StorageInfo) -> bool:
-    """Whether a place's file has a name that a writer gives: other files of the folder are none of the checkpoint's."""
+    """True if a location's file has a name that a writer gives: other files of the folder are not the checkpoint's."""
     return re.fullmatch(rf"__\d+_(b_)?\d+{re.escape(DEFAULT_SUFFIX)}", place.relative_path) is not None
 
 
 def _overlapping_parts(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
-    """Which parts lie in bytes that are another part's: then a checkpoint could be longer than its files."""
+    """Return messages for parts whose bytes overlap, by which a checkpoint could be larger than its files."""
     found, before, end = [], "", 0
     for index, place in sorted(places.items(), key=lambda item: (item[1].relative_path, item[1].offset)):
         if place.relative_path == before and place.offset < end:
@@ -378,7 +377,7 @@ def _overlapping_parts(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
 
 
 class _Slice(io.RawIOBase):
-    """Some bytes of a file, as a file."""
+    """Byte range of a file, as a file object."""
 
     def __init__(self, stream: IO[bytes], offset: int, length: int) -> None:
         self._stream, self._offset, self._length, self._at = stream, offset, length, 0
@@ -409,7 +408,7 @@ class _Slice(io.RawIOBase):
 class FileSystemReader(_FolderStorage, StorageReader):
     """Reads a checkpoint from the folder `path`.
 
-    What the file `.metadata` and the parts are made of are PyTorch's classes by name: nothing of a checkpoint is run.
+    `.metadata` and the parts are restricted to PyTorch's classes: no code of a checkpoint runs.
     """
 
     def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
@@ -427,8 +426,9 @@ class FileSystemReader(_FolderStorage, StorageReader):
         self.load_id = str(uuid.uuid4())
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the checkpoint says of itself; with `rank=` what that rank alone does. UnpicklingError where the file is
-        damaged or would do more than to describe a checkpoint.
+        """Return the checkpoint's metadata; with `rank=` that of one rank.
+
+        UnpicklingError if the file is damaged or contains other classes.
         """
         with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as stream:
             metadata = _metadata_file.read(stream.read(), _OWN)
@@ -478,7 +478,7 @@ class FileSystemReader(_FolderStorage, StorageReader):
         return future
 
     def _read_file(self, stream: IO[bytes], items: list[ReadItem], planner: LoadPlanner) -> None:
-        """The items of one file, in its order; a part that several items are of is read once."""
+        """Read the items of one file, in its order; a part of several items is read once."""
         place = lambda item: self.storage_data[item.storage_index]
         last, tensor, end = None, None, stream.seek(0, os.SEEK_END)
         for item in sorted(items, key=lambda item: place(item).offset):
@@ -488,7 +488,7 @@ class FileSystemReader(_FolderStorage, StorageReader):
                 planner.load_bytes(item, io.BytesIO(self._slice_file(stream, place(item)).read()))
                 continue
             if item.storage_index != last:
-                tensor = None  # before the next one takes memory
+                tensor = None  # freed before the next one is allocated
                 tensor = torch.load(self._slice_file(stream, place(item)), map_location="cpu", weights_only=True)
                 last = item.storage_index
             self._give(item, tensor, planner)

@@ -1,4 +1,4 @@
-"""Checkpoints of `torch.save` as those of several processes, and back."""
+"""Conversion between `torch.save` files and distributed checkpoints."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torc
 
 
 class BroadcastingTorchSaveReader(StorageReader):
-    """Reads a file of `torch.save` on the coordinator, which sends its tensors to all. With `DynamicMetaLoadPlanner`,
-    since such a file says nothing of itself.
+    """Reads a `torch.save` file on the coordinator, which broadcasts its tensors.
+
+    Use it with `DynamicMetaLoadPlanner`, since such a file has no metadata.
     """
 
     def __init__(self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0) -> None:
@@ -71,7 +72,7 @@ class BroadcastingTorchSaveReader(StorageReader):
 
 
 def _broadcast(tensor: Any, source: int) -> torch.Tensor:
-    """The coordinator's tensor, which is all that it sends at a time."""
+    """Broadcast the coordinator's tensor, one at a time."""
     if not dist.is_initialized():
         return tensor  # type: ignore[no-any-return]
     told: list[Any] = [None if tensor is None else (tensor.shape, tensor.dtype)]
@@ -83,7 +84,7 @@ def _broadcast(tensor: Any, source: int) -> torch.Tensor:
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Takes the state dict that is to be filled for what the checkpoint has."""
+    """Load planner that uses the state dict to fill as the metadata."""
 
     def set_up_planner(
         self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
@@ -99,8 +100,9 @@ class DynamicMetaLoadPlanner(DefaultLoadPlanner):
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]) -> None:
-    """Write the checkpoint in a folder as a file of `torch.save`, in one process. CheckpointException where it cannot
-    be read.
+    """Convert the checkpoint in a folder to a `torch.save` file, in one process.
+
+    CheckpointException if it cannot be read.
     """
     state: dict[str, Any] = {}
     _load_state_dict(state, FileSystemReader(dcp_checkpoint_dir), None, 0, True, _EmptyStateDictLoadPlanner())
@@ -108,7 +110,7 @@ def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_pat
 
 
 def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:
-    """Write a file of `torch.save` as a checkpoint in a folder, in one process. Nothing of the file is run.
+    """Convert a `torch.save` file to a checkpoint in a folder, in one process. No code of the file runs.
 
     >>> import os, tempfile
     >>> import torchlite as torch

@@ -1,4 +1,4 @@
-"""Checkpoints of several processes as files of safetensors, which Hugging Face's libraries read."""
+"""Checkpoint storage in safetensors files, compatible with Hugging Face's libraries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OFFSETS = "DCP_SHARDING_INFO"
 
 @dataclass
 class _HFStorageInfo:
-    """Where a part lies: a tensor of a file."""
+    """Location of a part: a tensor of a file."""
 
     relative_path: str
     shape: torch.Size
@@ -49,12 +49,11 @@ def _file(number: int, count: int, shard: int | None = None) -> str:
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
-    """Writes the tensors of a state dict to the folder `path` as safetensors: by one process, with
-    `save_distributed` by all ranks, each its parts.
+    """Writes the tensors of a state dict to the folder `path` as safetensors: in one process, or sharded by all ranks.
 
-    fqn_to_index_mapping: the number of the file, from 1, for each name; one file by default.
-    enable_consolidation: the ranks' files go to `path/sharded`, and files of whole tensors are made of them.
-    What is no tensor is refused with TypeError.
+    `save_distributed` selects the latter. fqn_to_index_mapping: the number of the file, from 1, for each name; one file
+    by default. enable_consolidation: the ranks' files go to `path/sharded`, and are merged to files of full tensors.
+    Other values than tensors raise TypeError.
 
     >>> import tempfile
     >>> import torchlite as torch
@@ -85,7 +84,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
     @property
     def metadata_path(self) -> str:
-        """The name of the index, which says in which file each tensor lies."""
+        """Return the name of the index, which maps tensors to files."""
         return _INDEX
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
@@ -97,7 +96,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         return [replace(plan, storage_data=shard) for plan, shard in zip(plans, shards, strict=True)]
 
     def _files(self, names: Any) -> dict[int, list[Any]]:
-        """Names by the number of their file."""
+        """Return names by the number of their file."""
         found: dict[int, list[Any]] = {}
         for name in names:
             found.setdefault((self.fqn_to_index_mapping or {}).get(name, 1), []).append(name)
@@ -167,7 +166,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
 
 def _shard_offsets(offsets: Any, key: str, rank: int, name: str) -> tuple[int, ...]:
-    """Where a part begins in its tensor, as a file says."""
+    """Return the offsets of a part in its tensor, from a file's metadata."""
     about = offsets.get(key, {}) if type(offsets) is dict else None
     found = about.get("saved_offsets", [0] * rank) if type(about) is dict else None
     if type(found) is not list or len(found) != rank or not are_valid_sizes(found):
@@ -176,14 +175,14 @@ def _shard_offsets(offsets: Any, key: str, rank: int, name: str) -> tuple[int, .
 
 
 class HuggingFaceStorageReader(FileSystemReader):
-    """Reads the files of safetensors in the folder `path`: those of a model, or those that ranks wrote."""
+    """Reads safetensors files in the folder `path`: a model's, or those that ranks wrote."""
 
     def __init__(self, path: str, thread_count: int = 1) -> None:
         super().__init__(path)
         self.thread_count = thread_count
 
     def _tensors(self) -> Iterator[tuple[str, tuple[int, ...], _HFStorageInfo]]:
-        """Each part: the name of its tensor, where in that it begins, and where it lies."""
+        """Yield each part: the name of its tensor, its offsets, and its location."""
         assert isinstance(self.fs, FileSystem)
         for path in sorted(map(str, self.fs.ls(os.fspath(self.path)))):
             if not path.endswith(_safetensors.SUFFIX):
@@ -203,7 +202,7 @@ class HuggingFaceStorageReader(FileSystemReader):
                 )
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the files' headers say. ValueError where one is damaged, or a part is missing."""
+        """Return the metadata from the files' headers. ValueError if one is damaged, or a part is missing."""
         tensors: dict[str, Any] = {}
         places: dict[MetadataIndex, Any] = {}
         for name, begins, info in self._tensors():
@@ -233,7 +232,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         return future
 
     def whole(self, name: str, metadata: Metadata) -> torch.Tensor:
-        """A tensor of all its parts."""
+        """Return a tensor assembled from all its parts."""
         about = metadata.state_dict_metadata[name]
         assert isinstance(about, TensorStorageMetadata)
         made = torch.empty(about.size, dtype=about.properties.dtype)

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: which tensors there are, in which parts, and where these lie."""
+"""Metadata of a checkpoint: tensors, their parts, and the parts' locations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = [
 
 @dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor, which is a box: where it begins in each dimension, and its sizes."""
+    """A part of a tensor, a box: its offsets and sizes."""
 
     offsets: torch.Size
     sizes: torch.Size
 
 
 class _MEM_FORMAT_ENCODING(Enum):
-    """Memory formats as numbers that are written."""
+    """Memory formats as stored numbers."""
 
     TORCH_CONTIGUOUS_FORMAT = 0
     TORCH_CHANNELS_LAST = 1
@@ -42,7 +42,7 @@ def _formats() -> dict[_MEM_FORMAT_ENCODING, Any]:
 
 @dataclass
 class TensorProperties:
-    """What a tensor has beside its shape and its elements."""
+    """Properties of a tensor besides shape and elements."""
 
     dtype: torch.dtype = field(default_factory=torch.get_default_dtype)
     layout: torch.layout = field(default=torch.strided)
@@ -62,13 +62,13 @@ class TensorProperties:
 
     @staticmethod
     def create_from_tensor(tensor: torch.Tensor) -> TensorProperties:
-        """Those of a tensor."""
+        """Return the properties of a tensor."""
         return TensorProperties(tensor.dtype, tensor.layout, tensor.requires_grad, torch.contiguous_format)
 
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor: its properties, its size, and the parts in which it is stored."""
+    """A tensor: its properties, its size, and its stored parts."""
 
     properties: TensorProperties
     size: torch.Size
@@ -77,7 +77,7 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """What is no tensor and is stored as bytes."""
+    """A non-tensor value stored as bytes."""
 
 
 STORAGE_TYPES = TensorStorageMetadata | BytesStorageMetadata
@@ -86,7 +86,7 @@ STATE_DICT_TYPE = dict[str, Any]
 
 @dataclass
 class StorageMeta:
-    """What a storage says of a checkpoint."""
+    """Information of a storage about a checkpoint."""
 
     checkpoint_id: str | os.PathLike[str] | None = None
     save_id: str | None = None
@@ -96,7 +96,7 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """All of it: the state dict by flat names, the way back from these, and where each part lies."""
+    """Metadata: the state dict by flat names, their paths, and each part's location."""
 
     state_dict_metadata: dict[str, STORAGE_TYPES]
     planner_data: Any = None
@@ -107,7 +107,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """The name of a part: that of the tensor, where the part begins, and, as a hint, its number."""
+    """Index of a part: the tensor's name, the part's offsets, and its number as a hint."""
 
     fqn: str
     offset: torch.Size | None = None

@@ -1,4 +1,4 @@
-"""An optimizer's state out of a checkpoint, in parts that lie as the model's parameters do."""
+"""Loading of sharded optimizer state with the placements of the model's parameters."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def load_sharded_optimizer_state_dict(
     storage_reader: StorageReader,
     planner: LoadPlanner | None = None,
 ) -> dict[str, Any]:
-    """`{optimizer_key: state}` of a checkpoint that was saved with such an entry. What has a parameter's name in its
-    path, and its size, is a DTensor where `model_state_dict` has one of this name; other tensors are whole. All ranks
-    call it; `load` with the state dict of `get_optimizer_state_dict` does the same.
+    """Return `{optimizer_key: state}` from a checkpoint saved with such an entry.
+
+    A tensor with a parameter's name in its path, and its size, becomes a DTensor if `model_state_dict` has one; others
+    are full tensors. All ranks call it; `load` with the state dict of `get_optimizer_state_dict` does the same.
     """
     metadata = storage_reader.read_metadata()
     paths = {name: path for name, path in (metadata.planner_data or {}).items() if path[0] == optimizer_key}

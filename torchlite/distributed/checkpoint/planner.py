@@ -1,4 +1,4 @@
-"""Plans of who writes and reads what, and those who make them."""
+"""Interfaces of save and load planners, and their plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class WriteItemType(Enum):
-    """A whole tensor, a part of one, or bytes."""
+    """Kinds of write items: a full tensor, a part of one, or bytes."""
 
     TENSOR = auto()
     SHARD = auto()
@@ -29,7 +29,7 @@ class WriteItemType(Enum):
 
 
 class LoadItemType(Enum):
-    """Elements of a tensor, or bytes."""
+    """Kinds of read items: elements of a tensor, or bytes."""
 
     TENSOR = auto()
     BYTE_IO = auto()
@@ -37,14 +37,14 @@ class LoadItemType(Enum):
 
 @dataclass(frozen=True)
 class BytesIOWriteData:
-    """How many bytes there are, as far as it is known."""
+    """Number of bytes, as far as known."""
 
     nbytes: int
 
 
 @dataclass(frozen=True)
 class TensorWriteData:
-    """The part that is written, of a tensor of `size`."""
+    """The written part of a tensor of `size`."""
 
     chunk: ChunkStorageMetadata
     properties: TensorProperties
@@ -53,7 +53,7 @@ class TensorWriteData:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """A thing to write."""
+    """Item to write."""
 
     index: MetadataIndex
     type: WriteItemType
@@ -61,7 +61,7 @@ class WriteItem:
     tensor_data: TensorWriteData | None = None
 
     def tensor_storage_size(self) -> int | None:
-        """The bytes of a tensor's part, None for what is no tensor."""
+        """Return the bytes of a tensor's part, None for a non-tensor."""
         if self.tensor_data is None:
             return None
         return reduce(operator.mul, self.tensor_data.chunk.sizes, self.tensor_data.properties.dtype.itemsize)
@@ -69,9 +69,7 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """A thing to read: a box of `lengths` at `storage_offsets` of a stored part, which goes to `dest_offsets` of what
-    there is.
-    """
+    """Item to read: a box of `lengths` at `storage_offsets` of a stored part, copied to `dest_offsets`."""
 
     type: LoadItemType
     dest_index: MetadataIndex
@@ -83,7 +81,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class SavePlan:
-    """What a rank writes."""
+    """Write items of a rank."""
 
     items: list[WriteItem]
     storage_data: Any = None
@@ -93,7 +91,7 @@ class SavePlan:
 
 @dataclass
 class LoadPlan:
-    """What a rank reads."""
+    """Read items of a rank."""
 
     items: list[ReadItem]
     storage_data: Any = None
@@ -101,64 +99,64 @@ class LoadPlan:
 
 
 class SavePlanner(abc.ABC):
-    """Makes the plan of a save: each rank its own, the coordinator out of all the global one, each rank its part."""
+    """Plans a save: a local plan on each rank, a global one on the coordinator, then each rank's final plan."""
 
     @abc.abstractmethod
     def set_up_planner(
         self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None, is_coordinator: bool = False
     ) -> None:
-        """A save begins, on all ranks."""
+        """Start a save, on all ranks."""
 
     @abc.abstractmethod
     def create_local_plan(self) -> SavePlan:
-        """What this rank has to write, on all ranks."""
+        """Return this rank's write items, on all ranks."""
 
     @abc.abstractmethod
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """The plans of all ranks out of what they sent, and what the checkpoint says of itself: on the coordinator."""
+        """Return the plans of all ranks and the metadata, on the coordinator."""
 
     @abc.abstractmethod
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """This rank's plan out of the coordinator's, on all ranks."""
+        """Return this rank's final plan, on all ranks."""
 
     @abc.abstractmethod
     def resolve_data(self, write_item: WriteItem) -> torch.Tensor | io.BytesIO:
-        """What is to be written for an item. Asked from several threads."""
+        """Return the data to write for an item. Called from several threads."""
 
 
 class LoadPlanner:
-    """Makes the plan of a load, as a SavePlanner of a save, and takes what was read."""
+    """Plans a load, like a SavePlanner, and receives the data."""
 
     @abc.abstractmethod
     def set_up_planner(
         self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
     ) -> None:
-        """A load begins, on all ranks."""
+        """Start a load, on all ranks."""
 
     @abc.abstractmethod
     def create_local_plan(self) -> LoadPlan:
-        """What this rank wants to read, on all ranks."""
+        """Return this rank's read items, on all ranks."""
 
     @abc.abstractmethod
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
-        """The plans of all ranks, on the coordinator."""
+        """Return the plans of all ranks, on the coordinator."""
 
     @abc.abstractmethod
     def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
-        """This rank's plan out of the coordinator's, on all ranks."""
+        """Return this rank's final plan, on all ranks."""
 
     @abc.abstractmethod
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Take the bytes of an item."""
+        """Load the bytes of an item."""
 
     def resolve_bytes(self, read_item: ReadItem) -> io.BytesIO:
-        """A stream to which an item's bytes are written."""
+        """Return a stream for an item's bytes."""
         raise NotImplementedError("LoadPlanner.resolve_bytes is not implemented")
 
     @abc.abstractmethod
     def resolve_tensor(self, read_item: ReadItem) -> torch.Tensor:
-        """The tensor, of the item's `lengths`, that gets its elements."""
+        """Return the tensor, of the item's `lengths`, to read into."""
 
     @abc.abstractmethod
     def commit_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> None:
-        """The tensor that `resolve_tensor` gave has its elements now."""
+        """Finish the tensor of `resolve_tensor` after the read."""

@@ -1,4 +1,4 @@
-"""Items of plans: for what a state dict holds, and for boxes of stored tensors that meet those at hand."""
+"""Plan items of a state dict, and intersections of stored parts with local shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["create_read_items_for_chunk_list"]
 
 
 def is_on_other_ranks(value: Any) -> bool:
-    """Whether a tensor lies over processes of which this is none."""
+    """True if a tensor's mesh excludes this process."""
     return isinstance(value, DTensor) and value.device_mesh.get_coordinate() is None
 
 
@@ -27,7 +27,7 @@ def _create_chunk_from_tensor(tensor: torch.Tensor) -> ChunkStorageMetadata:
 
 
 def narrow_to_index(tensor: Any, index: MetadataIndex) -> torch.Tensor:
-    """The box of a DTensor that an index names, as a view. ValueError where this rank has it not."""
+    """View the box of a DTensor at an index. ValueError if it is not on this rank."""
     for part in local_boxes(tensor):
         if index.offset is None or tuple(part.offsets) == tuple(index.offset):
             return narrow_to_box(tensor.to_local(), part.begins, part.sizes)
@@ -35,7 +35,7 @@ def narrow_to_index(tensor: Any, index: MetadataIndex) -> torch.Tensor:
 
 
 def _create_chunk_list(tensor: torch.Tensor) -> list[ChunkStorageMetadata]:
-    """The parts of a tensor that this rank has."""
+    """Return this rank's parts of a tensor."""
     if isinstance(tensor, DTensor):
         return [ChunkStorageMetadata(part.offsets, part.sizes) for part in local_boxes(tensor)]
     if hasattr(tensor, "__create_chunk_list__"):
@@ -78,12 +78,12 @@ def _create_write_items(fqn: str, object: Any) -> list[WriteItem]:
 
 
 def _create_default_metadata_only_plan(state_dict: dict[str, Any]) -> SavePlan:
-    """The items of all that there is, on one rank."""
+    """Return the items of everything, on one rank."""
     return SavePlan([item for fqn, value in state_dict.items() for item in _create_write_items(fqn, value)])
 
 
 def _overlap(stored: ChunkStorageMetadata, wanted: ChunkStorageMetadata) -> tuple[list[int], list[int], list[int]]:
-    """What two boxes have in common: where it begins in the stored one, where in the wanted one, and its sizes."""
+    """Return the intersection of two boxes: its offsets in the stored and the wanted one, and its sizes."""
     begins = [max(a, b) for a, b in zip(stored.offsets, wanted.offsets, strict=True)]
     ends = [
         min(a + n, b + m) for a, n, b, m in zip(stored.offsets, stored.sizes, wanted.offsets, wanted.sizes, strict=True)
@@ -95,7 +95,7 @@ def _overlap(stored: ChunkStorageMetadata, wanted: ChunkStorageMetadata) -> tupl
 def create_read_items_for_chunk_list(
     fqn: str, checkpoint_md: TensorStorageMetadata, local_chunks: list[ChunkStorageMetadata]
 ) -> list[ReadItem]:
-    """What to read of a stored tensor's parts to fill those at hand, however either cuts the tensor."""
+    """Return read items that fill local parts from a tensor's stored parts, for any sharding of either."""
     items = []
     for place, wanted in enumerate(local_chunks):
         for number, stored in enumerate(checkpoint_md.chunks):
@@ -129,12 +129,12 @@ def _create_read_items(fqn: str, md: Any, obj: Any) -> list[ReadItem]:
 
 
 def _device_of_groups() -> Any:
-    """Where tensors of process groups lie."""
+    """Return the device of process groups' tensors."""
     return dist.distributed_c10d._get_pg_default_device() if dist.is_initialized() else torch.device("cpu")
 
 
 def _init_state_dict(state_dict: dict[str, Any]) -> None:
-    """Give memory to the tensors of a state dict that have none (device "meta")."""
+    """Allocate the tensors of a state dict on device "meta"."""
 
     def with_memory(value: Any) -> Any:
         if isinstance(value, DTensor):
@@ -153,7 +153,7 @@ def _init_state_dict(state_dict: dict[str, Any]) -> None:
 
 
 def _replace_tensors(place: Any, change: Callable[[Any], Any]) -> None:
-    """Put `change(tensor)` into the dicts and lists in which a tensor lies."""
+    """Replace tensors in dicts and lists by `change(tensor)`."""
     pairs: Any = place.items() if isinstance(place, dict) else enumerate(place)
     for key, value in list(pairs):
         if isinstance(value, dict | list):
@@ -165,7 +165,7 @@ def _replace_tensors(place: Any, change: Callable[[Any], Any]) -> None:
 
 
 def as_bytes(value: Any) -> io.BytesIO:
-    """An object as `torch.save` writes it."""
+    """Return an object as written by `torch.save`."""
     stream = io.BytesIO()
     torch.save(value, stream)
     return stream

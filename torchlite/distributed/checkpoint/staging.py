@@ -1,4 +1,4 @@
-"""Copies of a state dict that a save in the background writes while training goes on."""
+"""Staging: copies of a state dict for asynchronous saves."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOption
 
 @runtime_checkable
 class AsyncStager(Protocol):
-    """What copies a state dict for `async_save`."""
+    """Protocol of state dict copies for `async_save`."""
 
     _synchronize_after_execute: bool = True
 
     @property
     def should_synchronize_after_execute(self) -> bool:
-        """Whether `synchronize_staging` is to be called once the save was begun."""
+        """True if `synchronize_staging` must be called after the save has started."""
         return self._synchronize_after_execute
 
     def stage(self, state_dict: dict[str, Any]) -> Any:
-        """A copy of a state dict, or a future of one."""
+        """Return a copy of a state dict, or a future of one."""
 
     def synchronize_staging(self) -> None:
-        """Wait until the copy is made."""
+        """Wait until the copy is complete."""
 
     def close(self) -> None:
-        """Let go of what copies need."""
+        """Release resources."""
 
 
 def _copy_to_host(value: Any, kept: Any = None) -> Any:
-    """A copy of all tensors, in the host's memory, in those of an earlier copy where these fit; all else as it is."""
+    """Copy all tensors to host memory, reusing an earlier copy's; return other values unchanged."""
     if isinstance(value, DTensor):
         local = _copy_to_host(value.to_local(), None if kept is None else kept.to_local())
         return DTensor.from_local(
@@ -59,7 +59,7 @@ def _copy_to_host(value: Any, kept: Any = None) -> Any:
 
 
 class BlockingAsyncStager(AsyncStager):
-    """Copies at once. cache_staged_state_dict: the next copy takes this one's memory."""
+    """Copies synchronously. cache_staged_state_dict: reuse the memory for the next copy."""
 
     _synchronize_after_execute: bool = False
 
@@ -68,23 +68,23 @@ class BlockingAsyncStager(AsyncStager):
         self.state_dict_cache: dict[str, Any] | None = None
 
     def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
-        """The copy."""
+        """Return the copy."""
         made = _copy_to_host(state_dict, self.state_dict_cache)
         if self.cache_staged_state_dict:
             self.state_dict_cache = made
         return made  # type: ignore[no-any-return]
 
     def synchronize_staging(self) -> None:
-        """The copy was made at once."""
+        """Do nothing: the copy is synchronous."""
 
     def close(self) -> None:
-        """The memory of the last copy goes."""
+        """Release the memory of the last copy."""
         self.state_dict_cache = None
 
 
 @dataclass
 class StagingOptions:
-    """How copies are made; on the host there is one way, in the caller's thread or, with `use_async_staging`, not."""
+    """Options of copies; on the host they only choose the caller's thread or, with `use_async_staging`, another."""
 
     use_pinned_memory: bool = True
     use_shared_memory: bool = True
@@ -96,7 +96,7 @@ _DEFAULTS = StagingOptions()
 
 
 class DefaultStager(AsyncStager):
-    """Copies in a thread of its own, as its options say. The state dict must stay as it is until the copy is made."""
+    """Copies in a separate thread, per its options. The state dict must not change until the copy is complete."""
 
     def __init__(self, config: StagingOptions = _DEFAULTS) -> None:
         self._config = config
@@ -104,7 +104,7 @@ class DefaultStager(AsyncStager):
         self._last: ConcurrentFuture[dict[str, Any]] | None = None
 
     def stage(self, state_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """The copy, or a future of it."""
+        """Return the copy, or a future of it."""
         if self._pool is None:
             return _copy_to_host(state_dict)
         self._last = self._pool.submit(_copy_to_host, state_dict)
@@ -116,6 +116,6 @@ class DefaultStager(AsyncStager):
             self._last.result()
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)

@@ -1,8 +1,8 @@
-"""State dicts of models and optimizers by names that no wrapper and no number of ranks changes.
+"""State dicts of models and optimizers under canonical names, independent of wrappers and of the number of ranks.
 
-A model that was wrapped (DistributedDataParallel, FullyShardedDataParallel, activation checkpoints) has the names of
-the one that was not, and an optimizer's state is kept by these names. Sharded tensors are DTensors, or whole tensors
-with `full_state_dict`.
+A wrapped model (DistributedDataParallel, FullyShardedDataParallel, activation checkpoints) has the names of the
+unwrapped one, and an optimizer's state is keyed by these names. Sharded tensors are DTensors, or full tensors with
+`full_state_dict`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _STATE, _GROUPS, _PARAMS = "state", "param_groups", "params"
 
 @dataclass
 class StateDictOptions:
-    """How state dicts are got and set.
+    """Options for getting and setting state dicts.
 
-    full_state_dict: whole tensors in place of DTensors; with `cpu_offload` on rank 0 alone, others get {}. cpu_offload:
-    in the host's memory. ignore_frozen_params: without parameters that want no gradient. keep_submodule_prefixes: names
-    of `submodules` begin with the submodule's. strict: as `load_state_dict` has it. broadcast_from_rank0: what is set
-    lies on rank 0 alone, whole. flatten_optimizer_state_dict: one dict of names like "state.weight.exp_avg".
+    full_state_dict: full tensors in place of DTensors; with `cpu_offload` on rank 0 only, others get {}. cpu_offload:
+    in host memory. ignore_frozen_params: without parameters that do not require gradients. keep_submodule_prefixes:
+    names of `submodules` begin with the submodule's. strict: as in `load_state_dict`. broadcast_from_rank0: the state
+    dict to set is on rank 0 only, in full. flatten_optimizer_state_dict: one dict of names like "state.weight.exp_avg".
     """
 
     full_state_dict: bool = False
@@ -56,7 +56,7 @@ def _check_options(options: StateDictOptions | None) -> StateDictOptions:
 
 
 def _check_empty(what: str, options: StateDictOptions) -> None:
-    """RuntimeError for a state dict in which nothing is, unless other ranks have it or that may be."""
+    """Raise RuntimeError for an empty state dict, unless other ranks have it or it may be empty."""
     elsewhere = options.full_state_dict and options.cpu_offload
     if options.strict and not elsewhere and not options.ignore_frozen_params:
         rank = dist.get_rank() if dist.is_initialized() else 0
@@ -70,7 +70,7 @@ def _check_empty(what: str, options: StateDictOptions) -> None:
 
 
 def _strip_wrapper_names(model: nn.Module, name: str) -> str:
-    """A name without what wrappers add to it."""
+    """Return a name without wrappers' prefixes."""
     module: Any = model
     kept = []
     for part in name.split("."):
@@ -82,7 +82,7 @@ def _strip_wrapper_names(model: nn.Module, name: str) -> str:
 
 
 def _parameter_names(model: nn.Module) -> dict[int, str]:
-    """The names of parameters, by their identity; of one that has several the first."""
+    """Return the names of parameters, by identity; the first for one with several."""
     found: dict[int, str] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         found.setdefault(id(parameter), _strip_wrapper_names(model, name))
@@ -105,7 +105,7 @@ def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
 
 @contextlib.contextmanager
 def _sharded(model: nn.Module) -> Iterator[None]:
-    """FullyShardedDataParallel's modules give and take DTensors."""
+    """Context manager: FullyShardedDataParallel's modules use DTensors."""
     from torchlite.distributed.fsdp.api import StateDictType
 
     chooser = next((found for found in map(_state_dict_type, model.modules()) if found is not None), None)
@@ -114,11 +114,11 @@ def _sharded(model: nn.Module) -> Iterator[None]:
 
 
 def _state_dict_type(module: nn.Module) -> Any:
-    """What chooses the kind of state dict: of FullyShardedDataParallel's modules alone."""
+    """Return the setter of the state dict type, for FullyShardedDataParallel's modules only."""
     return getattr(module, "state_dict_type", None) if hasattr(module, "_fsdp_wrapped_module") else None
 
 
-# -- tensors, whole and in parts
+# -- full and sharded tensors
 
 
 def _map_tensors(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
@@ -132,7 +132,7 @@ def _map_tensors(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 
 
 def _apply_options(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """What the program gets of a state dict: whole tensors, or on the host, as it says."""
+    """Return a state dict with the requested options: full tensors, on the host."""
     if not options.full_state_dict:
         return _map_tensors(state, _on_host) if options.cpu_offload else state
     mine = not options.cpu_offload or not dist.is_initialized() or dist.get_rank() == 0
@@ -155,7 +155,7 @@ def _on_host(tensor: Any) -> Any:
 
 
 def _convert_like(value: Any, like: Any) -> Any:
-    """A whole tensor in the form of another of its shape; what is in that form already, or is none, as it is."""
+    """Convert a full tensor to the form of another of its shape; return other values unchanged."""
     whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
     if whole and isinstance(like, DTensor) and value.shape == like.shape:
         return distribute_like(value, like)
@@ -163,7 +163,7 @@ def _convert_like(value: Any, like: Any) -> Any:
 
 
 def _broadcast_from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Rank 0's flat state dict: each tensor goes to all by itself, and `take(name, tensor)` is what stays of it."""
+    """Broadcast rank 0's flat state dict tensor by tensor; `take(name, tensor)` returns the part to keep."""
     first = dist.get_rank() == 0
     shown = lambda value: (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
     told: list[Any] = [None]
@@ -192,7 +192,7 @@ def _broadcast_from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any
 def get_model_state_dict(
     model: nn.Module, *, submodules: set[nn.Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The model's state dict, by the names that it has without wrappers. All ranks call it.
+    """Return the model's state dict, under names without wrappers. All ranks call it.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.checkpoint.state_dict import get_model_state_dict
@@ -212,7 +212,7 @@ def get_model_state_dict(
 
 
 def _filter_submodules(state: dict[str, Any], prefixes: list[str], options: StateDictOptions) -> dict[str, Any]:
-    """What belongs to the submodules that were asked for."""
+    """Return the entries of the requested submodules."""
     if not prefixes:
         return state
     found = {}
@@ -226,9 +226,9 @@ def _filter_submodules(state: dict[str, Any], prefixes: list[str], options: Stat
 def set_model_state_dict(
     model: nn.Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Load a state dict that `get_model_state_dict` gave: the missing and unexpected names. All ranks call it.
+    """Load a state dict of `get_model_state_dict`; return the missing and unexpected names. All ranks call it.
 
-    RuntimeError for names that are missing or too many with `strict`, and for shapes that differ.
+    RuntimeError for missing or unexpected names with `strict`, and for different shapes.
     """
     options = _check_options(options)
     if not model_state_dict and not options.broadcast_from_rank0:
@@ -257,7 +257,7 @@ def _as_list(optimizers: Any) -> tuple[Any, ...]:
 
 
 def _init_optim_state(optimizer: Any) -> None:
-    """Have an optimizer make its state: a step that changes nothing, where none was made."""
+    """Initialise an optimizer's state by a step that changes nothing, if it has none."""
     if optimizer.state:
         return
     parameters = [p for group in optimizer.param_groups for p in group[_PARAMS]]
@@ -284,8 +284,9 @@ def get_optimizer_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The optimizers' state dict, in which the names of the model's parameters stand for these. All ranks call it. An
-    optimizer that has made no step makes its state.
+    """Return the optimizers' state dict keyed by the model's parameter names. All ranks call it.
+
+    An optimizer without a step initialises its state.
     """
     options = _check_options(options)
     prefixes = _prefixes(model, submodules)
@@ -308,7 +309,7 @@ def get_optimizer_state_dict(
 
 
 def _flatten_by_name(state: dict[str, Any]) -> dict[str, Any]:
-    """The state, and each parameter's settings, by names alone."""
+    """Return state and each parameter's settings as a flat dict."""
     flat = {f"{_STATE}.{name}.{key}": value for name, held in state[_STATE].items() for key, value in held.items()}
     for group in state[_GROUPS]:
         for name in group[_PARAMS]:
@@ -323,7 +324,7 @@ def _is_flat(state: dict[str, Any]) -> bool:
 def _to_positional_state(
     optimizer: Any, names: dict[int, str], state: dict[str, Any], fit: Callable[..., Any]
 ) -> dict[str, Any]:
-    """An optimizer's own state dict, numbers in place of names, out of one by names."""
+    """Return an optimizer's own state dict, keyed by number, from one keyed by name."""
     own = optimizer.state_dict()
     made: dict[str, Any] = {_STATE: {}, _GROUPS: []}
     flat = _is_flat(state)
@@ -343,7 +344,7 @@ def _to_positional_state(
 
 
 def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], flat: bool) -> dict[str, Any]:
-    """What a group's parameters had as settings."""
+    """Return the settings of a group's parameters."""
     if not known:
         return {}
     if flat:
@@ -354,7 +355,7 @@ def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], fl
 
 
 def _flatten_optim_state(state: dict[str, Any]) -> dict[str, Any]:
-    """An optimizer's state as flat names of tensors, with the rest under one name."""
+    """Return an optimizer's state as flat names of tensors, with the rest under one name."""
     if _is_flat(state) or not state:
         return dict(state)
     tensors: dict[str, Any] = {}
@@ -376,7 +377,7 @@ def _unflatten_optim_state(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """A state by names, whole or in parts, as this rank's `optimizer.load_state_dict` takes it."""
+    """Return a state by names, full or sharded, for this rank's `optimizer.load_state_dict`."""
     _init_optim_state(optimizer)
     return _to_positional_state(optimizer, _parameter_names(model), state, _convert_like)
 
@@ -384,7 +385,7 @@ def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Load a state dict that `get_optimizer_state_dict` gave into the optimizers. All ranks call it."""
+    """Load a state dict of `get_optimizer_state_dict` into the optimizers. All ranks call it."""
     options = _check_options(options)
     names = _parameter_names(model)
     parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
@@ -411,7 +412,8 @@ def get_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call it.
+    """Return the state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call
+    it.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -437,7 +439,7 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Load what `get_state_dict` gave: the model's missing and unexpected names. All ranks call it."""
+    """Load state dicts of `get_state_dict`; return the model's missing and unexpected names. All ranks call it."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

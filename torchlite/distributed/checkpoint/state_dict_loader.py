@@ -1,4 +1,4 @@
-"""Load a checkpoint into a state dict: by all ranks together, whoever saved it."""
+"""Loading of a distributed checkpoint into a state dict, with resharding."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def load(
     """Load the checkpoint in the folder `checkpoint_id` (or of a `storage_reader`) into a state dict. All ranks of the
     group call it.
 
-    Tensors are filled where they are: a DTensor by the parts that this rank has, however many ranks saved it and in
-    whatever parts. What is no tensor is replaced. What has a `state_dict` method gets what was loaded by its
-    `load_state_dict`. Nothing of a checkpoint is run: an object of a class that is not known has to be allowed by
-    `torch.serialization.add_safe_globals`.
+    Tensors are loaded in place: a DTensor's local shard from any number of ranks and any sharding. Other values are
+    replaced. An object with a `state_dict` method gets its loaded state through `load_state_dict`. No code of a
+    checkpoint runs: other classes must be allowed by `torch.serialization.add_safe_globals`.
 
-    CheckpointException on all ranks where any fails: a name is missing, a tensor has another size, a file is damaged.
+    CheckpointException on all ranks if any fails: a name is missing, a tensor has another size, a file is damaged.
     """
     alone = _warns_alone(no_dist)
     keys = sorted(state_dict if alone else _all_gather_keys(state_dict, process_group))
@@ -61,7 +60,7 @@ def load_state_dict(
     no_dist: bool = False,
     planner: LoadPlanner | None = None,
 ) -> None:
-    """`load` by its older name: what has a `state_dict` method is not asked for it."""
+    """Old name of `load`, without support for objects with a `state_dict` method."""
     import warnings
 
     warnings.warn("'load_state_dict' is deprecated, use 'load' instead.", FutureWarning, stacklevel=2)
@@ -70,7 +69,7 @@ def load_state_dict(
 
 
 def _metadata_of(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
-    """What the checkpoint says of itself, and whether that is of all ranks. AssertionError where it says nothing."""
+    """Return the checkpoint's metadata, and whether it covers all ranks. AssertionError if there is none."""
     try:
         return reader.read_metadata(), True
     except OSError as error:
@@ -119,7 +118,7 @@ def _load_state_dict_from_keys(
     storage_reader: StorageReader | None = None,
     process_group: Any = None,
 ) -> dict[str, Any]:
-    """A state dict of what a checkpoint has, or of what of it `keys` name; tensors are whole on every rank."""
+    """Return a state dict of a checkpoint's entries, or those of `keys`; tensors are complete on every rank."""
     alone = _warns_alone(False)
     reader = reader_for(storage_reader, checkpoint_id)
     wanted = {keys} if isinstance(keys, str) else keys

@@ -1,4 +1,4 @@
-"""Save a state dict: by all ranks together, at once or in the background."""
+"""Saving of a state dict as a distributed checkpoint, synchronously or in the background."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "
 
 
 class AsyncCheckpointerType(Enum):
-    """Where a save in the background runs."""
+    """Where an asynchronous save runs."""
 
     THREAD = "thread"
     PROCESS = "process"
@@ -31,7 +31,7 @@ class AsyncCheckpointerType(Enum):
 
 @dataclass
 class AsyncSaveResponse:
-    """When the copy is made, and when the checkpoint is whole."""
+    """Futures of the copy, and of the complete checkpoint."""
 
     staging_completion: Future[None]
     upload_completion: Future[None]
@@ -50,11 +50,11 @@ def save(
 ) -> Metadata:
     """Save a state dict to the folder `checkpoint_id` (or by a `storage_writer`). All ranks of the group call it.
 
-    What has a `state_dict` method is saved by it. Each rank writes its parts of DTensors; of what all have one rank
-    writes it. The checkpoint is valid once the file `.metadata` has its name; one that was there stays whole until
-    then. `use_collectives=False`: each rank for itself, with metadata of its own.
+    An object with a `state_dict` method is saved through it. Each rank writes its shards of DTensors; one rank writes a
+    replicated value. The checkpoint is valid once the file `.metadata` exists; an existing one stays valid until then.
+    `use_collectives=False`: each rank saves independently, with its own metadata.
 
-    CheckpointException on all ranks where any fails; RuntimeError where neither a folder nor a writer is given.
+    CheckpointException on all ranks if any fails; RuntimeError if neither a folder nor a writer is given.
 
     >>> import tempfile
     >>> import torchlite as torch
@@ -82,7 +82,7 @@ def save_state_dict(
     no_dist: bool = False,
     planner: SavePlanner | None = None,
 ) -> Metadata:
-    """`save` by its older name: what has a `state_dict` method is not asked for it."""
+    """Old name of `save`, without support for objects with a `state_dict` method."""
     import warnings
 
     warnings.warn("'save_state_dict' is deprecated, use 'save' instead.", FutureWarning, stacklevel=2)
@@ -95,7 +95,7 @@ _groups: dict[Any, Any] = {}
 
 
 def _own_group(process_group: Any) -> Any:
-    """A group of the same ranks for saves in the background: what they send must not meet what the program sends."""
+    """Return a group of the same ranks for background saves, whose messages must not mix with the program's."""
     key = process_group if process_group is not None else dist.group.WORLD
     if key not in _groups or _groups[key] not in dist.distributed_c10d._world.pg_map:
         _groups.clear()  # those of worlds that have ended
@@ -116,11 +116,11 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[Any] | AsyncSaveResponse:
-    """`save` in the background, of a copy that is made first: a future of it. All ranks of the world call it, and wait
-    for the future before they save again.
+    """`save` a copy in the background; return a future. All ranks of the world call it, and wait for it before another
+    save.
 
-    With an `async_stager` that copies in the background an AsyncSaveResponse; the state dict must stay as it is until
-    its `staging_completion`. A process of its own is not built: NotImplementedError.
+    With an `async_stager` that copies in the background, return an AsyncSaveResponse; the state dict must not change
+    until its `staging_completion`. A separate process is not supported: NotImplementedError.
     """
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError("async_save: torchlite saves in a thread alone (AsyncCheckpointerType.THREAD)")
@@ -146,7 +146,7 @@ def async_save(
 
 
 def _stateful_to_state_dict(state_dict: dict[str, Any]) -> dict[str, Any]:
-    """The state dict with the states of what has one."""
+    """Return the state dict with stateful objects replaced by their states."""
     return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
 
 

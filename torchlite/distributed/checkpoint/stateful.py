@@ -1,4 +1,4 @@
-"""What has a state to be saved and loaded."""
+"""`Stateful`: protocol of objects with a state to save and load."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["Stateful", "StatefulT"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An object whose `state_dict()` is saved in its place, and whose `load_state_dict` gets what was loaded."""
+    """Object saved through `state_dict()`, and loaded through `load_state_dict`."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be saved."""
+        """Return the state to save."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take what was loaded."""
+        """Load a state."""
 
 
 StatefulT = TypeVar("StatefulT", bound=Stateful)

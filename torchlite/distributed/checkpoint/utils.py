@@ -1,4 +1,4 @@
-"""Steps that ranks take together, and what a plan's names stand for."""
+"""Collective steps of checkpoints with error propagation, and look-up of plan items."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def _failures(results: list[Any]) -> dict[int, Any]:
 
 
 def _catch_errors(function: Callable[..., Any], *args: Any) -> Any:
-    """What a function returns, or its error with its traceback: no rank leaves the others waiting."""
+    """Return a function's result, or its error with its traceback: no rank blocks the others."""
     try:
         return function(*args)
-    except BaseException as error:
+    except BaseException as error:  # sent to the other ranks, which raise it
         return _wrap_exception(error)
 
 
 class _DistWrapper:
-    """Steps of the ranks of a group, in which the coordinator takes part once more; of one process without a group.
+    """Collective steps of a group's ranks with a coordinator, or of one process without a group.
 
-    Each raises CheckpointException on all ranks where it failed on any.
+    Each raises CheckpointException on all ranks if it failed on any.
     """
 
     def __init__(self, group: Any, use_dist: bool, coordinator_rank: int) -> None:
@@ -47,22 +47,22 @@ class _DistWrapper:
         self.is_coordinator = not use_dist or self.rank == coordinator_rank
 
     def get_rank(self) -> int:
-        """This process's rank in the group."""
+        """Return this process's rank in the group."""
         return self.rank
 
     def get_world_size(self) -> int:
-        """How many processes there are."""
+        """Return the number of processes."""
         return dist.get_world_size(self.group) if self.use_dist else 1
 
     def broadcast_object(self, object: T | None) -> T:
-        """The coordinator's object."""
+        """Return the coordinator's object."""
         held: list[Any] = [object]
         if self.use_dist:
             dist.broadcast_object_list(held, self.global_coordinator_rank, group=self.group)
         return held[0]
 
     def gather_object(self, object: T) -> list[T] | None:
-        """All ranks' objects, on the coordinator."""
+        """Return all ranks' objects, on the coordinator."""
         if not self.use_dist:
             return [object]
         gathered: list[Any] | None = [None] * self.get_world_size() if self.is_coordinator else None
@@ -70,7 +70,7 @@ class _DistWrapper:
         return gathered
 
     def all_gather_object(self, object: T) -> list[T]:
-        """All ranks' objects."""
+        """Return all ranks' objects."""
         if not self.use_dist:
             return [object]
         gathered: list[Any] = [None] * self.get_world_size()
@@ -78,7 +78,7 @@ class _DistWrapper:
         return gathered
 
     def scatter_object(self, object_list: list[T] | None) -> T:
-        """This rank's object of the coordinator's list."""
+        """Return this rank's element of the coordinator's list."""
         if not self.use_dist:
             assert object_list is not None
             return object_list[0]
@@ -89,7 +89,7 @@ class _DistWrapper:
         return held[0]
 
     def reduce_scatter(self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], list[R]]) -> R:
-        """`map_fun` on all ranks, `reduce_fun` of all they returned on the coordinator, to each its part of that."""
+        """Run `map_fun` on all ranks, `reduce_fun` of the results on the coordinator; return this rank's element."""
         gathered = self.gather_object(_catch_errors(map_fun))
         answers: list[Any] | None = None
         if self.is_coordinator:
@@ -100,7 +100,9 @@ class _DistWrapper:
         return self._checked(self.scatter_object(answers))
 
     def all_reduce(self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], R]) -> R:
-        """`map_fun` on all ranks, and to all what `reduce_fun` of what they returned is on the coordinator."""
+        """Run `map_fun` on all ranks, `reduce_fun` of the results on the coordinator; return its result on all
+        ranks.
+        """
         gathered = self.gather_object(_catch_errors(map_fun))
         answer = None
         if self.is_coordinator:
@@ -109,7 +111,7 @@ class _DistWrapper:
         return self._checked(self.broadcast_object(answer))
 
     def all_gather(self, step: str, map_fun: Callable[[], T]) -> list[T]:
-        """What `map_fun` returned on all ranks."""
+        """Return the results of `map_fun` on all ranks."""
         gathered = self.all_gather_object(_catch_errors(map_fun))
         failures = _failures(gathered)
         if failures:
@@ -117,7 +119,7 @@ class _DistWrapper:
         return gathered
 
     def broadcast(self, step: str, map_fun: Callable[[], T]) -> T:
-        """What `map_fun` returned on the coordinator."""
+        """Return the result of `map_fun` on the coordinator."""
         answer = None
         if self.is_coordinator:
             answer = _catch_errors(map_fun)
@@ -147,7 +149,7 @@ class _DistWrapper:
 
 
 def find_tensor_shard(tensor: torch.Tensor, index: MetadataIndex) -> torch.Tensor:
-    """This rank's part of a tensor that the index names. ValueError where it has not that part."""
+    """Return this rank's part of a tensor at an index. ValueError if it does not have that part."""
     if isinstance(tensor, DTensor):
         return narrow_to_index(tensor, index)
     if hasattr(tensor, "__get_tensor_shard__"):
@@ -158,7 +160,7 @@ def find_tensor_shard(tensor: torch.Tensor, index: MetadataIndex) -> torch.Tenso
 
 
 def find_state_dict_object(state_dict: dict[str, Any], index: MetadataIndex) -> Any:
-    """What of a flat state dict an index names. ValueError where there is nothing of it."""
+    """Return the object of a flat state dict at an index. ValueError if there is none."""
     if index.fqn not in state_dict:
         raise ValueError(f"Could not find FQN: '{index.fqn}'")
     found = state_dict[index.fqn]
@@ -170,14 +172,14 @@ def find_state_dict_object(state_dict: dict[str, Any], index: MetadataIndex) -> 
 
 
 def _all_gather_keys(local_dict: dict[str, Any], group: Any = None) -> set[str]:
-    """The keys of all ranks' dicts."""
+    """Return the keys of all ranks' dicts."""
     gathered: list[Any] = [None] * dist.get_world_size(group)
     dist.all_gather_object(gathered, list(local_dict), group=group)
     return set().union(*gathered)
 
 
 def _warns_alone(no_dist: bool) -> bool:
-    """Whether this is one process of its own: no group was made, or the program says so."""
+    """True for a single process: there is no group, or the program requests it."""
     import warnings
 
     alone = no_dist or not dist.is_initialized()
@@ -191,7 +193,7 @@ def _warns_alone(no_dist: bool) -> bool:
 
 
 def _deprecate_positional(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Functions whose arguments after the first `count` were positional once, and are keywords now: either will do."""
+    """Decorate a function whose arguments after the first `count` were positional and are keywords now: accept both."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         import inspect

@@ -1,1 +1,1 @@
-"""What `torchrun` stands on: not yet."""
+"""Elastic launching: only `multiprocessing.errors`."""

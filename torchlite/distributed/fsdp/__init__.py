@@ -1,4 +1,4 @@
-"""Models whose parameters lie in parts over several processes: `fully_shard` and FullyShardedDataParallel."""
+"""Fully sharded data parallelism: `fully_shard` and FullyShardedDataParallel."""
 
 from ._fully_shard import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method, share_comm_ctx
 from ._fully_shard_policies import CPUOffloadPolicy, DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy

@@ -1,4 +1,4 @@
-"""One parameter: the shard that a rank keeps, and the whole that it computes with for a while."""
+"""`FSDPParam`: a sharded parameter, its all-gather, and the reduce-scatter of its gradient."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ._mesh_info import MeshInfo, check_shard_placement, chunk_range
 
 
 class UnshardedStorage:
-    """Memory for a whole parameter, which is there from its gathering until it is given back.
+    """Memory of an unsharded parameter, allocated between all-gather and reshard.
 
-    On the host its addresses stay while the system has the memory, so that what a graph saved holds none; on devices
-    the memory stays.
+    On the host the address range stays while the pages are freed, so that saved tensors of a graph use no memory; on
+    devices the memory stays.
     """
 
     def __init__(self, count: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -37,13 +37,13 @@ class UnshardedStorage:
             self.seen = self.target.detach()
 
     def release(self) -> None:
-        """The values are not needed any more."""
+        """Free the values."""
         if self._raw is not None:
             release_memory(self._raw)
 
 
 class FSDPParam:
-    """A parameter in `places` ((module, name), several where it is tied), cut along a dimension over the ranks."""
+    """A parameter in `places` ((module, name), several if it is tied), sharded along a dimension over the ranks."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class FSDPParam:
         self.precision = precision
         self.name = ""  # in the root, once that is known
         self._whole: UnshardedStorage | None = None
-        self._parameter: Any = None  # the whole one
+        self._parameter: Any = None  # the unsharded parameter
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
-        self._part: Any = None  # of a few ranks, between forward and backward
+        self._part: Any = None  # shard over a subset of ranks, between forward and backward
         self.sharded = self._take(parameter, check_shard_placement(shard))
         if same:
             swap_tensors(parameter, self.sharded)
@@ -70,7 +70,7 @@ class FSDPParam:
         self.to_sharded()
 
     def _take(self, parameter: Any, shard: Shard) -> Any:
-        """Cut the parameter, which each rank has: this rank's shard."""
+        """Shard a parameter that each rank has; return this rank's shard."""
         whole = parameter.detach()
         self.tensor_parallel = whole if isinstance(whole, DTensor) else None
         placements, mesh = self.lanes.placements(shard), self.lanes.mesh
@@ -106,25 +106,25 @@ class FSDPParam:
         return sharded
 
     def as_sharded(self, local: torch.Tensor) -> Any:
-        """A rank's part as a DTensor."""
+        """Return a local shard as a DTensor."""
         return DTensor.from_local(
             local, self.mesh, self.placements, run_check=False, shape=self.size, stride=self.strides
         )
 
     @property
     def dtype(self) -> torch.dtype:
-        """That of the whole."""
+        """Dtype of the unsharded parameter."""
         return self.precision.param_dtype or self.sharded.dtype
 
     # -- gathering
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        """The shape of a rank's part with all its rows."""
+        """Return the shape of a padded shard."""
         return (*self.local_size[: self.dim], self.rows, *self.local_size[self.dim + 1 :])
 
     def _mine(self) -> torch.Tensor:
-        """This rank's part as it is sent: in the dtype of the whole, and with all rows."""
+        """Return the shard to send: in the unsharded dtype, and padded."""
         local = self.sharded.detach().to_local().to(self.device, self.dtype)
         if local.shape[self.dim] == self.rows:
             return local.contiguous()
@@ -133,7 +133,7 @@ class FSDPParam:
         return padded
 
     def gather(self, few: Any = None) -> Any:
-        """Begin to gather the parts of all ranks, or of the `few` that kept larger ones."""
+        """Start the all-gather over all ranks, or over a subset with larger shards."""
         part = self._mine() if few is None else self._part
         count = part.numel() * (self.lanes.size if few is None else few.size())
         if self._whole is None or self._whole.target.dtype is not self.dtype:
@@ -147,7 +147,7 @@ class FSDPParam:
         )
 
     def finish_gather(self) -> None:
-        """All parts are there: the whole takes the shard's place."""
+        """Finish the all-gather: the unsharded parameter replaces the shard."""
         assert self._whole is not None
         if self._gathered is not None:
             parts = self._gathered.view(self.lanes.size, *self._shape).unbind(0)
@@ -160,7 +160,7 @@ class FSDPParam:
         self._put(self._parameter)
 
     def _made(self) -> Any:
-        """The whole as a parameter. Rows that only fill the last parts lie behind it."""
+        """Return the unsharded parameter. Padding rows follow it in memory."""
         assert self._whole is not None
         rows = self._whole.seen
         seen = rows[: torch.Size(self.local_size).numel()].view(self.local_size)
@@ -170,19 +170,19 @@ class FSDPParam:
                 seen, like.device_mesh, like.placements, run_check=False, shape=self.size, stride=self.strides
             )
         made = nn.Parameter(seen, requires_grad=self.sharded.requires_grad)
-        # Gradients of leaves without a hook come when backward has ended, all whole ones at once.
+        # Gradients of leaves without a hook are reduced after backward, all of them unsharded until then.
         with torch.enable_grad():
             made.requires_grad_(True).register_post_accumulate_grad_hook(lambda parameter: None)
         return made
 
     def to_sharded(self) -> None:
-        """The shard takes the whole's place, whose memory goes."""
+        """Replace the unsharded parameter by the shard, and free its memory."""
         self._put(self.sharded)
         if self._whole is not None:
             self._whole.release()
 
     def keep_part(self, few: Any) -> None:
-        """Before the whole goes: keep what `few` ranks can make it of."""
+        """Before resharding, keep a larger shard over a subset of ranks."""
         assert self._whole is not None
         self._part = self._whole.target.view(few.size(), -1)[few.rank()].clone()
 
@@ -191,7 +191,7 @@ class FSDPParam:
             module._parameters[name] = parameter
 
     def renew(self) -> None:
-        """The shard that the module has now: `to_empty`, `to` and `load_state_dict(assign=True)` put others there."""
+        """Update the shard from the module: `to_empty`, `to` and `load_state_dict(assign=True)` replace it."""
         module, name = self.places[0]
         found = module._parameters[name]
         if found is not self.sharded and found is not self._parameter:
@@ -205,12 +205,12 @@ class FSDPParam:
             )
 
     def show_gradient(self) -> None:
-        """The whole parameter has the whole gradient."""
+        """Set the unsharded parameter's gradient to the unsharded gradient."""
         if self.sharded.grad is not None:
             self._parameter.grad = self.sharded.grad.full_tensor().to(self.dtype)
 
     def write_back(self, values: bool, gradients: bool) -> None:
-        """What was written to the whole parameter, and to its gradient, goes to the shard."""
+        """Copy changes of the unsharded parameter, and of its gradient, to the shard."""
         if values:
             copy_local_part(self.sharded, self._parameter.detach())
         if gradients and self._parameter.grad is not None:
@@ -221,7 +221,7 @@ class FSDPParam:
     # -- gradients
 
     def take_gradient(self) -> Any:
-        """The whole gradient, which the parameter gives away; None where there is none."""
+        """Return the unsharded gradient, and remove it from the parameter; None if there is none."""
         if self._parameter is None or self._parameter.grad is None:
             return None
         grad, self._parameter.grad = self._parameter.grad, None
@@ -234,15 +234,13 @@ class FSDPParam:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether a whole gradient waits to be reduced."""
+        """True if an unsharded gradient is to be reduced."""
         return self._parameter is not None and self._parameter.grad is not None
 
     def reduce(
         self, grad: torch.Tensor, dtype: torch.dtype, hook: Callable[..., Any] | None = None
     ) -> tuple[torch.Tensor, Any]:
-        """Begin to sum a gradient over the ranks: where this rank's part of it comes to, and the work. A hook has no
-        work.
-        """
+        """Start the reduction of a gradient; return this rank's result, and the work. A hook has no work."""
         grad = grad.to(dtype)
         if self.dim:
             sent = torch.cat(grad.chunk(self.lanes.size, self.dim)).contiguous()
@@ -258,7 +256,7 @@ class FSDPParam:
         return out, work
 
     def _hooked(self, hook: Callable[..., Any], grad: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
-        """What a hook makes of a flat gradient: in its place where there are copies alone, else in a part."""
+        """Run a hook on a flat gradient: in place if there are only replicas, else into a shard."""
         if self.lanes.copies is not None:
             hook(grad)
             return grad
@@ -266,7 +264,7 @@ class FSDPParam:
         return part
 
     def add_gradient(self, part: torch.Tensor) -> None:
-        """This rank's part of the gradient is there."""
+        """Accumulate this rank's shard of the gradient."""
         shard = self.sharded
         local = shard.to_local()
         found = part.narrow(self.dim, 0, local.shape[self.dim])

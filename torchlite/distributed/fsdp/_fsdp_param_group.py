@@ -1,4 +1,7 @@
-"""The parameters that are gathered and reduced together: those of a module that no module in it has for itself."""
+"""`FSDPParamGroup`: parameters with a common all-gather and reduce-scatter.
+
+They are those of a module that no nested FSDP module has.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,27 @@ from ._mesh_info import MeshInfo
 
 
 class FSDPParamGroup:
-    """Parameters, and where they are: in shards, on their way, or whole."""
+    """A group's parameters, and their state: sharded, in flight, or unsharded."""
 
     def __init__(
         self, parameters: list[FSDPParam], modules: tuple[nn.Module, ...], lanes: MeshInfo,
         precision: MixedPrecisionPolicy,
     ) -> None:  # fmt: skip
         self.parameters, self.modules, self.lanes, self.precision = parameters, modules, lanes, precision
-        self.few: Any = None  # the ranks that share a whole between forward and backward
+        self.few: Any = None  # subset of ranks with larger shards between forward and backward
         self.has_parts = False
         self.whole = False
-        self.works: list[Any] = []  # of parameters on their way
+        self.works: list[Any] = []  # of all-gathers in flight
         self.reduces = self.reduces_copies = True
         self.divisor: float | None = None
         self.hook: Callable[[torch.Tensor], None] | None = None
-        self.comm_hook: Callable[..., Any] | None = None  # which takes the mean over the ranks in our place
+        self.comm_hook: Callable[..., Any] | None = None  # replaces the mean over the ranks
         self._unreduced: list[tuple[FSDPParam, torch.Tensor]] = []  # not yet summed over the copies
 
     # -- parameters
 
     def begin_unshard(self) -> None:
-        """Begin to gather, where that was not begun."""
+        """Start the all-gather unless started."""
         if self.whole or self.works:
             return
         few = self.few if self.has_parts else None
@@ -43,7 +46,7 @@ class FSDPParamGroup:
             self.works = [parameter.gather(few) for parameter in self.parameters]
 
     def unshard(self) -> None:
-        """All parameters are whole."""
+        """Unshard all parameters."""
         self.begin_unshard()
         if self.whole:
             return
@@ -56,7 +59,7 @@ class FSDPParamGroup:
         self.whole, self.has_parts = True, False
 
     def reshard(self, keep_parts: bool = False) -> None:
-        """Shards take the wholes' places; with `keep_parts` a few ranks keep what makes one."""
+        """Reshard; with `keep_parts` a subset of ranks keeps larger shards."""
         if self.works:
             self.unshard()
         if not self.whole:
@@ -72,11 +75,11 @@ class FSDPParamGroup:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether whole gradients wait to be reduced."""
+        """True if unsharded gradients are to be reduced."""
         return any(parameter.has_gradient for parameter in self.parameters)
 
     def begin_reduce(self) -> GradientReduction | None:
-        """Begin to sum the gradients over the ranks, in the parameters' order; None where nothing is to be done."""
+        """Start the reduction of the gradients, in the parameters' order; None if there are none."""
         if not self.reduces:
             return None
         begun = []
@@ -89,7 +92,7 @@ class FSDPParamGroup:
         return GradientReduction(self, begun) if begun else None
 
     def summed(self, parameter: FSDPParam, part: torch.Tensor) -> torch.Tensor:
-        """A part with what earlier backward passes left that were not summed over the copies."""
+        """Return a shard plus those of earlier backward passes without an all-reduce over the replicas."""
         for number, (other, kept) in enumerate(self._unreduced):
             if other is parameter:
                 del self._unreduced[number]
@@ -97,24 +100,24 @@ class FSDPParamGroup:
         return part
 
     def keep(self, parameter: FSDPParam, part: torch.Tensor) -> None:
-        """Leave a part for a later backward pass to sum over the copies."""
+        """Store a shard for a later all-reduce over the replicas."""
         self._unreduced.append((parameter, part))
 
 
 class GradientReduction:
-    """Gradients of a group on their way."""
+    """Gradients of a group in flight."""
 
     def __init__(self, group: FSDPParamGroup, begun: list[tuple[FSDPParam, torch.Tensor, Any]]) -> None:
         self.group, self.begun = group, begun
 
     def poll(self) -> None:
-        """Move messages on."""
+        """Poll the messages."""
         for _, _, work in self.begun:
             if work is not None:
                 work.is_completed()
 
     def finish(self) -> None:
-        """The shards have their gradients."""
+        """Finish: set the shards' gradients."""
         group, lanes = self.group, self.group.lanes
         for _, _, work in self.begun:
             if work is not None:

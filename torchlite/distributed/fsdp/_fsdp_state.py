@@ -1,7 +1,7 @@
-"""When parameters are gathered and given back: hooks of a module's forward, and of the backward pass through it.
+"""FSDP state machine: hooks of forward and backward that unshard and reshard parameters.
 
-The module that is called first is the root. Parameters are whole from a module's forward to its end, and again from the
-first gradient of its outputs to the last of its inputs. What a backward pass left to do a callback does at its end.
+The module called first is the root. Parameters are unsharded during a module's forward, and again from the first
+gradient of its outputs to the last of its inputs. A callback at the end of backward finishes the remaining work.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class TrainingState(Enum):
 
 
 class FSDPStateContext:
-    """What the modules under one root share."""
+    """State shared by the modules of one root."""
 
     def __init__(self) -> None:
         self.states: list[FSDPState] = []
-        self.forward_order: list[FSDPState] = []  # in which forwards ended, for the backward pass to go back
+        self.forward_order: list[FSDPState] = []  # order of forward ends, reversed in backward
         self.reduction: GradientReduction | None = None  # of the group whose backward ended last
         self.ends = False  # a callback waits for the end of the backward pass
         self.is_last = True
 
 
 class RegisterPostBackwardFunction(torch.autograd.Function):
-    """Passes tensors on; when their gradients come the backward pass through a module has ended."""
+    """Identity function whose backward marks the end of a module's backward."""
 
     @staticmethod
     def forward(ctx: Any, state: FSDPState, *tensors: torch.Tensor) -> Any:
@@ -52,7 +52,7 @@ class RegisterPostBackwardFunction(torch.autograd.Function):
 
 
 class FSDPState:
-    """A module's part in a pass."""
+    """State of one module."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class FSDPState:
         self.now = TrainingState.IDLE
         self.forward_prefetch: list[FSDPState] = []
         self.backward_prefetch: list[FSDPState] | None = None  # None: the one that ended before in forward
-        self.summoned = False  # parameters are whole because the program asked for it
+        self.summoned = False  # unsharded by a request of the program
         self._running: set[int] = set()  # modules of several that share this state
         for module in modules:
             module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
@@ -80,7 +80,7 @@ class FSDPState:
     # -- the root
 
     def begin(self) -> FSDPStateContext:
-        """This module's pass; the module that is called first without one is the root of one."""
+        """Begin a pass; the module called first without one becomes a root."""
         if self.passing is None:
             self.is_root = True
             passing = FSDPStateContext()
@@ -107,11 +107,11 @@ class FSDPState:
     # -- forward
 
     def before_forward(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
-        """Gather the parameters; the gradients of tensors among the inputs will say when backward is through."""
+        """Unshard; register the post-backward on tensors among the inputs that require gradients."""
         passing = self.begin()
         first = not self._running
         self._running.add(id(module))
-        if self.now is TrainingState.BACKWARD:  # a checkpoint computes again: the parameters are there
+        if self.now is TrainingState.BACKWARD:  # recomputation by a checkpoint: already unsharded
             return args, kwargs
         if first:
             self.now = TrainingState.FORWARD
@@ -142,7 +142,7 @@ class FSDPState:
         return pytree.tree_unflatten(values, spec)
 
     def after_forward(self, module: nn.Module, args: Any, output: Any) -> Any:
-        """Give the parameters back; the first gradient of the outputs will say when backward begins."""
+        """Reshard; register the pre-backward on the outputs."""
         self._running.discard(id(module))
         if self.now is TrainingState.BACKWARD:
             return output
@@ -167,7 +167,7 @@ class FSDPState:
     # -- backward
 
     def before_backward(self, grad: Any) -> Any:
-        """The first gradient of an output is there: gather the parameters."""
+        """Unshard at the first gradient of an output."""
         assert self.passing is not None
         passing = self.passing
         if not passing.ends:
@@ -186,7 +186,7 @@ class FSDPState:
         return grad
 
     def _next(self) -> Iterator[FSDPState]:
-        """Whose backward comes next: those that the program says, or the one whose forward ended before."""
+        """Yield the modules to prefetch in backward: those the program set, or the one whose forward ended before."""
         assert self.passing is not None
         if self.backward_prefetch is not None:
             yield from self.backward_prefetch
@@ -198,7 +198,7 @@ class FSDPState:
                 yield order[before]
 
     def after_backward(self) -> None:
-        """The gradients are there: sum them over the ranks, and give the parameters back."""
+        """Reduce the gradients, and reshard."""
         assert self.passing is not None
         self.now = TrainingState.IDLE
         if self.group is None:
@@ -212,7 +212,7 @@ class FSDPState:
                 before.finish()
 
     def forget(self) -> None:
-        """What an iteration that was broken off left: no gradient of it arrives."""
+        """Drop the state of an aborted iteration: no gradient of it arrives."""
         if self.passing is not None:
             if self.passing.reduction is not None:
                 self.passing.reduction.finish()
@@ -223,13 +223,13 @@ class FSDPState:
         self.reshard()
 
     def reshard(self) -> None:
-        """Shards take the wholes' places."""
+        """Reshard the parameters."""
         if self.group is not None:
             self.group.reshard()
 
 
 def _root_post_backward(passing: FSDPStateContext) -> None:
-    """A backward pass has ended: what was not reduced is now, and all gradients arrive."""
+    """Finish a backward pass: reduce the remaining gradients, and set all of them."""
     for state in passing.states:
         group = state.group
         if group is not None and (state.now is TrainingState.BACKWARD or group.has_gradients or group.works):
@@ -250,5 +250,5 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
 
 
 def state_of(module: nn.Module) -> FSDPState | None:
-    """What `fully_shard` keeps of a module, None of others."""
+    """Return the state that `fully_shard` set on a module, None for others."""
     return module.__dict__.get("_fsdp_state")

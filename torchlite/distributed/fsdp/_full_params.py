@@ -1,4 +1,4 @@
-"""Whole parameters for a while, and the norm of all gradients."""
+"""Temporarily unsharded parameters (`summon_full_params`), and gradient clipping of sharded gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._fsdp_state import FSDPState
 
 @contextlib.contextmanager
 def unshard_params(states: list[FSDPState], writeback: bool, rank0_only: bool, with_grads: bool) -> Iterator[None]:
-    """The modules' parameters are whole; what was written to them goes to the shards with `writeback`."""
+    """Unshard modules' parameters inside; with `writeback` copy changes to the shards."""
     if writeback and rank0_only:
         raise NotImplementedError(
             "writeback=True and rank0_only=True is not supported, as model parameter shapes will be different across "
@@ -50,7 +50,7 @@ def unshard_params(states: list[FSDPState], writeback: bool, rank0_only: bool, w
 
 
 def _partial_norm(tensors: list[torch.Tensor], kind: float) -> torch.Tensor:
-    """The norm of all elements of some tensors: to the power of `kind`, so that ranks' can be added."""
+    """Return the norm of some tensors to the power of `kind`, additive over ranks."""
     norms = [torch.linalg.vector_norm(tensor.detach(), kind, dtype=torch.float32) for tensor in tensors]
     if not norms:
         return torch.zeros(())
@@ -60,7 +60,7 @@ def _partial_norm(tensors: list[torch.Tensor], kind: float) -> torch.Tensor:
 
 
 def clip_sharded_grad_norm(state: FSDPState, parameters: list[Any], most: float, kind: float) -> torch.Tensor:
-    """Scale the gradients of parameters so that the norm of them together is `most` at most: their norm before."""
+    """Clip the gradients' total norm to `most`; return the norm before."""
     grads = [p.grad for p in parameters if p.grad is not None]
     parts = [grad.to_local() for grad in grads if isinstance(grad, DTensor)]
     same = [grad for grad in grads if not isinstance(grad, DTensor)]

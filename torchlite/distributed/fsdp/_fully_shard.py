@@ -1,4 +1,4 @@
-"""`fully_shard`: parameters in shards, which are whole while a module computes."""
+"""`fully_shard`: shards a module's parameters, with an all-gather around forward and backward."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PLAIN, _STAY = MixedPrecisionPolicy(), OffloadPolicy()
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` returns."""
+    """Result of `unshard(async_op=True)`."""
 
     def __init__(self, group: FSDPParamGroup | None = None) -> None:
         self._group = group
 
     def wait(self) -> None:
-        """Wait until the parameters are whole."""
+        """Wait until the parameters are unsharded."""
         if self._group is not None:
             self._group.unshard()
             self._group = None
@@ -47,20 +47,20 @@ def fully_shard(
     ignored_params: set[Any] | None = None,
     dp_mesh_dims: DataParallelMeshDims | None = None,
 ) -> Any:
-    """Shard a module's parameters over the ranks of a mesh: each keeps 1/n of them, of their gradients and of the
-    optimizer's state. The module, which becomes an FSDPModule as well; its parameters become DTensors. Call it on inner
-    modules first and on the whole model last, and make the optimizer then.
+    """Shard a module's parameters, gradients and optimizer state over the ranks of a mesh.
 
-    All parameters that no inner FSDPModule has are one group: gathered before the module's forward and before its
-    backward, while earlier modules still compute, and given back afterwards; gradients are averaged over the ranks
-    while backward goes on.
+    The module becomes an FSDPModule too; its parameters become DTensors. Apply it to inner modules first and to the
+    full model last, then create the optimizer.
 
-    module: a Module, or a list of those that are one group. mesh: of one dimension, or two (copies, shards); all ranks
-    by default. reshard_after_forward: whether parameters are given back between forward and backward; None: unless it
-    is the module that is called first; a number: kept in parts by that many ranks. shard_placement_fn: for a parameter
-    `Shard(dim)`, the dimension to cut, or None for the first one. ignored_params: stay as they are.
+    All parameters of no inner FSDPModule form one group. It is gathered before the module's forward and backward, while
+    earlier modules still compute, and resharded afterwards; gradients are averaged over the ranks during backward.
 
-    ValueError for modules without parts of their own (ModuleList, ModuleDict), for scalars, and for what is sharded.
+    module: a Module, or a list that forms one group. mesh: 1-d, or 2-d (replicate, shard); all ranks by default.
+    reshard_after_forward: reshard between forward and backward; None: unless the module is the root; an integer:
+    reshard to that many ranks. shard_placement_fn: returns for a parameter `Shard(dim)`, or None for dimension 0.
+    ignored_params: not sharded.
+
+    ValueError for containers (ModuleList, ModuleDict), scalars, and sharded parameters.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.fsdp import fully_shard
@@ -98,8 +98,9 @@ def apply_fully_shard(
     ignored: set[Any],
     same: bool = False,
 ) -> None:
-    """Shard the parameters of modules that no inner one has for itself, and hang on their forwards. With `same` the
-    shards are the objects that the parameters were: an optimizer may have them already.
+    """Shard the parameters of modules that no inner one manages, and register the forward hooks.
+
+    With `same` the shards keep the parameters' identity: an optimizer may have them already.
     """
     device = _device_of(lanes.mesh)
     managed = _get_managed_modules(modules)
@@ -151,7 +152,7 @@ def _device_of(mesh: DeviceMesh) -> torch.device:
 
 
 def _get_managed_modules(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
-    """The modules whose parameters are of the group: those in the roots, but for what was sharded before."""
+    """Return the modules of the group: those in the roots that are not yet sharded."""
     found: dict[int, nn.Module] = {}
 
     def visit(module: nn.Module, is_root: bool) -> None:
@@ -167,7 +168,7 @@ def _get_managed_modules(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
 
 
 def _get_parameters(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tuple[Any, list[tuple[nn.Module, str]]]]:
-    """The parameters, each once, and all modules and names by which they are found."""
+    """Return the distinct parameters, with all modules and names that have them."""
     without = {id(parameter) for parameter in ignored}
     found: dict[int, tuple[Any, list[tuple[nn.Module, str]]]] = {}
     for module in modules:
@@ -178,7 +179,7 @@ def _get_parameters(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tu
 
 
 def _subgroup_of_neighbours(lanes: MeshInfo, count: int) -> Any:
-    """The group of `count` neighbours that keep a whole between them; None where these are all ranks."""
+    """Return the group of `count` neighbours that share an unsharded copy; None if these are all ranks."""
     if count < 1 or lanes.size % count:
         raise ValueError(
             f"If reshard_after_forward is an int, it should be a factor of {lanes.size}, not {count} (shard mesh size)"
@@ -205,11 +206,19 @@ def _unimplemented_deepcopy(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
+def _run_in_stream(hook: Callable[[torch.Tensor], None], stream: Any) -> Callable[[torch.Tensor], None]:
+    def run(gradient: torch.Tensor) -> None:
+        with stream:
+            hook(gradient)
+
+    return run
+
+
 class FSDPModule:
-    """What a module is as well after `fully_shard`."""
+    """Mixin of modules after `fully_shard`."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        # Of a sharded module's class an object is made as of the class that it had: type(m) is asked for by programs.
+        # A sharded module's class constructs objects of the original class, since programs call type(m).
         original = cls.__mro__[2]
         made = original.__new__(original, *args, **kwargs)  # type: ignore[call-overload]
         made.__init__(*args, **kwargs)
@@ -230,11 +239,11 @@ class FSDPModule:
         return [state.group for state in self._states(recurse) if state.group is not None]
 
     def reshard(self) -> None:
-        """Give the module's parameters back: shards take their places."""
+        """Reshard the module's parameters."""
         self._get_fsdp_state().reshard()
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather the module's parameters; with `async_op` begin to, and the handle's `wait()` ends it."""
+        """Unshard the module's parameters; with `async_op` start it, and return a handle to wait for."""
         state = self._get_fsdp_state()
         if state.group is not None:
             for parameter in state.group.parameters:
@@ -247,61 +256,66 @@ class FSDPModule:
         return None
 
     def reset_iter_state(self) -> None:
-        """Forget an iteration that was broken off: parameters are given back."""
+        """Drop the state of an aborted iteration, and reshard."""
         for state in self._states():
             state.forget()
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Whether the next backward pass is the last one of those that go back over the same forwards."""
+        """Set whether the next backward is the last one over the same forwards."""
         passing = self._get_fsdp_state().begin()
         passing.is_last = is_last_backward
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether backward reduces gradients; without it they add up whole on each rank until it does."""
+        """Set whether backward reduces gradients; otherwise they accumulate unsharded on each rank."""
         for group in self._groups(recurse):
             group.reduces = group.reduces_copies = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """On a mesh of two dimensions: whether backward sums gradients over the copies too."""
+        """On a 2-d mesh: set whether backward all-reduces gradients over the replicas."""
         for group in self._groups(recurse):
             group.reduces_copies = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether parameters are given back after forward."""
+        """Set whether forward reshards afterwards."""
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
         for state in self._states(recurse):
             state.reshards_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Whether parameters are given back after backward."""
+        """Set whether backward reshards afterwards."""
         for state in self._states(recurse):
             state.reshards_after_backward = reshard_after_backward
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Modules whose parameters begin to be gathered when this one's forward begins."""
+        """Set the modules to prefetch at the start of this one's forward."""
         self._get_fsdp_state().forward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Modules whose parameters begin to be gathered when this one's backward begins, in place of the one before."""
+        """Set the modules to prefetch at the start of this one's backward, instead of the previous one."""
         self._get_fsdp_state().backward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
-        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change."""
+        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change.
+
+        stream: the stream in which the hook runs.
+        """
+        if stream is not None:
+            hook = _run_in_stream(hook, stream)
         for group in self._groups(False):
             group.hook = hook
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """By what summed gradients are divided, in place of the number of ranks."""
+        """Set the divisor of summed gradients, by default the number of ranks."""
         for group in self._groups(False):
             group.divisor = factor
 
     def set_reduce_scatter_divide_factor(self, factor: float) -> None:
-        """`set_gradient_divide_factor` by its older name."""
+        """Old name of `set_gradient_divide_factor`."""
         self.set_gradient_divide_factor(factor)
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Whether backward gathers the module's parameters, which not all need."""
+        """Set whether backward unshards the module's parameters."""
         self._get_fsdp_state().unshards_in_backward = unshard_in_backward
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -316,7 +330,7 @@ def _check_fsdp_module(module: Any) -> FSDPModule:
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
-    """Have a method gather parameters as `forward` does. Of modules that are not sharded it stays as it is."""
+    """Make a method unshard parameters as `forward` does. No effect on modules that are not sharded."""
     state = state_of(module)
     if state is None:
         return
@@ -333,7 +347,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
-    """Have several roots share one pass, where one's backward follows another's."""
+    """Share one communication context among several roots, whose backwards follow one another."""
     passings = [_check_fsdp_module(module)._get_fsdp_state().begin() for module in modules]
     for passing in passings[1:]:
         for state in passing.states:

@@ -1,4 +1,4 @@
-"""What `fully_shard` is told: dtypes, where shards lie, and meshes."""
+"""Policies of `fully_shard`: mixed precision, CPU offload, mesh dimensions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["CPUOffloadPolicy", "DataParallelMeshDims", "MixedPrecisionPolicy", "
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Dtypes of a group of parameters.
+    """Dtypes of a parameter group.
 
-    param_dtype: that in which parameters are gathered and computed with; they stay what they are as shards. None: the
-    same. reduce_dtype: that of the gradients' reduction; None: that of the computation. output_dtype: to which floating
-    outputs of the module's forward are cast. cast_forward_inputs: whether its floating inputs are cast to param_dtype.
+    param_dtype: dtype of gathered parameters and computation; None: the shards'. reduce_dtype: dtype of the gradient
+    reduction; None: that of the computation. output_dtype: floating outputs of forward are cast to it.
+    cast_forward_inputs: cast floating inputs to param_dtype.
     """
 
     param_dtype: torch.dtype | None = None
@@ -32,9 +32,10 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Shards, their gradients and the optimizer's state lie in the host's memory, and go to the device to be gathered.
+    """Shards, their gradients and the optimizer's state are in host memory, and copied to the device for the
+    all-gather.
 
-    pin_memory: memory that a CUDA device reads by itself.
+    pin_memory: page-locked memory, which a CUDA device reads directly.
     """
 
     pin_memory: bool = True
@@ -42,7 +43,7 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 @dataclass
 class DataParallelMeshDims:
-    """Which dimensions of a mesh, by name, shard and which replicate."""
+    """Names of the mesh dimensions that shard and replicate."""
 
     shard: Any = None
     replicate: Any = None

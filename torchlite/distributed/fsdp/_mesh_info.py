@@ -1,4 +1,4 @@
-"""The mesh of `fully_shard`: over which ranks parameters are cut, and over which they are the same."""
+"""`MeshInfo`: shard and replicate dimensions of a mesh for FSDP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchlite.distributed.tensor import Placement, Replicate, Shard
 
 @dataclass
 class MeshInfo:
-    """A mesh of one dimension (shards), or of two (copies, shards)."""
+    """A 1-d mesh (shard), or a 2-d one (replicate, shard)."""
 
     mesh: DeviceMesh
 
@@ -25,22 +25,22 @@ class MeshInfo:
 
     @property
     def total(self) -> int:
-        """Over how many ranks gradients are averaged."""
+        """Number of ranks over which gradients are averaged."""
         return self.size * (1 if self.copies is None else self.copies.size())
 
     def placements(self, shard: Placement) -> tuple[Placement, ...]:
-        """How a parameter lies over the mesh."""
+        """Return a parameter's placements on the mesh."""
         return (shard,) if self.copies is None else (Replicate(), shard)
 
 
 def chunk_range(size: int, parts: int, number: int) -> tuple[int, int]:
-    """Where the part of a rank begins and ends, of a dimension that is cut in parts as `torch.chunk` does."""
+    """Return start and end of a rank's chunk of a dimension, as `torch.chunk` splits it."""
     step = -(-size // parts)
     return min(step * number, size), min(step * (number + 1), size)
 
 
 def check_shard_placement(found: Any) -> Shard:
-    """The placement that `shard_placement_fn` returned; dimension 0 where it returned None."""
+    """Return the placement that `shard_placement_fn` returned, `Shard(0)` for None."""
     placement = Shard(0) if found is None else found
     if not isinstance(placement, Shard):
         raise AssertionError(f"Expected Shard placement from shard_placement_fn, got {placement}")

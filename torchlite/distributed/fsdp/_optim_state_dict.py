@@ -1,4 +1,4 @@
-"""An optimizer's state by the names of the model that nothing wraps, in the kind that is chosen for state dicts."""
+"""Optimizer state dicts of FSDP models, keyed by unwrapped parameter names, in the selected state dict type."""
 
 from __future__ import annotations
 
@@ -20,16 +20,27 @@ def _optim_state_by_names(
     return {} if rank0_only and dist.get_rank() else state
 
 
+def _refuse_optim_input(optim_input: Any) -> None:
+    if optim_input is not None:
+        raise NotImplementedError("`optim_input` is deprecated by PyTorch; pass the optimizer as `optim`")
+
+
 class OptimStateDictMixin:
-    """The calls that give and take an optimizer's state."""
+    """FullyShardedDataParallel's methods for optimizer state."""
 
     @staticmethod
     def optim_state_dict(
         model: nn.Module, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None
     ) -> dict[str, Any]:
-        """The state of an optimizer of a model's parameters, by their names, in the kind that
-        `set_state_dict_type` chose: whole tensors by default.
+        """Return an optimizer's state by parameter names, in the type of `set_state_dict_type`: full tensors by
+        default.
+
+        `group` has no effect: the group is that of the model's parameters.
         """
+        if optim_state_dict is not None:
+            raise NotImplementedError(
+                "optim_state_dict(): the state is the optimizer's; load another one into it first"
+            )
         settings = StateDictTypeMixin.get_state_dict_type(model)
         config = settings.optim_state_dict_config
         alone = isinstance(config, FullOptimStateDictConfig) and config.rank0_only
@@ -45,9 +56,13 @@ class OptimStateDictMixin:
         load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:
-        """What `optim_state_dict` gave, as this rank's `optim.load_state_dict` takes it; with `load_directly` it is
-        loaded.
+        """Convert a state of `optim_state_dict` for this rank's `optim.load_state_dict`; with `load_directly` also load
+        it.
+
+        `group` has no effect: the group is that of the model's parameters.
         """
+        if is_named_optimizer:
+            raise NotImplementedError("optim_state_dict_to_load(): is_named_optimizer=True")
         state = optim_state_dict
         config = StateDictTypeMixin.get_state_dict_type(model).optim_state_dict_config
         if isinstance(config, FullOptimStateDictConfig) and config.rank0_only:
@@ -63,26 +78,32 @@ class OptimStateDictMixin:
     def full_optim_state_dict(
         model: nn.Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
     ) -> dict[str, Any]:
-        """The state by names, of whole tensors, on rank 0 or on all."""
+        """Return the state by names, as full tensors, on rank 0 or on all.
+
+        `group` has no effect: the group is that of the model's parameters.
+        """
         return _optim_state_by_names(model, optim, True, True, rank0_only)
 
     @staticmethod
     def sharded_optim_state_dict(model: nn.Module, optim: Any, group: Any = None) -> dict[str, Any]:
-        """The state by names, of DTensors."""
+        """Return the state by names, as DTensors.
+
+        `group` has no effect: the group is that of the model's parameters.
+        """
         return _optim_state_by_names(model, optim, False, False, False)
 
     @staticmethod
     def shard_full_optim_state_dict(
         full_optim_state_dict: dict[str, Any], model: nn.Module, optim_input: Any = None, optim: Any = None
     ) -> dict[str, Any]:
-        """A state by names that each rank has whole, as this rank's optimizer takes it."""
+        """Convert a state by names, complete on each rank, for this rank's optimizer."""
         return localize_optim_state(model, optim, full_optim_state_dict)
 
     @staticmethod
     def flatten_sharded_optim_state_dict(
         sharded_optim_state_dict: dict[str, Any], model: nn.Module, optim: Any
     ) -> dict[str, Any]:
-        """A state by names, of DTensors, as this rank's optimizer takes it."""
+        """Convert a state by names, as DTensors, for this rank's optimizer."""
         return localize_optim_state(model, optim, sharded_optim_state_dict)
 
     @staticmethod
@@ -90,7 +111,10 @@ class OptimStateDictMixin:
         full_optim_state_dict: dict[str, Any] | None, model: nn.Module, optim_input: Any = None, optim: Any = None,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """A state by names that rank 0 has whole, as this rank's optimizer takes it."""
+        """Convert a state by names, complete on rank 0, for this rank's optimizer.
+
+        `group` has no effect: rank 0 of the world sends.
+        """
         held = [full_optim_state_dict if dist.get_rank() == 0 else None]
         dist.broadcast_object_list(held, 0)
         return localize_optim_state(model, optim, held[0] or {})
@@ -100,7 +124,7 @@ class OptimStateDictMixin:
         optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: nn.Module,
         optim_input: Any = None, optim: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """A state by parameters' names in place of their numbers in the optimizer, or by numbers in place of names."""
+        """Rename a state's keys from parameter numbers to names, or back."""
         names = [name.replace("_fsdp_wrapped_module.", "") for name, _ in model.named_parameters()]
         if optim is not None:
             found = {id(p): name.replace("_fsdp_wrapped_module.", "") for name, p in model.named_parameters()}

@@ -1,6 +1,4 @@
-"""State dicts of FullyShardedDataParallel's models: whole tensors, DTensors or this rank's parts, by the names of the
-model that nothing wraps.
-"""
+"""State dict types of FullyShardedDataParallel: full tensors, DTensors or local shards, under unwrapped names."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ def _default_settings() -> StateDictSettings:
 
 
 def state_dict_settings(module: nn.Module) -> StateDictSettings:
-    """What is said of a module's state dict."""
+    """Return the settings of a module's state dict."""
     return module.__dict__.get("_state_dict_settings") or _default_settings()
 
 
@@ -49,7 +47,7 @@ def _wrappers(module: nn.Module) -> list[nn.Module]:
 
 
 class StateDictTypeMixin:
-    """The calls that choose the kind of state dict."""
+    """FullyShardedDataParallel's methods that select the state dict type."""
 
     @staticmethod
     def set_state_dict_type(
@@ -58,7 +56,7 @@ class StateDictTypeMixin:
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:
-        """Choose the kind of state dict of all wrappers in a module: what it was before."""
+        """Set the state dict type of all wrappers in a module; return the previous settings."""
         kind, of_optimizers = _CONFIGS[state_dict_type]
         config = kind() if state_dict_config is None else state_dict_config
         optim_config = of_optimizers() if optim_state_dict_config is None else optim_state_dict_config
@@ -72,7 +70,7 @@ class StateDictTypeMixin:
 
     @staticmethod
     def get_state_dict_type(module: nn.Module) -> StateDictSettings:
-        """The kind of state dict of the wrappers in a module. AssertionError where they differ."""
+        """Return the state dict type of the wrappers in a module. AssertionError if they differ."""
         found = [state_dict_settings(one) for one in _wrappers(module)] or [_default_settings()]
         if any(one != found[0] for one in found):
             raise AssertionError("All FSDP modules must have the same state dict settings.")
@@ -86,7 +84,7 @@ class StateDictTypeMixin:
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> Iterator[None]:
-        """A context with another kind of state dict."""
+        """Context manager with another state dict type."""
         before = StateDictTypeMixin.set_state_dict_type(
             module, state_dict_type, state_dict_config, optim_state_dict_config
         )
@@ -99,7 +97,7 @@ class StateDictTypeMixin:
 
 
 def register_state_dict_hooks(module: nn.Module) -> None:
-    """Have a wrapper's state dicts be of the kind that is chosen, and be taken in any kind."""
+    """Register hooks that save in the selected type, and load any type."""
     module._register_state_dict_hook(_post_state_dict_hook)
     module._register_load_state_dict_pre_hook(_pre_load_state_dict_hook, with_module=True)
 
@@ -115,7 +113,7 @@ def _post_state_dict_hook(module: nn.Module, state: dict[str, Any], prefix: str,
 
 
 def _convert_to_type(value: Any, settings: StateDictSettings) -> Any:
-    """A value as the kind has it; None where this rank gets none."""
+    """Convert a value to the selected type; None if this rank gets none."""
     config, kind = settings.state_dict_config, settings.state_dict_type
     if isinstance(value, DTensor):
         if kind is StateDictType.FULL_STATE_DICT:
@@ -146,7 +144,7 @@ def _pre_load_state_dict_hook(
 
 
 def _to_local_part(value: torch.Tensor, like: Any, kind: StateDictType) -> Any:
-    """A plain tensor as this rank's part of a parameter."""
+    """Return a plain tensor as this rank's shard of a parameter."""
     if kind is not StateDictType.LOCAL_STATE_DICT:
         return distribute_like(value, like) if value.shape == like.shape else value
     return DTensor.from_local(

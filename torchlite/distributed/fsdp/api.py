@@ -1,4 +1,4 @@
-"""What `FullyShardedDataParallel` is told, and the kinds of state dicts that it gives."""
+"""Options of FullyShardedDataParallel, and its state dict types."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ __all__ = [
 
 
 class ShardingStrategy(Enum):
-    """FULL_SHARD: parameters are given back between forward and backward. SHARD_GRAD_OP: they stay. NO_SHARD: each rank
-    has all. HYBRID_SHARD: shards over some ranks, copies over the others.
+    """Sharding strategies.
+
+    FULL_SHARD: reshard between forward and backward. SHARD_GRAD_OP: stay unsharded in between. NO_SHARD: replicate.
+    HYBRID_SHARD: shard over some ranks, replicate over the others.
     """
 
     FULL_SHARD = auto()
@@ -31,14 +33,14 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When backward begins to gather the next module's parameters: before this one's gradients, or after."""
+    """Time of the next module's all-gather in backward: before this module's gradients, or after."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class StateDictType(Enum):
-    """Whole tensors, this rank's parts, or DTensors."""
+    """Full tensors, local shards, or DTensors."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -46,7 +48,7 @@ class StateDictType(Enum):
 
 
 class OptimStateKeyType(Enum):
-    """Whether an optimizer's state goes by parameters' names or by their numbers."""
+    """Key of an optimizer's state: parameter names or numbers."""
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -54,9 +56,9 @@ class OptimStateKeyType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """Dtypes of computation, of the gradients' reduction and of buffers; None: as they are.
+    """Dtypes of computation, gradient reduction and buffers; None: unchanged.
 
-    keep_low_precision_grads: has no effect, gradients are in the shards' dtype. cast_forward_inputs: of every wrapped
+    keep_low_precision_grads: has no effect, gradients have the shards' dtype. cast_forward_inputs: of every wrapped
     module; cast_root_forward_inputs: of the outermost one.
     """
 
@@ -71,28 +73,28 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether shards lie in the host's memory."""
+    """Whether shards are in host memory."""
 
     offload_params: bool = False
 
 
 @dataclass
 class StateDictConfig:
-    """Whether state dicts are in the host's memory."""
+    """Whether state dicts are in host memory."""
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Whole tensors, on rank 0 alone with `rank0_only`."""
+    """Full tensors, on rank 0 only with `rank0_only`."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """This rank's parts."""
+    """Local shards."""
 
 
 @dataclass
@@ -104,21 +106,21 @@ class ShardedStateDictConfig(StateDictConfig):
 
 @dataclass
 class OptimStateDictConfig:
-    """Whether an optimizer's state is in the host's memory."""
+    """Whether an optimizer's state is in host memory."""
 
     offload_to_cpu: bool = True
 
 
 @dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Whole tensors, on rank 0 alone with `rank0_only`."""
+    """Full tensors, on rank 0 only with `rank0_only`."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """This rank's parts."""
+    """Local shards."""
 
     offload_to_cpu: bool = False
 
@@ -132,7 +134,7 @@ class ShardedOptimStateDictConfig(OptimStateDictConfig):
 
 @dataclass
 class StateDictSettings:
-    """A kind of state dict with what is said of it."""
+    """State dict type with its options."""
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

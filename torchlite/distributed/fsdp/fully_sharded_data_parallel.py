@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel: a wrapper over what `fully_shard` does."""
+"""FullyShardedDataParallel: wrapper class over `fully_shard`."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ _KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStr
 
 
 class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixin):
-    """A module whose parameters lie in parts over the ranks of a group, as `fully_shard` has it. Make the optimizer
-    afterwards, or with `use_orig_params` before.
+    """Module with parameters sharded over the ranks of a group, by `fully_shard`.
 
-    Parameters are DTensors, each by itself: none are joined into flat ones. With `use_orig_params` they are the objects
-    that were the module's parameters before.
-    auto_wrap_policy: which modules inside are wrapped each for itself (see `torch.distributed.fsdp.wrap`).
-    sharding_strategy: FULL_SHARD by default. sync_module_states: rank 0's parameters and buffers go to all.
-    param_init_fn: gives memory to modules on the device "meta"; `to_empty` and `reset_parameters` otherwise.
-    ignored_modules, ignored_states: stay as they are. process_group: a group, or for the hybrid strategies a pair (of
-    the shards, of the copies). limit_all_gathers and backward_prefetch have no effect: one group is gathered ahead.
+    Create the optimizer afterwards, or with `use_orig_params` before. Parameters are separate DTensors, not flattened.
+    With `use_orig_params` they keep the identity of the module's parameters.
+
+    auto_wrap_policy: submodules to wrap (see `torch.distributed.fsdp.wrap`). sharding_strategy: FULL_SHARD by default.
+    sync_module_states: broadcast rank 0's parameters and buffers. param_init_fn: initialises modules on the device
+    "meta"; `to_empty` and `reset_parameters` otherwise. ignored_modules, ignored_states: not sharded. process_group: a
+    group, or for the hybrid strategies a pair (shard, replicate). limit_all_gathers and backward_prefetch have no
+    effect: one group is prefetched.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
@@ -125,7 +125,7 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
 
     @property
     def module(self) -> nn.Module:
-        """The module that is wrapped."""
+        """The wrapped module."""
         return self._fsdp_wrapped_module
 
     def __getattr__(self, name: str) -> Any:
@@ -152,16 +152,16 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         assert state is not None
         return state
 
-    # -- what is asked
+    # -- queries
 
     def check_is_root(self) -> bool:
-        """Whether this is the outermost wrapper, which a forward or this call finds out."""
+        """True for the outermost wrapper, which the first forward or this call determines."""
         self._state().begin()
         return self._state().is_root
 
     @staticmethod
     def fsdp_modules(module: nn.Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """The wrappers in a module; with `root_only` those that are in no other."""
+        """Return the wrappers in a module; with `root_only` the outermost ones."""
         found = [one for one in module.modules() if isinstance(one, FullyShardedDataParallel)]
         if not root_only:
             return found
@@ -169,17 +169,17 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         return [one for one in found if id(one) not in inner]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """The parameters' names; within `summon_full_params` those of the model that nothing wraps."""
+        """Yield parameters; inside `summon_full_params` under unwrapped names."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield (name.replace(PREFIX, "") if self._state().summoned else name), parameter
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """The buffers' names; within `summon_full_params` those of the model that nothing wraps."""
+        """Yield buffers; inside `summon_full_params` under unwrapped names."""
         for name, buffer in super().named_buffers(*args, **kwargs):
             yield (name.replace(PREFIX, "") if self._state().summoned else name), buffer
 
     def apply(self, fn: Callable[[nn.Module], None]) -> FullyShardedDataParallel:
-        """`Module.apply`, with whole parameters that are written back."""
+        """`Module.apply`, with unsharded parameters that are written back."""
         if self._state().summoned:
             return super().apply(fn)  # type: ignore[return-value]
         with self.summon_full_params(self):
@@ -197,9 +197,12 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """A context in which parameters are whole; what is written to them stays with `writeback`. With `with_grads`
-        their gradients are whole as well. rank0_only: on other ranks they stay in parts.
+        """Context manager that unshards parameters; with `writeback` changes are kept.
+
+        With `with_grads` their gradients are unsharded too. rank0_only: other ranks stay sharded.
         """
+        if offload_to_cpu and any(not p.is_cpu for p in module.parameters()):
+            raise NotImplementedError("summon_full_params(): offload_to_cpu of parameters on a device")
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         if not recurse:
             wrappers = wrappers[:1]
@@ -208,7 +211,7 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """A context in which backward leaves gradients whole on each rank, for a later one to reduce."""
+        """Context manager in which backward accumulates gradients unsharded, for a later one to reduce."""
         groups = [one._state().group for one in self.fsdp_modules(self)]
         held = [(group, group.reduces, group.reduces_copies) for group in groups if group is not None]
         for group, _, _ in held:
@@ -220,15 +223,17 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
                 group.reduces, group.reduces_copies = reduces, copies
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
-        """Scale all gradients so that the norm of them together is `max_norm` at most: their norm before."""
+        """Clip the gradients' total norm to `max_norm`; return the norm before."""
         if not self.check_is_root():
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
         return clip_sharded_grad_norm(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Have `hook(state, gradient, part)` write this rank's part of the mean of a flat gradient, whose last elements
-        may only fill it up, into `part`; with NO_SHARD `hook(state, gradient)` writes the mean in its place. Gradients
-        come parameter by parameter. `torch.distributed.algorithms._comm_hooks.default_hooks` has some.
+        """Register `hook(state, gradient, part)`, which writes this rank's shard of the mean of a flat, padded
+        gradient.
+
+        With NO_SHARD `hook(state, gradient)` writes the mean in place. It is called per parameter.
+        `torch.distributed.algorithms._comm_hooks.default_hooks` has some hooks.
         """
         if not self.check_is_root():
             raise AssertionError("register_comm_hook can only be called on a root instance.")
@@ -245,7 +250,7 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
 
 
 def _get_ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | None) -> tuple[set[nn.Module], set[Any]]:
-    """The modules and the parameters that stay as they are."""
+    """Return the modules and parameters that are not sharded."""
     if modules is not None and states is not None:
         raise ValueError("Cannot pass both ignored_modules and ignored_states at the same time.")
     listed = list(states or [])
@@ -257,7 +262,7 @@ def _get_ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | No
 
 
 def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) -> DeviceMesh:
-    """The mesh of a strategy: without shards one of copies alone."""
+    """Return the mesh of a strategy: without shards one with replicas only."""
     kind = dist.distributed_c10d._get_pg_default_device().type
     if mesh is not None:
         if group is not None:
@@ -279,7 +284,7 @@ def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) ->
 
 
 def _replicate_mesh(group: Any, kind: str) -> DeviceMesh:
-    """A mesh of whole copies: each rank is the only one of its shards."""
+    """Return a mesh of full replicas: each rank is the only one of its shards."""
     ranks = dist.get_process_group_ranks(group)
     alone = next(made for rank, made in [(r, dist.new_group([r])) for r in ranks] if rank == dist.get_rank())
     return DeviceMesh.from_group([group, alone], kind, [[rank] for rank in ranks], mesh_dim_names=("copies", "shards"))
@@ -314,7 +319,7 @@ def _auto_wrap(
 
 
 def _materialize_meta_module(module: nn.Module, init: Callable[[nn.Module], None] | None, device: Any) -> None:
-    """Parameters on the device "meta" get values."""
+    """Initialise parameters on the device "meta"."""
     without = [one for one in module.modules() if any(p.is_meta for p in one._parameters.values() if p is not None)]
     for one in without:
         if state_of(one) is not None:

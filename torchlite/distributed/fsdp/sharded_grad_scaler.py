@@ -1,4 +1,4 @@
-"""Scaling of gradients whose parts lie over several processes."""
+"""Gradient scaler for sharded gradients: all ranks skip a step if one finds an infinity or NaN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ShardedGradScaler"]
 
 
 def _local(parameter: Any) -> Any:
-    """This rank's part of a parameter, with its part of the gradient."""
+    """Return this rank's shard of a parameter, with its gradient shard."""
     if not isinstance(parameter, DTensor):
         return parameter
     part = parameter.detach().to_local()
@@ -24,9 +24,9 @@ def _local(parameter: Any) -> Any:
 
 
 class ShardedGradScaler(GradScaler):
-    """A GradScaler whose ranks leave a step out together: where one finds a gradient that is not finite, all do.
+    """GradScaler whose ranks skip a step if any finds a gradient that is not finite.
 
-    process_group: the ranks among which gradients are shared out; all by default.
+    process_group: the ranks that share the gradients; all by default.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which modules of a model are wrapped each for itself: policies, and the walk that asks them."""
+"""Auto-wrap policies: which submodules of a model are wrapped, and the recursion that applies them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ __all__ = [
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """Every module."""
+    """True for every module.
+
+    `args` and `kwargs` have no effect.
+    """
     return True
 
 
 class _Policy(ABC):
-    """Says for all modules of a model at once which are wrapped, and with what arguments."""
+    """Policy that decides for all modules of a model which are wrapped, and with what arguments."""
 
     @abstractmethod
     def _run_policy(
         self, root_module: nn.Module, ignored_modules: Collection[nn.Module], root_kwargs: dict[str, Any]
     ) -> dict[nn.Module, dict[str, Any]]:
-        """The modules and their arguments."""
+        """Return the modules and their arguments."""
 
 
 class ModuleWrapPolicy(_Policy):
-    """Modules of some classes: `ModuleWrapPolicy({TransformerBlock})`."""
+    """Wraps modules of some classes: `ModuleWrapPolicy({TransformerBlock})`."""
 
     def __init__(self, module_classes: Iterable[type[nn.Module]]) -> None:
         self._module_classes = set(module_classes)
@@ -55,7 +58,7 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """Modules for which a function returns True, or a dict of arguments in place of the root's."""
+    """Wraps modules for which a function returns True, or a dict of arguments in place of the root's."""
 
     def __init__(self, lambda_fn: Callable[[nn.Module], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
@@ -81,28 +84,31 @@ class CustomPolicy(_Policy):
 def lambda_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]
 ) -> bool:
-    """Modules for which a function returns True."""
+    """True for modules for which a function returns True.
+
+    `nonwrapped_numel` has no effect.
+    """
     return recurse or lambda_fn(module)
 
 
 def _module_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, module_classes: Collection[type[nn.Module]]
 ) -> bool:
-    """Modules of some classes."""
+    """True for modules of some classes."""
     return recurse or isinstance(module, tuple(module_classes))
 
 
 def transformer_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Collection[type[nn.Module]]
 ) -> bool:
-    """Modules of the classes of a transformer's layers."""
+    """True for modules of a transformer's layer classes."""
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
 def _or_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]
 ) -> bool:
-    """Modules that one of several policies takes."""
+    """True for modules that any of several policies selects."""
     return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
 
 
@@ -114,7 +120,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Collection[type[nn.Module]] | None = None,
     exclude_wrap_modules: Collection[type[nn.Module]] | None = None,
 ) -> bool:
-    """Modules of at least so many parameters that no inner one is wrapped for."""
+    """True for modules with at least so many parameters that are not in a wrapped submodule."""
     leaves = _defaults("FORCE_LEAF_MODULES") if force_leaf_modules is None else force_leaf_modules
     excluded = _defaults("EXCLUDE_WRAP_MODULES") if exclude_wrap_modules is None else exclude_wrap_modules
     large = nonwrapped_numel >= min_num_params
@@ -132,7 +138,7 @@ size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {nn.MultiheadAttention}  # type
 
 
 class _ConfigAutoWrap:
-    """What `enable_wrap` says to `wrap`."""
+    """Arguments of `enable_wrap` for `wrap`."""
 
     enabled = False
     wrapper: Any = None
@@ -141,7 +147,7 @@ class _ConfigAutoWrap:
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
-    """In this context `wrap` wraps, in that class with these arguments."""
+    """Context manager in which `wrap` wraps, in that class with these arguments."""
     if _ConfigAutoWrap.enabled:
         raise NotImplementedError(
             "You are already within an autowrap context and we currently do not supported nested autowrap."
@@ -154,7 +160,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
-    """The module, wrapped within `enable_wrap` and as it is elsewhere."""
+    """Return the module, wrapped inside `enable_wrap` and unchanged outside."""
     if not _ConfigAutoWrap.enabled:
         return module
     return _wrap(module, _ConfigAutoWrap.wrapper, **{**_ConfigAutoWrap.kwargs, **wrap_overrides})
@@ -173,8 +179,9 @@ def _recursive_wrap(
     only_wrap_children: bool = False,
     **kwargs: Any,
 ) -> tuple[nn.Module, int]:
-    """Wrap modules from the innermost ones outwards as a function says that is asked with the number of parameters that
-    are wrapped by none yet: the module (wrapped, unless `only_wrap_children`), and how many parameters were wrapped.
+    """Wrap modules recursively, innermost first, by a policy function of the number of unwrapped parameters.
+
+    Return the module (wrapped, unless `only_wrap_children`), and the number of wrapped parameters.
     """
     without = {id(parameter) for parameter in ignored_params}
     count = sum(p.numel() for p in module.parameters() if id(p) not in without)
@@ -197,7 +204,7 @@ def _recursive_wrap(
 def _post_order_apply(
     root: nn.Module, chosen: dict[nn.Module, dict[str, Any]], wrapper: Callable[..., nn.Module]
 ) -> None:
-    """Wrap what a `_Policy` chose below a root, the innermost first; a module that has several places once."""
+    """Wrap the modules that a `_Policy` selected below a root, innermost first; a shared module once."""
     made: dict[int, nn.Module] = {}
 
     def visit(module: nn.Module) -> None:

@@ -1,4 +1,4 @@
-"""Starting processes from a program, by the name that packages import."""
+"""PyTorch's programmatic launcher module, for packages that import it."""
 
 from .api import LaunchConfig as LaunchConfig
 from .api import elastic_launch as elastic_launch

@@ -1,5 +1,7 @@
-"""Starting processes from a program: PyTorch's names. torchlite starts worlds by `mpiexec` (`torchlite-run`), or a
-function in processes of one machine by `torch.multiprocessing.spawn`.
+"""PyTorch's programmatic launcher names, unsupported.
+
+torchlite starts worlds by `mpiexec` (`torchlite-run`), or a function in processes of one machine by
+`torch.multiprocessing.spawn`.
 """
 
 from .._unavailable_stubs import unavailable_class, unavailable_function

@@ -1,4 +1,4 @@
-"""Messages between processes that gradients follow."""
+"""Differentiable collectives."""
 
 from .functional import all_gather as all_gather
 from .functional import all_reduce as all_reduce

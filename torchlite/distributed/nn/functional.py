@@ -1,4 +1,4 @@
-"""Collectives that gradients follow: each returns new tensors, and its backward is the collective that undoes it."""
+"""Differentiable collectives: each returns new tensors, and its backward is the transposed collective."""
 
 from __future__ import annotations
 
@@ -159,46 +159,46 @@ class _AllReduce(Function):
 
 
 def broadcast(tensor: torch.Tensor, src: int, group: Any = None) -> torch.Tensor:
-    """The tensor of the rank `src`, which gets the sum of all gradients."""
+    """Return the tensor of the rank `src`, whose gradient is the sum of all gradients."""
     return _Broadcast.apply(src, _group(group), tensor)
 
 
 def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> tuple[torch.Tensor, ...]:
-    """The tensors of all on the rank `dst`, zeros on others."""
+    """Return the tensors of all on the rank `dst`, zeros on others."""
     return _Gather.apply(dst, _group(group), tensor)
 
 
 def scatter(tensors: list[torch.Tensor], src: int = 0, group: Any = None) -> torch.Tensor:
-    """This rank's part of the list of the rank `src`."""
+    """Return this rank's part of the list of the rank `src`."""
     return _Scatter.apply(src, _group(group), *tensors)
 
 
 def reduce(tensor: torch.Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
-    """The reduction of all on the rank `dst`."""
+    """Return the reduction of all on the rank `dst`."""
     return _Reduce.apply(dst, op, _group(group), tensor)
 
 
 def reduce_scatter(
     output: torch.Tensor, input_list: list[torch.Tensor], op: Any = ReduceOp.SUM, group: Any = None
 ) -> torch.Tensor:
-    """This rank's part of the reduction of all lists."""
+    """Return this rank's part of the reduction of all lists."""
     return _ReduceScatter.apply(op, _group(group), output, *input_list)
 
 
 def all_gather(tensor: torch.Tensor, group: Any = None) -> tuple[torch.Tensor, ...]:
-    """The tensors of all."""
+    """Return the tensors of all."""
     return _AllGather.apply(_group(group), tensor)
 
 
 def _all_gather_base(output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None) -> torch.Tensor:
-    """The tensors of all, one after the other."""
+    """Return the tensors of all, concatenated."""
     return _AllGatherBase.apply(output_tensor, input_tensor, _group(group))
 
 
 def all_to_all(
     output_tensor_list: list[torch.Tensor], input_tensor_list: list[torch.Tensor], group: Any = None
 ) -> tuple[torch.Tensor, ...]:
-    """What each rank has for this one."""
+    """Return each rank's tensor for this one."""
     return _AllToAll.apply(_group(group), output_tensor_list, *input_tensor_list)
 
 
@@ -209,10 +209,10 @@ def all_to_all_single(
     input_split_sizes: list[int] | None = None,
     group: Any = None,
 ) -> torch.Tensor:
-    """The rows that each rank has for this one."""
+    """Return each rank's rows for this one."""
     return _AllToAllSingle.apply(_group(group), output, output_split_sizes, input_split_sizes, input)
 
 
 def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
-    """The reduction of all; its gradient is the reduction of all gradients."""
+    """Return the reduction of all; its gradient is the reduction of all gradients."""
     return _AllReduce.apply(op, _group(group), tensor)

@@ -1,8 +1,8 @@
-"""Optimizers over several processes."""
+"""Distributed optimizers: ZeroRedundancyOptimizer, PostLocalSGDOptimizer."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from .._unavailable_stubs import unavailable_function
 from .._world import _get_default_group
@@ -13,8 +13,8 @@ __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptim
 
 
 class DistributedOptimizer:
-    """Parameters in other processes, which need `torch.distributed.rpc`: not built."""
+    """Unsupported: optimizes remote parameters, which need `torch.distributed.rpc`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _get_default_group()
         unavailable_function("DistributedOptimizer", "torch.distributed.optim")()

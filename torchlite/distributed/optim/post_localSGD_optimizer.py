@@ -1,4 +1,4 @@
-"""Steps that processes take alone, with the mean of their parameters now and then."""
+"""Post-local SGD optimizer: local steps with periodic parameter averaging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """An optimizer, and an averager that is told of each of its steps."""
+    """An optimizer with an averager that runs after each step."""
 
     def __init__(self, optim: Optimizer, averager: Any) -> None:
         self.optim, self.averager = optim, averager
@@ -26,11 +26,11 @@ class PostLocalSGDOptimizer(Optimizer):
         return repr(self.optim)
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimizer's state, and under "step" the averager's."""
+        """Return the optimizer's state, and the averager's under "step"."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave; without a "step" the averager begins at 0, with a warning."""
+        """Load a state of `state_dict`; without a "step" the averager begins at 0, with a warning."""
         self.optim.load_state_dict({name: value for name, value in state_dict.items() if name != "step"})
         if "step" not in state_dict:
             warnings.warn(
@@ -40,7 +40,7 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.step = state_dict.get("step", 0)
 
     def step(self, closure: Any = None) -> Any:  # type: ignore[override]
-        """A step of the optimizer, then the mean where it is time."""
+        """Run a step of the optimizer, then average if due."""
         loss = self.optim.step() if closure is None else self.optim.step(closure)
         self.averager.average_parameters(params=self.param_groups)
         return loss

@@ -1,4 +1,4 @@
-"""An optimizer whose state the processes share out (Rajbhandari and others: ZeRO, SC 2020)."""
+"""ZeroRedundancyOptimizer: optimizer state partitioned over processes (Rajbhandari and others: ZeRO, SC 2020)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class _ZeROJoinHook(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """`optimizer_class(params, **defaults)`, each of whose parameters one rank alone steps, and keeps the state for:
-    the others get the stepped parameter from it. All ranks must have the same parameters in the same order, with the
-    same gradients.
+    """`optimizer_class(params, **defaults)` with its state partitioned: one rank steps each parameter, and sends it to
+    the others.
 
-    The ranks' shares are about equal in elements. `parameters_as_bucket_view` has a rank's parameters of a dtype lie in
-    one flat tensor, so that a step sends fewer messages. A checkpoint needs `consolidate_state_dict(to=rank)` on all
-    ranks before that rank's `state_dict()`; `load_state_dict` takes the whole on every rank.
+    All ranks must have the same parameters in the same order, with the same gradients. The ranks' partitions are about
+    equal in elements. With `parameters_as_bucket_view` a rank's parameters of a dtype are views of one flat tensor, so
+    that a step sends fewer messages. A checkpoint needs `consolidate_state_dict(to=rank)` on all ranks before that
+    rank's `state_dict()`; `load_state_dict` takes the full state on every rank.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.optim import ZeroRedundancyOptimizer
@@ -75,10 +75,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._sync_groups(self.optim.param_groups, self.param_groups)
         self._make_buckets()
 
-    # -- who has what
+    # -- partition
 
     def _share_out(self) -> None:
-        """Give each parameter, the largest first, to the rank with the fewest elements."""
+        """Assign each parameter, largest first, to the rank with the fewest elements."""
         self._shares: list[list[list[Any]]] = []
         sizes = [0] * self.world_size
         for group in self.param_groups:
@@ -93,7 +93,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {**{name: value for name, value in group.items() if name != "params"}, "params": mine}
 
     def _partition_parameters(self) -> list[list[dict[str, Any]]]:
-        """Each rank's groups of parameters."""
+        """Return each rank's parameter groups."""
         return [
             [self._local(group, shares[rank]) for group, shares in zip(self.param_groups, self._shares, strict=True)]
             for rank in range(self.world_size)
@@ -106,7 +106,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return [parameter for shares in self._shares for parameter in shares[rank]]
 
     def _make_buckets(self) -> None:
-        """With `parameters_as_bucket_view` a flat tensor for each rank's parameters of a dtype."""
+        """With `parameters_as_bucket_view` create a flat tensor for each rank's parameters of a dtype."""
         self._buckets: list[list[Any]] = [[] for _ in range(self.world_size)]
         if not self.parameters_as_bucket_view:
             return
@@ -124,7 +124,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                     self._buckets[rank].append(flat)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Share out the parameters of a further group. RuntimeError while the optimizer steps with DDP's hooks."""
+        """Partition the parameters of a new group. RuntimeError while the optimizer steps with DDP's hooks."""
         super().add_param_group(param_group)
         if not self._made:
             return
@@ -141,7 +141,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- steps
 
     def step(self, closure: Any = None, **kwargs: Any) -> Any:
-        """Step this rank's parameters, and exchange all. What the closure returns, if there is one."""
+        """Step this rank's parameters, and exchange all. Return the closure's result, if there is one."""
         Join.notify_join_context(self)
         self._sync_groups(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
@@ -160,14 +160,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             work.wait()
 
     def _sync_groups(self, source: list[dict[str, Any]], target: list[dict[str, Any]]) -> None:
-        """The options of groups (learning rates that a scheduler set)."""
+        """Copy the options of groups (learning rates that a scheduler set)."""
         for one, other in zip(source, target, strict=True):
             other.update({name: value for name, value in one.items() if name != "params"})
 
     # -- states
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Send all states to rank `to`, whose `state_dict()` then has them. All ranks call it."""
+        """Send all states to rank `to`, for its `state_dict()`. All ranks call it."""
         self._sync_groups(self.param_groups, self.optim.param_groups)
         told: list[Any] | None = [None] * self.world_size if self.rank == to else None
         own = self.optim.state_dict()
@@ -176,7 +176,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._all_state_dicts = told or []
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, on the rank to which it was sent. RuntimeError elsewhere."""
+        """Return the full state, on the rank to which it was sent. RuntimeError elsewhere."""
         if not self._all_state_dicts:
             raise RuntimeError(
                 "Optimizer state has not been consolidated on this rank. Please call "
@@ -194,7 +194,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return whole
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a whole state, of which this rank keeps its part."""
+        """Load a full state; keep this rank's partition."""
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         if sum(len(group["params"]) for group in state_dict["param_groups"]) != len(numbers) or len(
             state_dict["param_groups"]
@@ -217,22 +217,22 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- joining
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What answers the others' steps: a step of this rank's share."""
+        """Return the hook that shadows the others' steps: a step of this rank's partition."""
         return _ZeROJoinHook(self)
 
     @property
     def join_device(self) -> Any:
-        """The parameters' device."""
+        """Device of the parameters."""
         return self._parameters()[0].device
 
     @property
     def join_process_group(self) -> Any:
-        """The group of the processes."""
+        """Group of the processes."""
         return self.process_group
 
 
 def _verify_params(params: Any) -> list[Any]:
-    """The parameters, or groups of them, as a list."""
+    """Return the parameters, or groups of them, as a list."""
     if isinstance(params, torch.Tensor):
         raise TypeError(f"`params` argument should be an iterable of Tensors, but got {torch.typename(params)}")
     try:

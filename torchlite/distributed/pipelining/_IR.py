@@ -1,4 +1,4 @@
-"""A model cut into stages, along marks in its own code or at its modules."""
+"""Splitting of a model into pipeline stages, at `pipe_split` calls or at modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _library.impl("_pipe_split", lambda: None, "CompositeExplicitAutograd")
 
 
 def pipe_split() -> None:
-    """The mark of an end of a stage, in a module's `forward`. It does nothing where the module runs as it is.
+    """Mark the end of a stage in a module's `forward`. No effect when the module runs directly.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining import pipe_split, pipeline
@@ -41,14 +41,14 @@ def pipe_split() -> None:
 
 
 class SplitPoint(Enum):
-    """Where `pipeline` cuts at a module: before it, or behind it."""
+    """Split before or after a module."""
 
     BEGINNING = 1
     END = 2
 
 
 def annotate_split_points(mod: Module, spec: dict[str, SplitPoint]) -> list[Any]:
-    """Mark modules, by their names, as the begin or the end of a stage: handles that take the marks away."""
+    """Mark modules, by their names, as the beginning or the end of a stage; return handles that remove the marks."""
     handles = []
     for name, where in spec.items():
         module = mod.get_submodule(name)
@@ -76,7 +76,7 @@ def _is_split_marker(node: Node) -> bool:
 
 
 class _GraphSplitter:
-    """Cuts a flat program. What a later stage needs goes through all stages between."""
+    """Splits a flat exported program. Values for a later stage pass through all stages in between."""
 
     def __init__(self, program: GraphModule) -> None:
         self.program = program
@@ -98,11 +98,11 @@ class _GraphSplitter:
                 self.until[used] = max(stage, self.until.get(used, 0))
 
     def between(self, stage: int) -> list[Node]:
-        """The values that go from a stage to the next."""
+        """Return the values that a stage passes to the next."""
         return [n for n, made in self.stage_of.items() if made <= stage < self.until.get(n, -1)]
 
     def part(self, stage: int) -> GraphModule:
-        """A stage, whose parameters have the names that they have in the model."""
+        """Return a stage, whose parameters have their names in the model."""
         graph, found = Graph(), {}
         for node in self.inputs if stage == 0 else self.between(stage - 1):
             default = node.args[0] if node.op == "placeholder" and node.args else ...
@@ -110,7 +110,7 @@ class _GraphSplitter:
             found[node] = graph.placeholder(name, default_value=default)
 
         def value(node: Node) -> Node:
-            if node not in found:  # a parameter, a buffer or a constant, which lies where the model has it
+            if node not in found:  # a parameter, a buffer or a constant, at its path in the model
                 found[node] = graph.get_attr(str(node.target))
             return found[node]
 
@@ -126,9 +126,9 @@ class _GraphSplitter:
 
 
 class Pipe(Module):
-    """A model in stages, which `pipeline` makes. Called, it runs all of them in this process.
+    """A model in stages, created by `pipeline`. A call runs all of them in this process.
 
-    `num_stages` is how many there are, and the modules `submod_pp_0`, `submod_pp_1` ... of `split_gm` are they.
+    `num_stages` is their number, and the modules `submod_pp_0`, `submod_pp_1` ... of `split_gm` are the stages.
     """
 
     def __init__(self, split_gm: GraphModule, num_stages: int, has_loss_and_backward: bool, loss_spec: Any) -> None:
@@ -137,28 +137,28 @@ class Pipe(Module):
         self.has_loss_and_backward, self.loss_spec = has_loss_and_backward, loss_spec
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The model's results, as a tuple."""
+        """Return the model's results, as a tuple."""
         found = self.split_gm(*args, **kwargs)
         return tuple(found) if isinstance(found, list | tuple) else (found,)
 
     def get_stage_module(self, stage_idx: int) -> Module:
-        """The module of a stage. ValueError where there is none."""
+        """Return the module of a stage. ValueError if there is none."""
         if not 0 <= stage_idx < self.num_stages:
             raise ValueError(f"Invalid stage index {stage_idx}!")
         return getattr(self.split_gm, f"submod_pp_{stage_idx}")
 
     def info(self) -> PipeInfo:
-        """What `build_stage` has to know."""
+        """Return the information for `build_stage`."""
         return PipeInfo(self.split_gm.graph, self.num_stages, self.has_loss_and_backward)
 
     def build_stage(self, stage_index: int, device: Any, group: Any = None) -> PipelineStage:
-        """A stage on a device, for a schedule."""
+        """Return a stage on a device, for a schedule."""
         module = self.get_stage_module(stage_index)
         module.to(device)
         return build_stage(module, stage_index, self.info(), device, group)
 
     def print_readable(self) -> None:
-        """The code of all stages."""
+        """Print the code of all stages."""
         print("Pipe:")
         self.split_gm.print_readable()
 
@@ -169,10 +169,10 @@ class Pipe(Module):
         example_kwargs: dict[str, Any] | None = None,
         split_policy: Callable[[GraphModule], GraphModule] | None = None,
     ) -> Pipe:
-        """Cut a model at the marks that its run meets, or that `split_policy` puts into its graph."""
+        """Split a model at the marks reached in its trace, or those that `split_policy` adds to its graph."""
         try:
             program = torch.export.export(mod, example_args, example_kwargs).module(check_guards=False)
-        except Exception as error:
+        except Exception as error:  # the user's model may raise anything
             raise RuntimeError(
                 "It seems that we cannot capture your model as a full graph. Typical reasons include graph breaks, "
                 "data/shape-dependent control flow, or missing meta kernels for custom operators. You can use our "
@@ -203,15 +203,14 @@ def pipeline(
     split_spec: dict[str, SplitPoint] | None = None,
     split_policy: Callable[[GraphModule], GraphModule] | None = None,
 ) -> Pipe:
-    """A model in stages: it is run with arguments of the size of a microbatch, and cut where it calls `pipe_split`, or
-    at the modules that `split_spec` names.
+    """Split a model into stages: it is traced with microbatch-sized arguments, and split at `pipe_split` or
+    `split_spec`.
 
-    Parameters have in a stage the names that they have in the model. One that several stages use is in each of them:
-    each gets its part of the gradient, and the program has to add these up. Values that a later stage needs go through
-    all stages between.
+    Parameters keep their names of the model. One used in several stages is in each of them: each gets its part of the
+    gradient, and the program has to add these up. Values for a later stage pass through all stages in between.
 
-    ValueError for both a `split_spec` and a `split_policy`, which takes the model's graph and puts marks into it;
-    RuntimeError for a model that `torch.export` does not capture.
+    ValueError for both a `split_spec` and a `split_policy`, a function that adds marks to the model's graph;
+    RuntimeError for a model that `torch.export` cannot capture.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining import SplitPoint, pipeline

@@ -1,4 +1,4 @@
-"""Models in stages: each rank has some of a model's layers, and microbatches go through them one after the other."""
+"""Pipeline parallelism: each rank has some stages of a model, which process microbatches in turn."""
 
 from ._IR import Pipe, SplitPoint, pipe_split, pipeline
 from .schedules import (

@@ -1,7 +1,7 @@
-"""In which order each rank computes: what it does for which stage and microbatch.
+"""Orders of pipeline schedules: each rank's sequence of actions by stage and microbatch.
 
-Kinds of work: F, a forward; B, a backward; and its two halves, I for the gradients of the stage's inputs, for which
-another stage waits, and W for those of its parameters, for which nobody does.
+Actions: F, a forward; B, a full backward; and its halves, I for the gradients of the stage's inputs, for which another
+stage waits, and W for those of its parameters, which only the step's end needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORWARD, BACKWARD, INPUTS, WEIGHTS = "F", "B", "I", "W"
 
 
 class Action(NamedTuple):
-    """A piece of work: written "3F0" for the forward of stage 3 with microbatch 0."""
+    """An action: written "3F0" for the forward of stage 3 with microbatch 0."""
 
     stage_index: int
     computation_type: str
@@ -36,7 +36,9 @@ def fill_drain(ranks: int, microbatches: int) -> PipelineOrder:
 
 
 def one_forward_one_backward(ranks: int, microbatches: int) -> PipelineOrder:
-    """1F1B: as many forwards as there are stages from here on, then a backward after each, then the backwards left."""
+    """1F1B: as many forwards as there are later stages, then alternating backwards and forwards, then the remaining
+    backwards.
+    """
     made: PipelineOrder = {}
     for rank in range(ranks):
         ahead = min(microbatches, ranks - rank)
@@ -49,7 +51,7 @@ def one_forward_one_backward(ranks: int, microbatches: int) -> PipelineOrder:
 
 
 def looped_breadth_first(ranks: int, each: int, microbatches: int) -> PipelineOrder:
-    """Lamy-Poirier, "Breadth-First Pipeline Parallelism" (2022): a stage does all microbatches before the rank's next
+    """Lamy-Poirier, "Breadth-First Pipeline Parallelism" (2022): a stage runs all microbatches before the rank's next
     stage; backwards in the reverse order.
     """
     made: PipelineOrder = {}
@@ -61,7 +63,7 @@ def looped_breadth_first(ranks: int, each: int, microbatches: int) -> PipelineOr
 
 
 def microbatches_per_round(ranks: int, microbatches: int, name: str) -> int:
-    """How many microbatches a stage does before the rank's next stage. ValueError where rounds are not equally long."""
+    """Return the microbatches that a stage runs before the rank's next stage. ValueError if rounds differ in length."""
     rounds = max(1, microbatches // ranks)
     if microbatches % rounds:
         raise ValueError(
@@ -72,10 +74,12 @@ def microbatches_per_round(ranks: int, microbatches: int, name: str) -> int:
 
 
 def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) -> PipelineOrder:
-    """Narayanan and others, "Efficient Large-Scale Language Model Training on GPU Clusters" (2021), section 2.2; with
-    `halves` as Qi and others, "Zero Bubble Pipeline Parallelism" (2023), section 2.1: fewer forwards go ahead, as the
-    inputs' gradients come sooner, and a rank keeps as many weights' gradients back as it has ranks before it, for the
-    time in which it would wait.
+    """Interleaved 1F1B: Narayanan and others, "Efficient Large-Scale Language Model Training on GPU Clusters" (2021),
+    section 2.2.
+
+    With `halves` as in Qi and others, "Zero Bubble Pipeline Parallelism" (2023), section 2.1: fewer forwards run ahead,
+    as the inputs' gradients come sooner, and a rank defers as many weight gradients as there are ranks before it, to
+    fill its idle time.
     """
     length = microbatches_per_round(ranks, microbatches, "Zero bubble" if halves else "Interleaved 1F1B")
     total = each * microbatches
@@ -110,10 +114,11 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
 
 
 def zero_bubble_v(ranks: int, microbatches: int) -> PipelineOrder:
-    """Qi and others (2023), section 6: each rank has a stage of the way there and one of the way back, so that the
-    first rank has the last stage, and its backward follows its forward at once.
+    """ZB-V of Qi and others (2023), section 6: each rank has one stage of each half of the model, in a V.
+
+    The first rank has the last stage, whose backward follows its forward immediately.
     """
-    count = max(microbatches, 2 * ranks - 1)  # an order for too few microbatches is one for more, with gaps
+    count = max(microbatches, 2 * ranks - 1)  # an order for too few microbatches is a longer one with gaps
     return {
         rank: [action for action in _v_shaped_order(ranks, rank, count) if action.microbatch_index < microbatches]
         for rank in range(ranks)
@@ -152,7 +157,7 @@ def _v_shaped_order(ranks: int, rank: int, count: int) -> Iterator[Action]:
 
 
 def required_action(action: Action, last: int) -> Action | None:
-    """The work of another stage whose results a piece of work takes."""
+    """Return the action of another stage whose results an action needs."""
     stage, kind, m = action
     if kind == FORWARD and stage > 0:
         return Action(stage - 1, FORWARD, m)
@@ -162,12 +167,12 @@ def required_action(action: Action, last: int) -> Action | None:
 
 
 def provided_action(action: Action) -> Action:
-    """A piece of work by what others know of it: both kinds of backward give gradients to a stage."""
+    """Return an action as its consumers name it: both kinds of backward provide gradients."""
     return action._replace(computation_type=BACKWARD) if action.computation_type == INPUTS else action
 
 
 def messages(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, int], list[Action]]:
-    """By sender and receiver the pieces of work whose results go from one to the other, in the sender's order."""
+    """Return, by sender and receiver, the actions whose results are sent, in the sender's order."""
     last = max(rank_of)
     found: dict[tuple[int, int], list[Action]] = {}
     for rank, actions in order.items():
@@ -180,7 +185,7 @@ def messages(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, i
 
 
 def simulate_times(order: PipelineOrder, rank_of: dict[int, int], costs: dict[str, float]) -> dict[int, float]:
-    """When each rank has ended its work, by what each kind of it costs. RuntimeError where ranks wait in a circle."""
+    """Return each rank's end time, given the cost of each kind of action. RuntimeError for a deadlock."""
     last = max(rank_of)
     ends: dict[Action, float] = {}
     clock, place = dict.fromkeys(order, 0.0), dict.fromkeys(order, 0)

@@ -1,8 +1,8 @@
-"""A step of a pipeline on one rank: its work in order, and the messages between.
+"""Execution of a pipeline step on one rank: its actions in order, and the messages in between.
 
-Messages of two ranks go in the sender's order, and are received in it, whether they are needed in it or not: so nothing
-but the order says what a message is. What is sent is never waited for before the step's end, so that ranks cannot wait
-in a circle which the order of the work does not have.
+Messages between two ranks are sent in the sender's order, and received in it, even if they are needed in another. The
+order alone therefore identifies a message. Sends are not waited for before the step's end, so that they cannot cause a
+deadlock that the action order does not have.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TAG = 1  # of messages between stages
 
 
 class TensorSpec(NamedTuple):
-    """What is known of a tensor before it comes. One that requires no gradient gets none."""
+    """Shape, dtype and requires_grad of a tensor to receive. One without requires_grad gets no gradient."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -72,7 +72,9 @@ def _decode_specs(numbers: list[int]) -> TensorSpecs:
 
 
 class P2PMessenger:
-    """Messages between this rank and others of the group. The first about a piece of work says what tensors come."""
+    """Point-to-point messages between this rank and others of the group. The first one of an action has the tensor
+    specs.
+    """
 
     def __init__(
         self, group: Any, device: torch.device, order: PipelineOrder, rank_of: dict[int, int], has_backward: bool
@@ -87,20 +89,20 @@ class P2PMessenger:
         self.begin()
 
     def begin(self) -> None:
-        """A step begins: nothing has come."""
+        """Begin a step: nothing is received yet."""
         self.coming = {source: deque(work) for (source, to), work in self.plan.items() if to == self.me}
         self.arriving: dict[Action, tuple[list[Any], Tensors]] = {}
         self.leaving: list[Any] = []
 
     def source_of(self, action: Action) -> tuple[Action, int] | None:
-        """What another rank has to send before this work can begin."""
+        """Return the remote action that this action depends on."""
         wanted = required_action(action, self.last)
         if wanted is None or self.rank_of[wanted.stage_index] == self.me:
             return None
         return wanted, self.rank_of[wanted.stage_index]
 
     def send(self, work: Action, to: int, tensors: Tensors) -> None:
-        """Begin to send the results of a piece of work. PipeliningMetadataError where they are not like the last."""
+        """Start sending the results of an action. PipeliningMetadataError if their specs changed."""
         if any(hasattr(tensor, "placements") for tensor in tensors):
             raise PipeliningMetadataError(
                 f"Stage {work.stage_index} gives a DTensor: between stages go tensors, which to_local() and a layer's "
@@ -123,7 +125,7 @@ class P2PMessenger:
         return TensorSpec(tuple(tensor.shape), tensor.dtype, self.has_backward and tensor.requires_grad)
 
     def _like(self, work: Action, before: TensorSpecs, tensors: Tensors) -> Tensors:
-        """Tensors as the receiver expects them: a gradient that was there and is not any more is zero."""
+        """Return tensors with the expected specs: a missing gradient becomes zeros."""
         what = "output" if work.computation_type == FORWARD else "input gradient"
         words = f"Stage {work.stage_index}: {what}"
         if len(before) != len(tensors):
@@ -147,7 +149,7 @@ class P2PMessenger:
         self.leaving.append(dist.isend(tensor, group=self.group, group_dst=to, tag=_TAG))
 
     def ask(self, work: Action, source: int) -> None:
-        """Begin to receive everything up to these results."""
+        """Start receiving everything up to these results."""
         while work not in self.arriving:
             following = self.coming[source].popleft()
             if following not in self.known:
@@ -164,7 +166,7 @@ class P2PMessenger:
             self.arriving[following] = works, tuple(buffers)
 
     def expect(self, work: Action, source: int) -> None:
-        """Begin to receive these results already, where nothing has to be waited for to do that."""
+        """Start receiving these results early if that does not block."""
         if work not in self.arriving and all(one in self.known for one in self.coming[source]):
             self.ask(work, source)
 
@@ -176,7 +178,7 @@ class P2PMessenger:
         return _decode_specs(numbers.tolist())
 
     def take(self, work: Action, source: int) -> Tensors:
-        """The results of another rank's work, once they are here."""
+        """Wait for the results of another rank's action, and return them."""
         self.ask(work, source)
         works, buffers = self.arriving.pop(work)
         for one in works:
@@ -184,24 +186,24 @@ class P2PMessenger:
         return buffers
 
     def requires_grad(self, work: Action) -> list[bool]:
-        """Of the results of another rank's work, which want a gradient."""
+        """Return which results of another rank's action require gradients."""
         return [kind is not None and kind.requires_grad for kind in self.known[work]]
 
     def give_up(self) -> None:
-        """A step has failed: what it waited for must not take messages of the next."""
+        """Abort a failed step: its receives must not match messages of the next."""
         for works, _ in self.arriving.values():
             for work in works:
                 work.abort()
 
     def finish(self) -> None:
-        """Wait until everything was sent."""
+        """Wait until everything is sent."""
         for work in self.leaving:
             work.wait()
         self.leaving = []
 
 
 class ScheduleRunner:
-    """Runs a rank's part of an order, again and again."""
+    """Runs a rank's part of a schedule repeatedly."""
 
     def __init__(
         self, stages: list[PipelineStage], order: PipelineOrder, rank_of: dict[int, int], has_backward: bool
@@ -225,11 +227,11 @@ class ScheduleRunner:
         loss_of: Callable[[Any, int], Any] | None,
         keeps_outputs: bool,
     ) -> tuple[list[Any], list[Any]]:
-        """Go through a step: the last stage's outputs, and losses, by microbatch, where it is here."""
+        """Run a step; return the last stage's outputs and losses by microbatch, if it is on this rank."""
         self.args, self.kwargs, self.loss_of, self.keeps_outputs = args, kwargs, loss_of, keeps_outputs
         self.outputs: list[Any] = [None] * len(args)
         self.losses: list[Any] = [None] * len(args)
-        self.local: dict[Action, Tensors] = {}  # what goes from one stage of this rank to another
+        self.local: dict[Action, Tensors] = {}  # results between stages of this rank
         self.post.begin()
         try:
             self._run_all()
@@ -237,7 +239,7 @@ class ScheduleRunner:
         except BaseException:
             self.post.give_up()
             raise
-        finally:  # a schedule is kept, and the tensors of its last step are not
+        finally:  # a schedule is long-lived, its last step's tensors are not
             self.args, self.kwargs, self.outputs, self.losses = [], [], [], []
             self.local.clear()
 
@@ -273,7 +275,7 @@ class ScheduleRunner:
         return found
 
     def _given(self, action: Action, source: tuple[Action, int] | None) -> Tensors:
-        """The results that another stage has for this work."""
+        """Return the results of another stage for this action."""
         if source is not None:
             return self.post.take(*source)
         wanted = required_action(action, self.post.last)

@@ -1,9 +1,8 @@
-"""A backward pass in two halves: the gradients of a stage's inputs first, those of its parameters whenever there is
-time.
+"""Split backward: first the gradients of a stage's inputs, later those of its parameters.
 
-Some nodes of the graph lead to the inputs. In the first half these run with their edges to all else taken away, so that
-nothing is computed that is not asked for; those that lost an edge note what gradient they got. The second half begins
-at these, with the other edges.
+The first half runs the nodes of the graph that lead to the inputs, with all other edges removed, so that only requested
+gradients are computed. Nodes with removed edges store their incoming gradient. The second half starts at these, with
+the other edges.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Root = tuple[Any, Any]  # a tensor, or an edge of the graph, and the gradient of
 
 
 def _partition_edges(edges: Any, inside: set[Any]) -> tuple[Any, Any]:
-    """The edges to what is inside, and the others: each as long as all, with None where it is of the other kind."""
+    """Split edges into those to inside nodes and the others, each with None in place of the other kind."""
     if isinstance(edges, tuple):
         pairs = [_partition_edges(edge, inside) for edge in edges]
         return tuple(ours for ours, _ in pairs), tuple(others for _, others in pairs)
@@ -36,7 +35,7 @@ def _has_any(edges: Any) -> bool:
 def backward_input(
     roots: Sequence[Root], inputs: Sequence[torch.Tensor]
 ) -> tuple[tuple[torch.Tensor | None, ...], list[Root]]:
-    """The gradients of leaf tensors, and where to begin for the gradients of all else: `weight_gradients` takes it."""
+    """Return the gradients of leaf tensors, and the state for `backward_weight`."""
     starts = [edge_of(tensor) for tensor, _ in roots]
     inside = ancestors_of([node for node in map(node_of, starts) if node is not None], set(inputs))
     ends = inside | set(inputs)
@@ -67,7 +66,7 @@ def backward_input(
 
 
 def backward_weight(left: Sequence[Root]) -> None:
-    """Add to `.grad` of the parameters what `input_gradients` left over."""
+    """Add to `.grad` of the parameters the gradients that `backward_input` deferred."""
     if left:
         edges, grads = zip(*left, strict=True)
         torch.autograd.backward(edges, grads)

@@ -1,4 +1,4 @@
-"""What a split model is, and the errors of its stages."""
+"""Description of a split model, stage-to-rank mappings, and errors of stages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class PipeliningMetadataError(RuntimeError):
-    """What goes between two stages is not what they agreed on."""
+    """Tensors between two stages differ from the agreed specs."""
 
 
 PipeliningShapeError = PipeliningMetadataError  # its name until PyTorch 2.11
@@ -15,7 +15,7 @@ PipeliningShapeError = PipeliningMetadataError  # its name until PyTorch 2.11
 
 @dataclass
 class PipeInfo:
-    """A split model: its graph, in how many stages, and whether a loss is part of it."""
+    """A split model: its graph, its number of stages, and whether it includes a loss."""
 
     graph: Any
     num_stages: int
@@ -23,7 +23,7 @@ class PipeInfo:
 
 
 def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, int]:
-    """By stage the rank that has it: in turns ("loop"), or there and back ("v").
+    """Return {stage: rank}: round-robin ("loop"), or forth and back ("v").
 
     >>> from torchlite.distributed.pipelining._utils import generate_stage_to_rank_mapping
     >>> generate_stage_to_rank_mapping(2, 4, "v")
@@ -40,7 +40,7 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
 
 
 def generate_rank_to_stage_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, list[int]]:
-    """By rank the stages that it has, in order."""
+    """Return {rank: its stages, in order}."""
     found: dict[int, list[int]] = {rank: [] for rank in range(pp_size)}
     for stage, rank in generate_stage_to_rank_mapping(pp_size, num_stages, style).items():
         found[rank].append(stage)

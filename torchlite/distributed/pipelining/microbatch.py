@@ -1,4 +1,4 @@
-"""A batch in pieces, and the pieces' results as one."""
+"""Splitting of a batch into microbatches, and merging of their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
 
 
 class TensorChunkSpec:
-    """Along which dimension a tensor is split.
+    """Dimension along which a tensor is split.
 
     >>> from torchlite.distributed.pipelining.microbatch import TensorChunkSpec
     >>> TensorChunkSpec.from_dict({"mask": 1})["mask"].split_dim
@@ -32,28 +32,28 @@ class TensorChunkSpec:
 
     @staticmethod
     def from_tuple(chunk_dims: tuple[int, ...]) -> Any:
-        """A specification for each positional argument."""
+        """Return a specification for each positional argument."""
         return tuple(TensorChunkSpec(dim) for dim in chunk_dims)
 
     @staticmethod
     def from_dict(chunk_dims: dict[str, int]) -> Any:
-        """A specification for each keyword argument."""
+        """Return a specification for each keyword argument."""
         return {name: TensorChunkSpec(dim) for name, dim in chunk_dims.items()}
 
 
 class _Replicate:
-    """Every microbatch gets the whole value."""
+    """Every microbatch gets the full value."""
 
 
 class _CustomReducer:
-    """Results that are combined by a function, beginning with a value."""
+    """Results are combined by a function, starting from an initial value."""
 
     def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
         self.init_value, self.reduce_fn = init_value, reduce_fn
 
 
 class _LossReducer(_CustomReducer):
-    """Losses that are combined."""
+    """Losses are combined."""
 
 
 sum_reducer = _LossReducer(0.0, operator.add)
@@ -64,7 +64,7 @@ def _default_spec(value: Any) -> Any:
 
 
 def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
-    """The leaves of values, what is to become of each, and their tree. One specification serves all that lies below."""
+    """Return the leaves of values, the specification of each, and their tree. A specification applies to a subtree."""
     leaves, tree = tree_flatten(values)
     if spec is None:
         return leaves, [_default_spec(leaf) for leaf in leaves], tree
@@ -86,7 +86,7 @@ def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
 
 
 def _count(leaves: list[Any], kinds: list[Any], chunks: int) -> int:
-    """Into how many pieces the leaves go: fewer than asked for where the first tensor is too short."""
+    """Return the number of chunks: fewer than requested if the first tensor is too short."""
     for leaf, kind in zip(leaves, kinds, strict=True):
         if isinstance(leaf, torch.Tensor) and isinstance(kind, TensorChunkSpec):
             size = leaf.size(kind.split_dim)
@@ -115,10 +115,10 @@ def split_args_kwargs_into_chunks(
     args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
     kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
 ) -> tuple[list[tuple], list[dict]]:
-    """Arguments for each of `chunks` microbatches: tensors are split along their first dimension, or as the
-    specifications say; everything else goes to all. A first tensor that is shorter than `chunks` makes them fewer.
+    """Split arguments into microbatches: tensors along their first dimension, or by the specifications.
 
-    AssertionError where specifications and arguments differ in number or names.
+    Other values go to all microbatches. A first tensor shorter than `chunks` reduces their number. AssertionError if
+    specifications and arguments differ in number or names.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
@@ -144,10 +144,10 @@ def split_args_kwargs_into_chunks(
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
-    """What microbatches gave as one value: tensors are joined along their first dimension, or as `chunk_spec` says,
-    which has a TensorChunkSpec for each leaf, or None for a value that all have in common.
+    """Merge the results of microbatches: tensors are concatenated along their first dimension, or by `chunk_spec`.
 
-    ValueError where a piece is no tree of the specification's form.
+    That has a TensorChunkSpec for each leaf, or None for a common value. ValueError if a chunk has another tree
+    structure.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining.microbatch import merge_chunks

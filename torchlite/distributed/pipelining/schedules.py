@@ -1,9 +1,10 @@
-"""Schedules: how microbatches go through the stages, and what a step of training or evaluation is."""
+"""Pipeline schedules: GPipe, 1F1B, interleaved, looped BFS and zero bubble."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torchlite as torch
 from torchlite._types.unsupported import unsupported_function
@@ -22,7 +23,7 @@ __all__ = [
 
 
 class _PipelineSchedule:
-    """What all schedules are: stages of this rank, an order of the work, and steps."""
+    """Base of schedules: stages of this rank, an action order, and steps."""
 
     _stages: list[PipelineStage]
     _num_stages: int
@@ -53,17 +54,18 @@ class _PipelineSchedule:
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Take a whole batch through all stages, and with a `loss_fn` back: gradients are added to the parameters'.
+        """Run a batch forward through all stages, and with a `loss_fn` backward; gradients accumulate in the
+        parameters.
 
-        Every rank of the pipeline calls it, the one with the first stage with the model's arguments, and the one with
-        the last with the `target`, a tensor that is split along its first dimension. That rank gets the outputs, joined
-        (with `return_outputs`), and in the list `losses` those of the microbatches; the others None. Keyword arguments
-        go to the stages of the rank that gives them. The parameters' gradients are divided by the number of
-        microbatches where the schedule has `scale_grads`: with a loss that is a mean over its microbatch they are those
-        of the mean over the batch. loss_kwargs: more arguments for `loss_fn`.
+        Every rank of the pipeline calls it: the one with the first stage passes the model's arguments, the one with the
+        last the `target`, a tensor that is split along its first dimension. The latter gets the merged outputs (with
+        `return_outputs`), and the microbatches' losses in the list `losses`; the others get None. Keyword arguments go
+        to the stages of the rank that passes them. With `scale_grads` the gradients are divided by the number of
+        microbatches: for a mean loss they are those of the mean over the batch. loss_kwargs: more arguments for
+        `loss_fn`.
 
-        RuntimeError under `no_grad`, ValueError for a batch of fewer rows than microbatches, PipeliningMetadataError
-        where tensors between stages are not like those of the first step.
+        RuntimeError under `no_grad`, ValueError for a batch with fewer rows than microbatches, PipeliningMetadataError
+        if tensors between stages differ from those of the first step.
         """
         if self._has_backward and not torch.is_grad_enabled():
             raise RuntimeError(
@@ -73,7 +75,7 @@ class _PipelineSchedule:
         return self._split_and_run(self._has_backward, args, kwargs, target, losses, return_outputs, loss_kwargs)
 
     def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
-        """Take a whole batch through all stages, and not back. Arguments and results as in `step`."""
+        """Run a batch forward through all stages. Arguments and results as in `step`."""
         return self._split_and_run(False, args, kwargs, target, losses, True, None)
 
     def _split_and_run(
@@ -103,7 +105,7 @@ class _PipelineSchedule:
         return_outputs: bool = True,
         loss_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """A step whose batch comes in microbatches."""
+        """Run a step over the microbatches of a batch."""
         self._run(self._has_backward, arg_mbs, kwarg_mbs, target_mbs, losses, return_outputs, loss_kwargs)
 
     def _has_last(self) -> bool:
@@ -149,7 +151,7 @@ class _PipelineSchedule:
 
 
 class PipelineScheduleSingle(_PipelineSchedule):
-    """A schedule in which each rank has one stage."""
+    """Schedule with one stage per rank."""
 
     def __init__(
         self,
@@ -177,11 +179,11 @@ class PipelineScheduleSingle(_PipelineSchedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """GPipe (Huang and others, 2018): all microbatches forward, then all back.
+    """GPipe (Huang and others, 2018): all microbatches forward, then all backward.
 
-    loss_fn: `loss_fn(output, target)`, computed on the last stage; all ranks give one, or none of them, for forwards
-    alone. args_chunk_spec, kwargs_chunk_spec: a TensorChunkSpec for each argument that is not split along its first
-    dimension. output_merge_spec: how outputs are joined. scale_grads: see `step`.
+    loss_fn: `loss_fn(output, target)`, computed on the last stage; all ranks pass one, or none for inference.
+    args_chunk_spec, kwargs_chunk_spec: a TensorChunkSpec for each argument that is not split along its first dimension.
+    output_merge_spec: how outputs are merged. scale_grads: see `step`.
     """
 
     def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -189,8 +191,9 @@ class ScheduleGPipe(PipelineScheduleSingle):
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """1F1B (Narayanan and others, "PipeDream-Flush", 2020): after the first forwards a backward after each, so that a
-    rank keeps no more microbatches than there are stages. Arguments as of ScheduleGPipe. ValueError for fewer
+    """1F1B (Narayanan and others, "PipeDream-Flush", 2020): after the first forwards, backwards and forwards alternate.
+
+    A rank stores no more microbatches than there are stages. Arguments as for ScheduleGPipe. ValueError for fewer
     microbatches than stages.
     """
 
@@ -204,22 +207,20 @@ class Schedule1F1B(PipelineScheduleSingle):
 
 
 class _ScheduleForwardOnly(PipelineScheduleSingle):
-    """Forwards alone."""
+    """Forward passes only."""
 
     def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         return _pipeline_orders.fill_drain(ranks, microbatches)
 
     def step(self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any) -> Any:
-        """Take a whole batch through all stages. RuntimeError where losses are asked for."""
+        """Run a batch through all stages. RuntimeError if losses are requested."""
         if target is not None or losses is not None:
             raise RuntimeError("Forward-only schedule does not support loss computation")
         return self.eval(*args, **kwargs)
 
 
 class PipelineScheduleMulti(_PipelineSchedule):
-    """A schedule in which each rank has several stages: `stages`, in the order of their numbers. `defer_pp_recv` is
-    taken and does nothing: receiving holds no stream up here.
-    """
+    """Schedule with several stages per rank: `stages`, in ascending order. `defer_pp_recv` has no effect here."""
 
     _style = "loop"
 
@@ -236,6 +237,11 @@ class PipelineScheduleMulti(_PipelineSchedule):
         backward_requires_autograd: bool = True,
     ) -> None:
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        if use_full_backward is not None:
+            warnings.warn(
+                "Deprecation warning: 'use_full_backward' is no longer supported. Simply stop passing it, and everything "
+                "should still work fine.", FutureWarning, stacklevel=2,
+            )  # fmt: skip
         if not backward_requires_autograd:
             raise NotImplementedError("backward_requires_autograd=False: a stage's backward is autograd's here")
         self._stages, self._num_stages = stages, stages[0].num_stages
@@ -262,7 +268,10 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class _WithSpecs(PipelineScheduleMulti):
-    """The arguments that these schedules have in common."""
+    """Common arguments of these schedules.
+
+    `defer_pp_recv` has no effect: receives wait at their use.
+    """
 
     def __init__(
         self,
@@ -283,9 +292,12 @@ class _WithSpecs(PipelineScheduleMulti):
 
 
 class ScheduleInterleaved1F1B(_WithSpecs):
-    """1F1B over several stages a rank, which wait less at the start and the end of a step (Narayanan and others, 2021).
-    Rank r of n has the stages r, r + n, r + 2n ... ValueError where the microbatches are no multiple of the rounds,
+    """Interleaved 1F1B over several stages per rank, with a smaller pipeline bubble (Narayanan and others, 2021).
+
+    Rank r of n has the stages r, r + n, r + 2n ... ValueError if the microbatches are not a multiple of the rounds,
     `max(1, microbatches // ranks)`.
+
+    `defer_pp_recv` has no effect: a receive waits where its value is used.
     """
 
     def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -293,7 +305,10 @@ class ScheduleInterleaved1F1B(_WithSpecs):
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
-    """All microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022)."""
+    """Breadth-first: all microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022).
+
+    `defer_pp_recv` has no effect: a receive waits where its value is used.
+    """
 
     def __init__(
         self,
@@ -315,9 +330,9 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 
 
 class ScheduleInterleavedZeroBubble(_WithSpecs):
-    """Interleaved 1F1B whose backwards are in halves: the gradients of parameters, for which no other rank waits, fill
-    the time in which a rank would wait (Qi and others, 2023: ZB1P). Modules that are DistributedDataParallel reduce
-    their gradients with the last microbatch's second half.
+    """Interleaved 1F1B with split backwards: weight gradients fill a rank's idle time (Qi and others, 2023: ZB1P).
+
+    DistributedDataParallel modules reduce their gradients with the last microbatch's weight gradients.
     """
 
     def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -325,8 +340,9 @@ class ScheduleInterleavedZeroBubble(_WithSpecs):
 
 
 class ScheduleZBVZeroBubble(_WithSpecs):
-    """Zero bubble over two stages a rank, one of the way there and one of the way back: of n ranks rank r has the
-    stages r and 2n - 1 - r (Qi and others, 2023, section 6). ValueError where a rank has not two stages.
+    """Zero bubble over two stages per rank in a V: of n ranks, rank r has the stages r and 2n - 1 - r.
+
+    Qi and others, 2023, section 6. ValueError unless each rank has two stages.
     """
 
     _style = "v"
@@ -341,14 +357,14 @@ class ScheduleZBVZeroBubble(_WithSpecs):
 
 
 class ScheduleDualPipeV(_WithSpecs):
-    """Refused: its work overlaps a forward with a backward in one rank, which needs two streams of a GPU."""
+    """Unsupported: overlaps a forward with a backward in one rank, which needs two GPU streams."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function("torch.distributed.pipelining.ScheduleDualPipeV")()
 
 
 def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
-    """The class of a schedule, by its name without "Schedule", in small or capital letters.
+    """Return the class of a schedule, by its name without "Schedule", case-insensitively.
 
     >>> from torchlite.distributed.pipelining.schedules import get_schedule_class
     >>> get_schedule_class("1f1b").__name__

@@ -1,4 +1,4 @@
-"""A part of a model, which one rank has, and what is kept of the microbatches that are on their way through it."""
+"""Pipeline stage: a part of a model on one rank, with the state of microbatches in flight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tensors = tuple[Any, ...]
 
 
 def as_tuple(value: Any) -> Tensors:
-    """What a stage returns as a tuple."""
+    """Return a stage's result as a tuple."""
     if value is None:
         return ()
     return tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -35,7 +35,7 @@ def _check_tensors(values: Tensors, words: str) -> None:
 
 
 class _PipelineStageBase:
-    """A stage: its place among the others, and its forward and backward for one microbatch."""
+    """Base of stages: position in the pipeline, and forward and backward of one microbatch."""
 
     def __init__(
         self,
@@ -63,16 +63,16 @@ class _PipelineStageBase:
 
     @property
     def is_first(self) -> bool:
-        """Whether the model's inputs come here."""
+        """True for the first stage, which gets the model's inputs."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether the model's outputs, and the loss, are here."""
+        """True for the last stage, which has the model's outputs and the loss."""
         return self.stage_index == self.num_stages - 1
 
     def clear_runtime_states(self) -> None:
-        """Forget microbatches that did not come to their end."""
+        """Drop unfinished microbatches."""
         for held in (self._running, self._owed, self._runners):
             held.clear()
 
@@ -86,7 +86,11 @@ class _PipelineStageBase:
     # -- one microbatch
 
     def forward_one_chunk(self, fwd_chunk_id: int, args: Tensors, kwargs: dict[str, Any] | None = None) -> Any:
-        """The module's result for one microbatch, whose inputs of an earlier stage are leaves of a graph of its own."""
+        """Return the module's result for one microbatch; inputs from an earlier stage are leaves of a separate
+        graph.
+
+        `fwd_chunk_id` has no effect on the result; subclasses may use it.
+        """
         if self.is_first:
             _check_tensors(args, f"Stage {self.stage_index}: arg")
         with self._gradients_wait():
@@ -95,7 +99,7 @@ class _PipelineStageBase:
         return output
 
     def keep_for_backward(self, chunk_id: int, args: Tensors, outputs: Tensors) -> None:
-        """Note what a backward of this microbatch begins with, and where it ends."""
+        """Save the roots and leaves of this microbatch's backward."""
         self._running[chunk_id] = args, outputs
 
     def backward_one_chunk(
@@ -106,10 +110,10 @@ class _PipelineStageBase:
         last_backward: bool = False,
         grads: Tensors = (),
     ) -> Tensors:
-        """The gradients of the stage's inputs, None where there is none; of a loss, or given those of the outputs.
+        """Return the gradients of the stage's inputs (or None), from a loss or from those of the outputs.
 
-        full_backward: the parameters' gradients, too; else `backward_weight_one_chunk` computes these.
-        last_backward: no other microbatch adds to the parameters' gradients after this.
+        full_backward: also compute the parameters' gradients; otherwise `backward_weight_one_chunk` does.
+        last_backward: no other microbatch accumulates into the parameters' gradients after this.
         """
         args, outputs = self._running.pop(bwd_chunk_id)
         if loss is not None:
@@ -119,7 +123,7 @@ class _PipelineStageBase:
             roots = [(out, grad) for out, grad in pairs if grad is not None and out.requires_grad]
         inputs = [] if self.is_first else [x for x in args if x.requires_grad]
         if self.dw_builder is not None:
-            # Its own backward leaves the weights to a function: it runs whole, and the function when it is due.
+            # Its backward defers the weights to a function, which runs when it is due.
             self._runners[bwd_chunk_id], full_backward = self.dw_builder(), True
         if full_backward:
             self._accumulate(lambda: _backward(roots), outputs, last_backward and bool(roots))
@@ -130,7 +134,7 @@ class _PipelineStageBase:
         return () if self.is_first else tuple(next(given) if x.requires_grad else None for x in args)
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
-        """The parameters' gradients that `backward_one_chunk` left over."""
+        """Compute the parameters' gradients that `backward_one_chunk` deferred."""
         if self.dw_builder is not None:
             if bwd_chunk_id not in self._runners:
                 raise AssertionError(
@@ -169,15 +173,17 @@ def _backward(roots: list[_split_backward.Root]) -> None:
 
 
 class PipelineStage(_PipelineStageBase):
-    """A part of a model as stage `stage_index` of `num_stages`, whose module is `submodule`.
+    """Stage `stage_index` of `num_stages` with the module `submodule`.
 
-    It takes the tensors that the stage before it returns: one, or a tuple. Stages lie on the ranks of `group` (all, if
-    None) in turns. What shapes and dtypes go between them the first microbatch says; `input_args` and `output_args`,
-    tensors like these, are checked against it; `output_grads`, `input_grads` and `get_mesh` describe DTensors, which do
-    not go between stages here. dw_builder: called for each microbatch, gives a function that computes the weights'
-    gradients for a module whose own backward leaves them out.
+    Its inputs are the previous stage's result: a tensor, or a tuple. Stages are assigned round-robin to the ranks of
+    `group` (all, if None). The first microbatch determines shapes and dtypes between them; `input_args` and
+    `output_args`, example tensors, are checked against it; `output_grads`, `input_grads` and `get_mesh` describe
+    DTensors, which stages do not exchange here. dw_builder: called for each microbatch, returns a function that
+    computes the weight gradients of a module whose backward omits them.
 
-    ValueError where there is no such stage, RuntimeError where there are more ranks than stages.
+    ValueError for an invalid stage, RuntimeError for more ranks than stages.
+
+    `output_grads` and `input_grads` have no effect: a gradient has its tensor's shape.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleGPipe
@@ -205,13 +211,15 @@ class PipelineStage(_PipelineStageBase):
         get_mesh: Any = None,
     ) -> None:
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
+        if get_mesh is not None:
+            raise NotImplementedError("PipelineStage(): get_mesh: stages pass plain tensors on, not DTensors")
         self._said = {
             "input": None if input_args is None else as_tuple(input_args),
             "output": None if output_args is None else as_tuple(output_args),
         }
 
     def check(self, kind: str, values: Tensors) -> None:
-        """PipeliningMetadataError where tensors are not like those that the stage was made with."""
+        """Raise PipeliningMetadataError if tensors differ from the stage's examples."""
         said = self._said[kind]
         if said is None:
             return
@@ -231,5 +239,5 @@ class PipelineStage(_PipelineStageBase):
 def build_stage(
     stage_module: Module, stage_index: int, pipe_info: PipeInfo, device: Any, group: Any = None
 ) -> PipelineStage:
-    """A stage of a model that `pipeline` split: `pipe_info` is `pipe.info()`."""
+    """Create a stage of a model that `pipeline` split: `pipe_info` is `pipe.info()`."""
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

@@ -1,4 +1,4 @@
-"""Calls to other processes: none."""
+"""Remote procedure calls: unsupported."""
 
 from .._unavailable_stubs import unavailable_class, unavailable_function
 from . import api as api
@@ -15,5 +15,5 @@ get_worker_info, init_rpc, remote, rpc_async, rpc_sync, shutdown = (
 
 
 def is_available() -> bool:
-    """Whether other processes can be called: they cannot."""
+    """False: RPC is not supported."""
     return False

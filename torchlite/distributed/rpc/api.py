@@ -1,10 +1,10 @@
-"""Calls to other processes: none."""
+"""RPC functions under PyTorch's names: unsupported."""
 
 from typing import Any
 
 
 def _require_initialized(func: Any) -> Any:
-    """Mark a function that needs other processes: calling it raises RuntimeError."""
+    """Decorate a function that needs RPC: a call raises RuntimeError."""
     import functools
 
     @functools.wraps(func)

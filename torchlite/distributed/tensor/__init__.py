@@ -1,4 +1,4 @@
-"""Tensors over several processes: DTensor, how it may lie over a mesh, and what makes one."""
+"""Distributed tensors: DTensor, placements, and factory functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DTensor: a tensor over the processes of a mesh, of which each has a part, and what makes one."""
+"""DTensor, the distributed tensor class, and functions that create or distribute DTensors."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ _DATA, _TABLE = torch.Tensor.__dict__["_tl_array"], torch.Tensor.__dict__["_tl_k
 
 
 class DTensor(torch.Tensor):
-    """A tensor that lies over a mesh of processes: shape, strides and dtype are the whole's, `to_local()` is this
-    process's part. Ops on DTensors give DTensors, and so does backward.
+    """Tensor distributed over a mesh of processes: shape, strides and dtype are global, `to_local()` is the local
+    shard.
 
-    Make one with `distribute_tensor`, `DTensor.from_local`, or `torch.distributed.tensor.zeros` and its kind.
+    Ops on DTensors return DTensors, and so does backward. Create one with `distribute_tensor`, `DTensor.from_local`, or
+    factory functions like `torch.distributed.tensor.zeros`.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
@@ -67,7 +68,7 @@ class DTensor(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Ops by the library's names, for modes: each comes back as the op's record."""
+        """Run ops by their ATen names, for modes: each is dispatched as its record."""
         return func(*args, **(kwargs or {}))
 
     _run_record = staticmethod(run_record)
@@ -93,11 +94,11 @@ class DTensor(torch.Tensor):
 
     @property
     def _history(self) -> torch.Tensor:
-        """The tensor that stands for this one in the graph."""
+        """Return the tensor that represents this one in the autograd graph."""
         return self._local_tensor
 
     def _in_graph(self, gradient: Any) -> Any:
-        """A gradient for this tensor as its part's."""
+        """Return a gradient of this tensor as that of its local tensor."""
         if gradient is None:
             return None
         if not isinstance(gradient, DTensor):
@@ -116,7 +117,7 @@ class DTensor(torch.Tensor):
         return part
 
     def _root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
-        """What backward begins at in the graph, and its gradient."""
+        """Return the root of backward in the graph, and its gradient."""
         if gradient is not None:
             return self._local_tensor, self._in_graph(gradient)
         if self.numel() == 1 and any(p.is_shard() or p.is_partial() and p != Partial() for p in self.placements):
@@ -127,7 +128,7 @@ class DTensor(torch.Tensor):
         return self._local_tensor, None
 
     def _of_graph(self, gradient: Any) -> Any:
-        """The gradient of this tensor, given its part's."""
+        """Return the gradient of this tensor from that of its local tensor."""
         if gradient is None:
             return None
         spec = self._spec
@@ -139,7 +140,7 @@ class DTensor(torch.Tensor):
 
     @property
     def grad(self) -> Any:  # type: ignore[override]
-        """The gradient, a DTensor."""
+        """Gradient, a DTensor."""
         part = self._local_tensor.grad
         if part is None:
             return None
@@ -177,11 +178,11 @@ class DTensor(torch.Tensor):
     def backward(
         self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None
     ) -> Any:
-        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+        """Accumulate the gradients of leaves. See `torch.autograd.backward`."""
         torch.autograd.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Any:
-        """The same without history."""
+        """Return the same tensor without history."""
         return wrap_local(self._local_tensor.detach(), self._spec)._marked(self)
 
     def detach_(self) -> Any:
@@ -191,7 +192,7 @@ class DTensor(torch.Tensor):
 
     @property
     def data(self) -> Any:  # type: ignore[override]
-        """The same without history, which does not count writes."""
+        """The same tensor without history, whose writes are not counted."""
         return wrap_local(self._local_tensor.data, self._spec)._marked(self)
 
     @data.setter
@@ -205,14 +206,14 @@ class DTensor(torch.Tensor):
         self._spec = value._spec
 
     def _put(self, index: Any, value: Any) -> None:
-        """`self[index] = value` by whole tensors."""
+        """Assign `self[index] = value` on replicated tensors."""
         items = [i.full_tensor() if isinstance(i, DTensor) else i for i in index]
         whole = self.full_tensor().clone()
         whole[tuple(items)] = value.full_tensor() if isinstance(value, DTensor) else value
         self.copy_(replicate_tensor(whole, self.device_mesh))
 
     def _become(self, other: Any) -> Any:
-        """This object with another's part and spec."""
+        """Replace this object's local tensor and spec by another's."""
         _DATA.__set__(self, other._tl_array)
         _TABLE.__set__(self, other._tl_kernels)
         call.set_dtype(self, other.dtype)
@@ -225,16 +226,16 @@ class DTensor(torch.Tensor):
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Say whether a leaf wants a gradient; returns the tensor."""
+        """Set whether a leaf requires gradients; return the tensor."""
         self._local_tensor.requires_grad_(requires_grad)
         return self
 
     def retain_grad(self) -> None:
-        """Keep the gradient of a non-leaf in `.grad`."""
+        """Retain the gradient of a non-leaf in `.grad`."""
         self._local_tensor.retain_grad()
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(grad)` with the gradient, a DTensor, whenever one is computed; what it returns replaces it."""
+        """Call `hook(grad)` with each computed gradient, a DTensor; its result replaces the gradient."""
 
         def of_part(gradient: torch.Tensor) -> Any:
             answer = hook(self._of_graph(gradient))
@@ -246,20 +247,20 @@ class DTensor(torch.Tensor):
         """Call `hook(self)` after a gradient was accumulated into this leaf."""
         return self._local_tensor.register_post_accumulate_grad_hook(lambda part: hook(self))
 
-    # What it is.
+    # Attributes.
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh of the processes."""
+        """Mesh of the processes."""
         return self._spec.mesh
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How it lies along each dimension of the mesh."""
+        """Placement along each dimension of the mesh."""
         return self._spec.placements
 
     def is_distributed(self) -> bool:
-        """Whether the tensor lies on several machines: PyTorch says of none that it does."""
+        """False, as in PyTorch."""
         return False
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -293,7 +294,7 @@ class DTensor(torch.Tensor):
         return made
 
     def as_subclass(self, cls: Any) -> Any:
-        """The same tensor as an instance of a subclass of DTensor."""
+        """Return the same tensor as an instance of a subclass of DTensor."""
         if not issubclass(cls, DTensor):
             raise TypeError(f"a DTensor cannot be a {cls.__name__}: `full_tensor()` is a plain tensor")
         return wrap_local(self._local_tensor, self._spec, cls)
@@ -321,7 +322,7 @@ class DTensor(torch.Tensor):
     # Elements.
 
     def item(self) -> Any:
-        """The only element, which is asked of all processes together."""
+        """Return the only element, by a collective."""
         return self.full_tensor().item()
 
     def __bool__(self) -> bool:
@@ -352,13 +353,13 @@ class DTensor(torch.Tensor):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def data_ptr(self) -> int:
-        """0: the tensor has no memory of its own, its part has."""
+        """Return 0: the tensor has no memory, its local tensor has."""
         return 0
 
     const_data_ptr = _address = data_ptr
 
     def untyped_storage(self) -> Any:
-        """That of its part."""
+        """Return the storage of its local tensor."""
         return self._local_tensor.untyped_storage()
 
     def is_shared(self) -> bool:
@@ -387,12 +388,12 @@ class DTensor(torch.Tensor):
         stride: tuple[int, ...] | None = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
-        """The DTensor of which `local_tensor` is this process's part; gradients go through to it.
+        """Create a DTensor from this process's `local_tensor`, differentiably.
 
-        placements: how the parts make up the whole, replicated by default. run_check: give all the part of the first
-        process where they are to have the same. shape, stride: the whole's, needed where parts differ in size. Where
-        they are not given all parts are taken to be as large as this one. grad_placements: how the gradient that comes
-        to `local_tensor` lies; as `placements` say by default, and replicated for sums.
+        placements: of the local tensors, replicated by default. run_check: broadcast replicated parts from the first
+        process. shape, stride: global ones, needed if local tensors differ in size; by default all are assumed to be as
+        large as this one. grad_placements: placements of the gradient of `local_tensor`; by default `placements`, with
+        Replicate for Partial.
         """
         mesh = device_mesh or _mesh_resources.get_current_mesh()
         if isinstance(local_tensor, DTensor):
@@ -423,10 +424,9 @@ class DTensor(torch.Tensor):
         return wrap_local(local, DTensorSpec(mesh, places, whole))
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """This process's part, through which gradients go.
+        """Return this process's local tensor, differentiably.
 
-        grad_placements: how the gradient lies that comes back to it; as the DTensor does by default, and replicated
-        where it is a sum.
+        grad_placements: placements of the incoming gradient; by default the DTensor's, with Replicate for Partial.
         """
         local = self._local_tensor
         if not torch.is_grad_enabled() or not local.requires_grad:
@@ -447,8 +447,10 @@ class DTensor(torch.Tensor):
         forward_dtype: torch.dtype | None = None,
         backward_dtype: torch.dtype | None = None,
     ) -> DTensor:
-        """The same tensor with other placements, through which gradients go. RuntimeError for placements that are sums
-        where it is none.
+        """Return the tensor with other placements, differentiably. RuntimeError for a Partial placement that it does
+        not have.
+
+        `async_op` has no effect: the result is complete on return.
         """
         mesh = device_mesh or self._spec.mesh
         if placements is None:
@@ -471,7 +473,7 @@ class DTensor(torch.Tensor):
         return wrap_local(local, DTensorSpec(mesh, wanted, TensorMeta(self.shape, self._spec.stride, local.dtype)))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """The whole as a plain tensor, the same on all processes, through which gradients go."""
+        """Return the full tensor, the same on all processes, differentiably."""
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)
 
@@ -480,7 +482,7 @@ _OWN_ATTRIBUTES = ("_local_tensor", "_spec", "_gradient", "_is_copy")
 
 
 class _SetGradPlacements(torch.autograd.Function):
-    """A part whose gradient lies in a way of its own."""
+    """Identity on the local tensor whose gradient has given placements."""
 
     @staticmethod
     def forward(ctx: Any, local: Any, shape: Any, mesh: Any, given: Any, own: Any) -> Any:
@@ -493,7 +495,7 @@ class _SetGradPlacements(torch.autograd.Function):
 
 
 class _CastGradient(torch.autograd.Function):
-    """A part whose gradient is in another dtype until it comes here."""
+    """Identity on the local tensor whose gradient is cast to another dtype."""
 
     @staticmethod
     def forward(ctx: Any, local: Any, dtype: Any) -> Any:
@@ -506,12 +508,12 @@ class _CastGradient(torch.autograd.Function):
 
 
 def gradient_placements(placements: Sequence[Placement]) -> tuple[Placement, ...]:
-    """How a gradient lies: as the tensor, and replicated where that is a sum."""
+    """Return the placements of a gradient: the tensor's, with Replicate for Partial."""
     return tuple(Replicate() if p.is_partial() else p for p in placements)
 
 
 def wrap_local(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> Any:
-    """A DTensor of a part, with its history, and a spec with its `tensor_meta`."""
+    """Return a DTensor of a local tensor, with its history, and a spec with its `tensor_meta`."""
     whole = spec.tensor_meta
     assert whole is not None
     out = _new(cls)
@@ -524,14 +526,14 @@ def wrap_local(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> An
 
 
 def _rebuilt(local: torch.Tensor, spec: DTensorSpec, requires_grad: bool, attributes: dict[str, Any]) -> DTensor:
-    """A DTensor out of a pickle."""
+    """Reconstruct a DTensor from a pickle."""
     made = DTensor(local, spec, requires_grad=requires_grad)
     made.__dict__.update(attributes)
     return made
 
 
 def _normalize_placements(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
-    """Placements for all dimensions of a mesh, replicated by default, with dimensions counted from the front."""
+    """Return placements for all dimensions of a mesh, replicated by default, with non-negative dimensions."""
     if placements is None:
         return (Replicate(),) * mesh.ndim
     made = []
@@ -554,11 +556,11 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """A leaf DTensor of a whole tensor that each process of the mesh has.
+    """Create a leaf DTensor from a full tensor that each process of the mesh has.
 
-    src_data_rank: the place in each line of the mesh whose elements count, 0 by default; with None each process takes
-    its part of what it has itself, and nothing is sent. RuntimeError for a tensor that is no leaf, ValueError for
-    placements that are not as many as the mesh has dimensions.
+    src_data_rank: the source's coordinate in each dimension of the mesh, 0 by default; with None each process takes its
+    own elements, without communication. RuntimeError for a non-leaf tensor, ValueError for a wrong number of
+    placements.
     """
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if isinstance(tensor, DTensor):
@@ -598,7 +600,7 @@ def distribute_tensor(
 def _distribute_local(
     local: torch.Tensor, mesh: DeviceMesh, places: Sequence[Placement], source: int | None
 ) -> torch.Tensor:
-    """This process's part of a whole, of which one process of each line of the mesh has the elements that count."""
+    """Return this process's shard of a full tensor from the source process of each mesh dimension."""
     place = mesh.get_coordinate()
     assert place is not None
     fresh = False
@@ -629,10 +631,10 @@ def distribute_module(
     input_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
     output_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
 ) -> torch.nn.Module:
-    """Make DTensors of a module's parameters and buffers, in place.
+    """Convert a module's parameters and buffers to DTensors in place.
 
-    partition_fn(name, submodule, mesh) puts DTensors in the place of a submodule's parameters; what it leaves is
-    replicated. input_fn(module, inputs, mesh) and output_fn(module, outputs, mesh) are called before and after forward.
+    partition_fn(name, submodule, mesh) replaces a submodule's parameters by DTensors; the rest is replicated.
+    input_fn(module, inputs, mesh) and output_fn(module, outputs, mesh) are called before and after forward.
     """
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if getattr(module, "_distribute_module_applied", False):
@@ -681,7 +683,7 @@ def _warn_of_two(name: str, before: str, after: str) -> None:
 def _make_dtensor(
     size: Any, mesh: Any, placements: Any, make: Callable[[torch.Size], torch.Tensor], requires_grad: bool
 ) -> DTensor:
-    """A DTensor whose parts `make` makes, given their sizes."""
+    """Return a DTensor whose local tensors `make` creates from their sizes."""
     found = mesh or _mesh_resources.get_current_mesh()
     shape = normalize_to_torch_size(size)
     places = _normalize_placements(placements, found, len(shape))
@@ -711,7 +713,7 @@ def _fill_factory(name: str) -> Callable[..., DTensor]:
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torchlite.distributed.tensor"
-    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default: each process makes its part."
+    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default: each process creates its shard."
     return function
 
 
@@ -733,7 +735,7 @@ def full(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """`torch.full` as a DTensor, replicated by default: each process makes its part."""
+    """`torch.full` as a DTensor, replicated by default: each process fills its shard."""
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     _check_layout(layout)
 
@@ -763,7 +765,7 @@ def _random_factory(name: str) -> Callable[..., DTensor]:
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torchlite.distributed.tensor"
-    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default, of numbers that all processes agree on."
+    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default, independent of the placements."
     return function
 
 

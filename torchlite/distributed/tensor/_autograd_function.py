@@ -1,6 +1,4 @@
-"""Custom autograd Functions with DTensors among their arguments: a Function on the parts calls the given one, which
-sees DTensors in forward and in backward.
-"""
+"""Custom autograd Functions with DTensor arguments: a Function on local tensors calls the given one with DTensors."""
 
 from __future__ import annotations
 
@@ -8,14 +6,14 @@ from typing import Any
 
 from torchlite.autograd.function import BackwardCFunction, Function
 
-from ._dispatch import is_dtensor
 from ._dtensor_factory import make_dtensor
 from ._dtensor_spec import DTensorSpec
+from ._op_strategy import is_dtensor
 from .placement_types import Replicate
 
 
 class _LocalContext(BackwardCFunction):
-    """The node: of what it is given and gives back as DTensors it keeps the parts."""
+    """Node that saves the local tensors of DTensor arguments and results."""
 
     kept_specs: tuple = ()
 
@@ -25,7 +23,7 @@ class _LocalContext(BackwardCFunction):
 
     @property
     def saved_tensors(self) -> tuple:
-        """What `save_for_backward` kept."""
+        """Tensors saved by `save_for_backward`."""
         return tuple(map(_from_local, super().saved_tensors, self.kept_specs))
 
     def mark_dirty(self, *tensors: Any) -> None:
@@ -48,7 +46,7 @@ def _from_local(part: Any, spec: DTensorSpec | None) -> Any:
 
 
 def _gradient_from_local(part: Any, spec: DTensorSpec | None) -> Any:
-    """The gradient of a DTensor, given its part's."""
+    """Return the gradient of a DTensor from its local tensor's."""
     if spec is None or part is None:
         return part
     places = [Replicate() if p.is_partial() else p for p in spec.placements]
@@ -56,7 +54,7 @@ def _gradient_from_local(part: Any, spec: DTensorSpec | None) -> Any:
 
 
 def run_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """What `function.apply(*args, **kwargs)` gives."""
+    """Return `function.apply(*args, **kwargs)`."""
     given, several = list(map(_spec, args)), False
     specs: list[Any] = []
 

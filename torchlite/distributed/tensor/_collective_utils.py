@@ -1,6 +1,4 @@
-"""The collectives that DTensors need, on one process's part of a tensor. Parts may differ in size: what MPI sends is
-padded or says how long it is.
-"""
+"""Collectives of DTensors on local tensors of unequal sizes, by padding or size exchange."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ def _notify_observers(name: str, tensor: torch.Tensor) -> None:
 
 
 def mesh_broadcast(tensor: torch.Tensor, mesh: Any, mesh_dim: int = 0, *, group_src: int = 0) -> None:
-    """Give a tensor to all of a line of the mesh, from the process at place `group_src` of it."""
+    """Broadcast a tensor along a mesh dimension from the process at coordinate `group_src`."""
     group = mesh.get_group(mesh_dim)
     _notify_observers("broadcast_", tensor)
     dist.broadcast(tensor, dist.get_global_rank(group, group_src), group)
@@ -33,7 +31,7 @@ def mesh_broadcast(tensor: torch.Tensor, mesh: Any, mesh_dim: int = 0, *, group_
 def mesh_scatter(
     output: torch.Tensor, scatter_list: list[torch.Tensor], mesh: Any, mesh_dim: int = 0, *, group_src: int = 0
 ) -> None:
-    """Give each of a line of the mesh its tensor of a list, which the process at place `group_src` has."""
+    """Scatter a list along a mesh dimension from the process at coordinate `group_src`."""
     group = mesh.get_group(mesh_dim)
     _notify_observers("scatter_", output)
     mine = group.rank() == group_src
@@ -41,7 +39,7 @@ def mesh_scatter(
 
 
 def all_reduce_tensor(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
-    """What `reduce_op` makes of the tensors of all."""
+    """Return the reduction of the tensors of all by `reduce_op`."""
     _notify_observers("all_reduce", tensor)
     out = tensor.clone(memory_format=torch.contiguous_format)
     is_bool = out.dtype is torch.bool
@@ -52,7 +50,7 @@ def all_reduce_tensor(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch
 
 
 def concat_shards(parts: list[torch.Tensor], dim: int, placement: Shard, size: int) -> torch.Tensor:
-    """The whole of a dimension out of the parts of all processes."""
+    """Concatenate the shards of a dimension from all processes."""
     places = [
         (start, stop, rank) for rank, ranges in enumerate(placement.pieces(size, len(parts))) for start, stop in ranges
     ]
@@ -66,7 +64,7 @@ def concat_shards(parts: list[torch.Tensor], dim: int, placement: Shard, size: i
 
 
 def all_gather_dim(tensor: torch.Tensor, dim: int, placement: Shard, size: int, group: Any) -> torch.Tensor:
-    """The whole of a tensor whose dimension `dim`, which is `size` long, is cut over a group."""
+    """Gather a dimension `dim` of global length `size` that is sharded over a group."""
     _notify_observers("all_gather_into_tensor", tensor)
     sizes = placement.sizes(size, group.size())
     longest = max(sizes)
@@ -78,7 +76,7 @@ def all_gather_dim(tensor: torch.Tensor, dim: int, placement: Shard, size: int, 
 
 
 def reduce_scatter_dim(tensor: torch.Tensor, dim: int, placement: Shard, reduce_op: str, group: Any) -> torch.Tensor:
-    """This process's part, along `dim`, of what `reduce_op` makes of the tensors of all."""
+    """Return this process's shard, along `dim`, of the reduction of all tensors by `reduce_op`."""
     _notify_observers("reduce_scatter_tensor", tensor)
     first = tensor.movedim(dim, 0)
     size = first.shape[0]
@@ -94,7 +92,7 @@ def reduce_scatter_dim(tensor: torch.Tensor, dim: int, placement: Shard, reduce_
 def all_to_all_dims(
     tensor: torch.Tensor, source: tuple[int, Shard, int], target: tuple[int, Shard, int], group: Any
 ) -> torch.Tensor:
-    """A tensor that was cut in one dimension cut in another: each is (dimension, placement, whole size)."""
+    """Change the sharded dimension: each of `source` and `target` is (dimension, placement, global size)."""
     _notify_observers("all_to_all_single", tensor)
     (before, cut_before, size_before), (after, cut_after, size_after) = source, target
     count, mine = group.size(), group.rank()

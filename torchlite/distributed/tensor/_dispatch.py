@@ -1,9 +1,9 @@
-"""What becomes of an op with DTensors among its arguments: its *rule* says in which ways each process can compute its
-part alone, the cheapest of these is taken, arguments are brought to where it wants them, and the op runs on the parts.
+"""Dispatch of ops on DTensors: choose the cheapest sharding strategy, redistribute arguments, run on local tensors.
 
-The parts are ordinary tensors and have the history, so a gradient needs no rules of its own; `_redistribute.py` says
-what the gradient of each placement is. A part that is used in another way on each process while it is the same on all
-of them gets the sum of their gradients (`spread`). An op without a rule runs on whole tensors, on every process.
+An op's *rule* lists the strategies by which each process can compute independently. The local tensors are ordinary
+tensors with autograd history, so gradients need no rules; `_redistribute` defines the gradient of each placement. A
+replicated tensor that each process uses differently gets the sum of their gradients (`sum_gradients`). An op without a
+rule runs on replicated tensors, on every process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
@@ -22,26 +22,24 @@ from torchlite._dispatch.op_record import RANDOM, VIEW, Op
 
 from ._dtensor_factory import make_dtensor, replicate_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
+from ._op_strategy import CUSTOM_OP_HANDLERS, SHARDING_RULES, OpCall, Strategy, flatten_values, is_dtensor, map_values
 from ._random import use_mesh_generator
 from ._redistribute import redistribute_local_tensor, sum_gradients
 from .placement_types import Partial, Placement, Replicate, Shard
 
-# A way to compute along one dimension of the mesh: a placement for each DTensor among the arguments, and one for all
-# results or a list with one for each.
-Strategy = tuple[Sequence[Placement], Any]
 R = Replicate()
 
 
 class _Mode(threading.local):
-    replicates = 0  # > 0: plain tensors beside DTensors are the same on all processes
-    replicating_ops: frozenset[str] = frozenset()  # ops for which they are so in any case
+    replicates = 0  # > 0: plain tensors mixed with DTensors are replicated
+    replicating_ops: frozenset[str] = frozenset()  # ops for which they always are
 
 
 DISPATCH_MODE = _Mode()
 
 
 class ImplicitReplication:
-    """Inside, a plain tensor beside DTensors counts as replicated."""
+    """Context manager: plain tensors mixed with DTensors count as replicated."""
 
     def __enter__(self) -> None:
         DISPATCH_MODE.replicates += 1
@@ -50,97 +48,8 @@ class ImplicitReplication:
         DISPATCH_MODE.replicates -= 1
 
 
-class OpCall:
-    """An op's bound values, with what rules ask about them. ways: those chosen so far, for the mesh's first
-    dimensions.
-    """
-
-    def __init__(self, op: Op, values: list, mesh: Any, writes: bool):
-        self.op, self.values, self.mesh, self.writes = op, values, mesh, writes
-        self.ways: list[Strategy] = []
-        self.tensors: list[Any] = [v for v in flatten_values(values) if is_dtensor(v)]
-
-    def __getitem__(self, name: str) -> Any:
-        """The value of a parameter."""
-        for p, value in zip(self.op.params, self.values, strict=True):
-            if p.name == name:
-                return value
-        raise KeyError(name)
-
-    def with_values(self, **changes: Any) -> list:
-        """The values with other ones for some parameters."""
-        return [changes.get(p.name, v) for p, v in zip(self.op.params, self.values, strict=True)]
-
-    @property
-    def wants_gradient(self) -> bool:
-        """Whether the op is recorded."""
-        return torch.is_grad_enabled() and any(t.requires_grad for t in self.tensors)
-
-
-class ShardingRule:
-    """How an op is computed in parts.
-
-    ways: gives, for a Call and a dimension of the mesh, the ways to compute along it. localized: gives, for a Call, the
-    results' specs and the arguments' placements, the values with which the op runs on parts, where sizes among them are
-    those of the whole.
-    """
-
-    def __init__(self, ways: Callable[[OpCall, int], Iterator[Strategy]], localized: Callable | None = None):
-        self.ways, self.localized = ways, localized
-
-
-# By the name of an op's record: its rule; or what runs the op, and may leave it to the rule by NotImplemented.
-SHARDING_RULES: dict[str, ShardingRule] = {}
-CUSTOM_OP_HANDLERS: dict[str, Callable[[OpCall], Any]] = {}
-
-
-def register_op_strategy(*names: str, localized: Callable | None = None) -> Callable:
-    """Declare the decorated function as the ways of ops."""
-
-    def declare(function: Callable) -> Callable:
-        for name in names:
-            SHARDING_RULES[name] = ShardingRule(function, localized)
-        return function
-
-    return declare
-
-
-def register_op_handler(*names: str) -> Callable:
-    """Declare the decorated function, which gets a Call, as what runs ops."""
-
-    def declare(function: Callable) -> Callable:
-        for name in names:
-            CUSTOM_OP_HANDLERS[name] = function
-        return function
-
-    return declare
-
-
-def flatten_values(values: Any) -> Iterator[Any]:
-    """Values, and those in lists among them."""
-    for value in values:
-        if value.__class__ in (list, tuple):
-            yield from flatten_values(value)
-        else:
-            yield value
-
-
-def map_values(function: Callable[[Any], Any], value: Any) -> Any:
-    """A value, or a list of them, through a function."""
-    if value.__class__ in (list, tuple):
-        return value.__class__([map_values(function, item) for item in value])
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)([map_values(function, item) for item in value])
-    return function(value)
-
-
-def is_dtensor(value: Any) -> bool:
-    """Whether a value is a DTensor."""
-    return getattr(value.__class__, "_takes_records", False)
-
-
 def run_record(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
-    """What an op with DTensors among its bound values gives."""
+    """Return the result of an op with DTensors among its bound arguments."""
     mesh = next(v for v in flatten_values(values) if is_dtensor(v))._spec.mesh
     found = OpCall(
         op, [map_values(lambda v: _to_op_argument(op, v, mesh, writes), value) for value in values], mesh, writes
@@ -177,7 +86,7 @@ _PLACEMENT_CHANGE_MESSAGE = (
 
 
 def _to_op_argument(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
-    """An argument as the op takes it: a plain tensor as a replicated one, where that is allowed."""
+    """Return an argument of the op: a plain tensor as a replicated one, if allowed."""
     if is_dtensor(value):
         if value._spec.mesh != mesh:
             raise RuntimeError(
@@ -199,11 +108,11 @@ def _to_op_argument(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
     raise RuntimeError(_MIXED_MESSAGE.format(op.name))
 
 
-# -- which way --------------------------------------------------------------------------------------
+# -- strategy selection --------------------------------------------------------------------------------------
 
 
 def _redistribute_cost(now: Placement, wanted: Placement, elements: int, count: int) -> float:
-    """What it takes to bring an argument from one placement to another, in elements that move."""
+    """Return the cost of redistributing an argument, in moved elements."""
     if now == wanted:
         return 0
     if isinstance(now, Shard):
@@ -220,7 +129,7 @@ def _redistribute_cost(now: Placement, wanted: Placement, elements: int, count: 
 
 
 def select_strategies(found: OpCall, target: Any = None) -> list[Strategy]:
-    """The cheapest way along each dimension of the mesh; with `target`, of those that leave a result like it."""
+    """Return the cheapest strategy along each mesh dimension; with `target`, among those with its result placement."""
     rule = SHARDING_RULES.get(found.op.name)
     ways = found.ways = []
     for number in range(found.mesh.ndim):
@@ -253,7 +162,7 @@ def _total_cost(now: Sequence[Placement], wanted: Sequence[Placement], tensors: 
 
 
 def _to_args_kwargs(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
-    """Bound values as positional ones and keywords."""
+    """Return bound arguments as positional ones and keywords."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     by_name = False
@@ -271,19 +180,19 @@ def _to_args_kwargs(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any
 
 
 def call_op(op: Op, values: Sequence[Any]) -> Any:
-    """The op's function on bound values."""
+    """Call the op's function on bound arguments."""
     args, kwargs = _to_args_kwargs(op, values)
     return function_for(op)(*args, **kwargs)
 
 
 def redistribute_to_local(tensor: Any, placements: Sequence[Placement]) -> torch.Tensor:
-    """The part of a DTensor when it lies as `placements` say."""
+    """Redistribute a DTensor, and return the local tensor."""
     spec = tensor._spec
     return redistribute_local_tensor(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
 
 
 def local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
-    """The arguments' parts where the ways want them."""
+    """Return the arguments' local tensors in the strategies' placements."""
     parts = []
     varying = [
         any(not p.is_replicate() for p in ins) or any(not p.is_replicate() for p in flatten_values([outs]))
@@ -300,7 +209,7 @@ def local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
 
 
 def output_specs(found: OpCall, result: Any, ways: Sequence[Strategy]) -> Any:
-    """The specs of the results, in the result's own form; None where a result is no tensor."""
+    """Return the results' specs, in the result's structure; None for a non-tensor."""
     several = result.__class__ in (list, tuple) or isinstance(result, tuple)
     locals_ = list(result) if several else [result]
     sharded = any(isinstance(p, Shard) for _, outs in ways for p in flatten_values([outs]))
@@ -316,7 +225,7 @@ def output_specs(found: OpCall, result: Any, ways: Sequence[Strategy]) -> Any:
 
 
 def _propagate_shapes(found: OpCall) -> list[Any]:
-    """What the op gives of whole tensors without elements: shapes and strides."""
+    """Run the op on full tensors without elements, for shapes and strides."""
     with recording(False):
         result = call_op(found.op, [map_values(_to_meta, value) for value in found.values])
     return list(result) if isinstance(result, (list, tuple)) else [result]
@@ -330,7 +239,7 @@ def _to_meta(value: Any) -> Any:
 
 
 def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:
-    """The op in the cheapest way."""
+    """Run the op with the cheapest strategy."""
     ways = select_strategies(found) if ways is None else ways
     parts = local_args(found, ways)
     rule = SHARDING_RULES.get(found.op.name)
@@ -352,7 +261,7 @@ def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:
 
 
 def wrap_results(result: Any, specs: list[Any], is_copy: bool = False) -> Any:
-    """Parts of results as DTensors."""
+    """Wrap local results in DTensors."""
     each = iter(specs)
 
     def wrap(part: Any) -> Any:
@@ -368,7 +277,7 @@ def wrap_results(result: Any, specs: list[Any], is_copy: bool = False) -> Any:
 
 
 def _run_in_place(found: OpCall) -> Any:
-    """An op in place: on the part, where some way leaves the target as it lies; else its result is brought there."""
+    """Run an op in place: on the local tensor if a strategy preserves the target's placement, else via its result."""
     target = found.values[0]
     ways = select_strategies(found, target._spec.placements)
     if ways:
@@ -389,7 +298,7 @@ def _in_place(op: Op, values: Sequence[Any]) -> Any:
 
 
 def _run_in_place_replicated(found: OpCall, run: Callable[[Sequence[Any]], Any]) -> Any:
-    """An op in place on a whole copy of the target, whose part is written back."""
+    """Run an op in place on a replicated copy of the target, whose shard is written back."""
     target, ways = found.values[0], [([R] * len(found.tensors), R)] * found.mesh.ndim
     rest = iter(local_args(found, ways))
     values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
@@ -404,12 +313,12 @@ def _run_in_place_replicated(found: OpCall, run: Callable[[Sequence[Any]], Any])
 
 
 def output_placements(ways: Sequence[Strategy]) -> list[Placement]:
-    """The placements that ways leave a result with."""
+    """Return a result's placements for strategies."""
     return [outs for _, outs in ways]
 
 
 def local_shape(shape: Sequence[int], mesh: Any, ways: Sequence[Strategy]) -> tuple[int, ...]:
-    """This process's part of a result's shape."""
+    """Return the local shape of a result."""
     from ._utils import compute_local_shape
 
     return compute_local_shape(shape, mesh, [outs for _, outs in ways])

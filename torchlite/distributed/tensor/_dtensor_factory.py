@@ -1,4 +1,4 @@
-"""A DTensor made of a process's part. What lies below the class makes it by this."""
+"""Factory of DTensors from local tensors, for modules below the class."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..device_mesh import DeviceMesh
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from .placement_types import Placement, Replicate, Shard, concat_ranges
 
-# What makes a DTensor of a part and a spec: `_api` puts it here.
+# Constructor of a DTensor from a local tensor and a spec, set by `_api`.
 FACTORY: list[Any] = []
 
 
 def make_dtensor(local: torch.Tensor, spec: DTensorSpec) -> Any:
-    """A DTensor of a part and a spec with its `tensor_meta`; its history is the part's."""
+    """Create a DTensor from a local tensor and a spec with its `tensor_meta`; its history is the local tensor's."""
     return FACTORY[0](local, spec)
 
 
 def replicate_tensor(tensor: torch.Tensor, mesh: DeviceMesh) -> Any:
-    """A plain tensor, the same on all processes, as a DTensor."""
+    """Return a plain tensor, the same on all processes, as a DTensor."""
     meta = TensorMeta(tensor.shape, tensor.stride(), tensor.dtype)
     return make_dtensor(tensor, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
 
 
 def local_part(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Tensor:
-    """This process's part of a tensor that all have."""
+    """Return this process's shard of a tensor that all have."""
     place = mesh.get_coordinate()
     if place is None:
         return whole.new_empty(0)

@@ -1,4 +1,4 @@
-"""What a DTensor is over all processes: its mesh, how it lies there, and its shape, strides and dtype as a whole."""
+"""`DTensorSpec`: mesh, placements, and global shape, strides and dtype of a DTensor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["DTensorSpec", "ShardOrderEntry", "TensorMeta"]
 
 
 class ShardOrderEntry(NamedTuple):
-    """The mesh's dimensions that cut a dimension of the tensor, in the order in which they do."""
+    """Mesh dimensions that shard a tensor dimension, in order."""
 
     tensor_dim: int
     mesh_dims: tuple[int, ...]
 
 
 class TensorMeta(NamedTuple):
-    """Shape, strides and dtype of the whole tensor."""
+    """Global shape, strides and dtype."""
 
     shape: torch.Size
     stride: tuple[int, ...]
@@ -30,8 +30,8 @@ class TensorMeta(NamedTuple):
 
 
 class DTensorSpec:
-    """A mesh, a placement for each of its dimensions, and what the whole tensor is like. A value: it does not change,
-    but for a `tensor_meta` that is given later.
+    """Mesh, a placement for each of its dimensions, and the tensor metadata. Immutable, except for a later
+    `tensor_meta`.
     """
 
     __slots__ = ("_hash", "mesh", "placements", "tensor_meta")
@@ -54,17 +54,17 @@ class DTensorSpec:
 
     @property
     def shape(self) -> torch.Size:
-        """The whole tensor's size. ValueError where that is not known."""
+        """Global size. ValueError if unknown."""
         return self._known().shape
 
     @property
     def stride(self) -> tuple[int, ...]:
-        """The whole tensor's strides. ValueError where they are not known."""
+        """Global strides. ValueError if unknown."""
         return self._known().stride
 
     @property
     def ndim(self) -> int:
-        """How many dimensions the tensor has. ValueError where that is not known."""
+        """Number of tensor dimensions. ValueError if unknown."""
         return len(self._known().shape)
 
     def _known(self) -> TensorMeta:
@@ -74,17 +74,17 @@ class DTensorSpec:
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh."""
+        """Mesh."""
         return self.mesh
 
     @property
     def num_shards(self) -> int:
-        """In how many parts the tensor is cut."""
+        """Number of shards."""
         return math.prod(self.mesh.size(i) for i, p in enumerate(self.placements) if p.is_shard())
 
     @property
     def num_shards_map(self) -> list[int]:
-        """For each dimension of the tensor in how many parts it is cut."""
+        """Number of shards of each tensor dimension."""
         counts = [1] * self.ndim
         for i, p in enumerate(self.placements):
             if isinstance(p, Shard):
@@ -93,7 +93,7 @@ class DTensorSpec:
 
     @property
     def dim_map(self) -> list[int]:
-        """For each dimension of the tensor the mesh's dimension that cuts it, or -1."""
+        """For each tensor dimension the mesh dimension that shards it, or -1."""
         found = [-1] * self.ndim
         for i, p in enumerate(self.placements):
             if isinstance(p, Shard):
@@ -106,14 +106,14 @@ class DTensorSpec:
 
     @property
     def sums(self) -> list[int]:
-        """The mesh's dimensions along which the tensor has still to be reduced."""
+        """Mesh dimensions with a Partial placement."""
         return [i for i, p in enumerate(self.placements) if p.is_partial()]
 
     @classmethod
     def from_dim_map(
         cls, mesh: DeviceMesh, dim_map: list[int], sums: list[int], tensor_meta: TensorMeta | None = None
     ) -> DTensorSpec:
-        """The spec that has this `dim_map` and these `sums`."""
+        """Return the spec with this `dim_map` and these `sums`."""
         placements: list[Placement] = [Partial() if i in sums else Replicate() for i in range(mesh.ndim)]
         for dim, number in enumerate(dim_map):
             if number < 0:
@@ -127,7 +127,7 @@ class DTensorSpec:
 
     @property
     def shard_order(self) -> tuple[ShardOrderEntry, ...]:
-        """By dimension of the tensor, the mesh's dimensions that cut it."""
+        """Mesh dimensions that shard each tensor dimension."""
         cut: dict[int, list[int]] = {}
         for i, p in enumerate(self.placements):
             if isinstance(p, Shard) and not isinstance(p, _StridedShard):
@@ -135,15 +135,15 @@ class DTensorSpec:
         return tuple(ShardOrderEntry(dim, tuple(cut[dim])) for dim in sorted(cut))
 
     def is_replicated(self) -> bool:
-        """Whether each process has all of it."""
+        """True if each process has the full tensor."""
         return all(p.is_replicate() for p in self.placements)
 
     def is_sharded(self) -> bool:
-        """Whether some process has a part only."""
+        """True if some dimension is sharded."""
         return any(p.is_shard() for p in self.placements)
 
     def shallow_copy_with_tensor_meta(self, tensor_meta: TensorMeta | None) -> DTensorSpec:
-        """The spec with another `tensor_meta`."""
+        """Return the spec with another `tensor_meta`."""
         if tensor_meta is None:
             raise AssertionError("shallow copy with no tensor_meta!")
         return DTensorSpec(self.mesh, self.placements, tensor_meta)
@@ -172,7 +172,7 @@ class DTensorSpec:
 
 
 def _short(dtype: torch.dtype) -> str:
-    """A dtype in few letters: f32, i64, b8."""
+    """Return a short name of a dtype: f32, i64, b8."""
     name = str(dtype).removeprefix("torch.")
     if name == "bfloat16":
         return "bf16"

@@ -1,8 +1,8 @@
-"""Random numbers that all processes of a mesh agree on.
+"""Random number generators of device meshes, synchronised over their processes.
 
-A mesh has a generator of its own, which begins where that of its first process stood when the first DTensor was drawn.
-Each process draws the whole tensor and keeps its part, so that numbers do not depend on how the tensor lies, nor on how
-many processes there are.
+A mesh has a separate generator, initialised from that of its first process when the first DTensor is drawn. Each
+process draws the full tensor and keeps its shard, so numbers depend neither on placements nor on the number of
+processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GENERATORS: dict[Any, torch.Generator] = {}
 
 
 def generator_of(mesh: DeviceMesh) -> torch.Generator:
-    """The mesh's generator, made with the others of the mesh when it is first asked for."""
+    """Return the mesh's generator, synchronised with the other processes on first use."""
     found = _GENERATORS.get(mesh)
     if found is None:
         found = _GENERATORS[mesh] = torch.Generator(mesh.device_type)
@@ -36,12 +36,12 @@ def generator_of(mesh: DeviceMesh) -> torch.Generator:
 
 
 def manual_seed(seed: int, device_mesh: DeviceMesh) -> None:
-    """Begin the mesh's random numbers at a seed, which all its processes give."""
+    """Seed the mesh's generator; all its processes pass the same seed."""
     _GENERATORS[device_mesh] = torch.Generator(device_mesh.device_type).manual_seed(seed)
 
 
 class use_mesh_generator:
-    """Inside, the process's generator gives the mesh's numbers."""
+    """Context manager: the process's default generator is the mesh's."""
 
     def __init__(self, mesh: DeviceMesh) -> None:
         self.mesh = mesh
@@ -58,13 +58,13 @@ class use_mesh_generator:
 
 
 def _default(mesh: DeviceMesh) -> Any:
-    """The generator that ops of this process draw from."""
+    """Return the default generator of this process's ops."""
     where: Any = torch.device(mesh.device_type)
     return default_of(table_of(where))
 
 
 def draw_dtensor(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:
-    """A DTensor of what `draw()` draws as a whole."""
+    """Return a DTensor from the full tensor of `draw()`."""
     with use_mesh_generator(mesh):
         whole = draw()
     return make_dtensor(

@@ -1,9 +1,8 @@
-"""From one way in which a tensor lies over a mesh to another: steps along one dimension of the mesh at a time, on this
-process's part, which gradients follow.
+"""Redistribution of DTensors between placements: differentiable steps on local tensors, one mesh dimension at a time.
 
-What gradients are: that of a tensor that is cut is cut in the same way, that of a replicated one is replicated, and
-that of one whose summands lie on the processes is replicated as well (a summand's derivative is the sum's). So each
-step below is the transpose of another, and a second derivative is made of the same steps.
+The gradient of a sharded tensor is sharded in the same way, that of a replicated one is replicated, and that of a
+partial one is replicated too (a summand's derivative is the sum's). Each step below is therefore the transpose of
+another, and second derivatives use the same steps.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from ..device_mesh import DeviceMesh
 from ._collective_utils import all_gather_dim, all_reduce_tensor, all_to_all_dims, reduce_scatter_dim
 from .placement_types import Partial, Placement, Replicate, Shard, concat_ranges
 
-# (dimension, placement, whole size): what says how a dimension is cut.
+# (dimension, placement, global size) of a sharded dimension.
 DimShard = tuple[int, Shard, int]
 
 
 class _ShardToReplicate(Function):
-    """Cut to replicated."""
+    """Sharded to replicated."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
@@ -36,7 +35,7 @@ class _ShardToReplicate(Function):
 
 
 class _ReplicateToShard(Function):
-    """Replicated to cut."""
+    """Replicated to sharded."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
@@ -50,7 +49,7 @@ class _ReplicateToShard(Function):
 
 
 class _PartialToReplicate(Function):
-    """Summands to their sum."""
+    """Partial to replicated: all-reduce."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
@@ -63,7 +62,7 @@ class _PartialToReplicate(Function):
 
 
 class _SumGradients(Function):
-    """A replicated tensor where each process does something else with it: the gradients add up."""
+    """Identity on a replicated tensor that each process uses differently: the gradients are summed."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
@@ -76,7 +75,7 @@ class _SumGradients(Function):
 
 
 class _PartialToShard(Function):
-    """Summands to their sum, cut."""
+    """Partial to sharded: reduce-scatter."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
@@ -89,7 +88,7 @@ class _PartialToShard(Function):
 
 
 class _ShardToShard(Function):
-    """Cut in one dimension to cut in another."""
+    """Sharded in one dimension to sharded in another: all-to-all."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, source: DimShard, target: DimShard, group: Any) -> torch.Tensor:
@@ -102,7 +101,7 @@ class _ShardToShard(Function):
 
 
 class _ReplicateToPartial(Function):
-    """A replicated tensor as summands: the first process's, and zeros."""
+    """Replicated to partial: the first process's tensor, zeros on the others."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
@@ -115,7 +114,7 @@ class _ReplicateToPartial(Function):
 
 
 class _PartialGradient(Function):
-    """The transpose of `_AsSummand`: the gradient of a sum is that of each summand."""
+    """Transpose of `_ReplicateToPartial`: the gradient of a sum is that of each summand."""
 
     @staticmethod
     def forward(ctx: Any, grad: torch.Tensor, group: Any) -> torch.Tensor:
@@ -128,7 +127,7 @@ class _PartialGradient(Function):
 
 
 class _ExtremeToReplicate(Function):
-    """The largest or smallest over the processes; equal ones share the gradient."""
+    """Maximum or minimum over the processes; equal ones share the gradient."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
@@ -145,12 +144,12 @@ class _ExtremeToReplicate(Function):
 
 
 def sum_gradients(tensor: torch.Tensor, group: Any) -> torch.Tensor:
-    """A replicated tensor that each process of the group uses in its own way."""
+    """Mark a replicated tensor that each process of the group uses differently."""
     return _SumGradients.apply(tensor, group) if tensor.requires_grad else tensor
 
 
 def partial_gradient(gradient: torch.Tensor, group: Any) -> torch.Tensor:
-    """The gradient of a summand as that of the sum, which is replicated."""
+    """Return the gradient of a summand, which is that of the sum, replicated."""
     return _PartialGradient.apply(gradient, group) if gradient.requires_grad else gradient
 
 
@@ -171,8 +170,9 @@ def _reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
 def redistribute_dim(
     tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequence[int], group: Any
 ) -> torch.Tensor:
-    """This process's part after one step along one dimension of the mesh, whose line is `group`; `shape` is what the
-    tensor would be without that dimension's cut. RuntimeError where there is no way to the target.
+    """Redistribute the local tensor along one mesh dimension, whose group is `group`.
+
+    `shape` is the tensor's shape without that dimension's sharding. RuntimeError for an unsupported target.
     """
     if source == target:
         return tensor
@@ -199,7 +199,7 @@ def redistribute_dim(
 
 
 def _shape_before(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], number: int) -> list[int]:
-    """The shape that dimension `number` of the mesh cuts: the whole's, after those before it."""
+    """Return the shape that mesh dimension `number` shards: the global one, sharded by earlier dimensions."""
     left, place = list(shape), mesh.get_coordinate()
     assert place is not None
     for i, placement in enumerate(placements[:number]):
@@ -219,7 +219,7 @@ def redistribute_local_tensor(
     source: Sequence[Placement],
     target: Sequence[Placement],
 ) -> torch.Tensor:
-    """This process's part of a tensor of `shape` that lay as `source` says and is to lie as `target` says."""
+    """Redistribute the local tensor of a tensor of `shape` from `source` to `target` placements."""
     now = list(source)
     if now == list(target) or mesh.get_coordinate() is None:
         return tensor
@@ -231,7 +231,7 @@ def redistribute_local_tensor(
             tensor = redistribute_dim(tensor, now[number], placement, before, mesh.get_group(number))
             now[number] = placement
 
-    # What a dimension of the mesh cuts is cut anew where one that stands before it begins or ends to cut the same.
+    # A sharding is redone if an earlier mesh dimension starts or stops sharding the same tensor dimension.
     for number in reversed(range(1, mesh.ndim)):
         moved = {_is_shard(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
         if isinstance(now[number], Shard) and _is_shard(now[number]) in moved:

@@ -1,4 +1,4 @@
-"""Which part of a tensor a process has."""
+"""Local shapes, offsets and strides of DTensors, and global ones from local tensors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ __all__ = [
 def local_ranges(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], place: Sequence[int] | None = None
 ) -> list[list[tuple[int, int]]]:
-    """For each dimension of a tensor the ranges (start, stop) that the process at a place of the mesh has, in the order
-    in which they lie in its memory. `place` is this process's where it is not given.
+    """Return, for each dimension, the ranges (start, stop) of a process's shard, in memory order.
+
+    `place` is the process's coordinate, by default this one's.
     """
     where = mesh.get_coordinate() if place is None else place
     held: list[list[tuple[int, int]]] = [[(0, size)] for size in global_shape]
@@ -33,7 +34,7 @@ def local_ranges(
 
 
 def _shard_ranges(held: list[tuple[int, int]], placement: Shard, count: int, mine: int) -> list[tuple[int, int]]:
-    """Of ranges that lie one behind another those that a process has once they are cut once more."""
+    """Return the subranges of consecutive ranges that a process has after one more sharding."""
     size = sum(stop - start for start, stop in held)
     found: list[tuple[int, int]] = []
     for first, last in placement.pieces(size, count)[mine]:
@@ -52,8 +53,9 @@ def _shard_ranges(held: list[tuple[int, int]], placement: Shard, count: int, min
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], skip_offset: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of this process's part of a tensor, and where it begins in each dimension. A process outside the mesh
-    has none: ((0,), ()). Of a part that is empty the offset is the size of the dimension.
+    """Return this process's local shape, and its offset in each dimension.
+
+    A process outside the mesh has ((0,), ()). The offset of an empty shard is the size of the dimension.
     """
     if mesh.get_coordinate() is None:
         return (0,), ()
@@ -67,12 +69,12 @@ def compute_local_shape_and_global_offset(
 def compute_local_shape(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[int, ...]:
-    """The shape of this process's part of a tensor."""
+    """Return this process's local shape."""
     return compute_local_shape_and_global_offset(global_shape, mesh, placements, True)[0]
 
 
 def compute_local_stride(global_stride: Sequence[int], local_shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a part that lies in memory as the whole does."""
+    """Return strides of a local tensor with the memory order of the global one."""
     order = sorted(range(len(local_shape)), key=lambda dim: (global_stride[dim], -dim))
     strides, step = [0] * len(local_shape), 1
     for dim in order:
@@ -84,7 +86,7 @@ def compute_local_stride(global_stride: Sequence[int], local_shape: Sequence[int
 def compute_local_tensor_info(
     global_tensor: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[list[int], list[int]]:
-    """Shape and strides of this process's part of a tensor."""
+    """Return shape and strides of this process's local tensor."""
     shape = compute_local_shape(global_tensor.shape, mesh, placements)
     return list(shape), list(compute_local_stride(global_tensor.stride(), shape))
 
@@ -92,8 +94,9 @@ def compute_local_tensor_info(
 def compute_global_tensor_info(
     tensor: Any, mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[list[int], list[int]]:
-    """Shape and strides of the whole of which each process has a part like this tensor, all equally large.
-    RuntimeError where a dimension that there is not is cut, or one by several dimensions of the mesh in other steps.
+    """Return global shape and strides, if all local tensors are as large as this one.
+
+    RuntimeError for a sharded dimension that does not exist, or several mesh dimensions that stride one.
     """
     shape, stride = list(tensor.shape), list(tensor.stride())
     for i, placement in enumerate(placements):
@@ -120,9 +123,10 @@ def compute_global_tensor_info(
 
 
 def compute_global_tensor_shape(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Size:
-    """The shape of the whole of which this process has a part of that shape; the processes tell each other theirs.
-    NotImplementedError for meshes of several dimensions. RuntimeError where parts differ elsewhere than in the
-    dimension that is cut.
+    """Return the global shape from local shapes, which the processes exchange.
+
+    NotImplementedError for meshes of several dimensions. RuntimeError if local shapes differ in another dimension than
+    the sharded one.
     """
     if len(placements) != 1:
         raise NotImplementedError("compute_global_tensor_shape only supports 1 placement for now.")
@@ -144,7 +148,7 @@ def compute_global_tensor_shape(shape: Sequence[int], mesh: DeviceMesh, placemen
 
 
 def normalize_to_torch_size(size: Any) -> torch.Size:
-    """The size that `f(2, 3)`, `f((2, 3))` and `f(2)` name."""
+    """Return the size of `f(2, 3)`, `f((2, 3))` and `f(2)`."""
     if isinstance(size, torch.Size):
         return size
     if isinstance(size, int):

@@ -1,4 +1,4 @@
-"""How a tensor lies over the processes of a mesh, along one dimension of the mesh."""
+"""Placements of a tensor along a mesh dimension: Shard, Replicate, Partial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """What all ways have: questions about which one it is. They are values: equal where they say the same."""
+    """Base of placements, which are values: equal if they have equal fields."""
 
     __slots__ = ()
 
@@ -30,26 +30,24 @@ class Placement:
         return type(self), self._key()
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part, of dimension `dim` where it is given."""
+        """True for a Shard, of dimension `dim` if given."""
         return False
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """True for Replicate."""
         return False
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether each process has a summand (or what else `reduce_op` joins)."""
+        """True for a Partial, with `reduce_op` if given."""
         return False
 
 
 class Shard(Placement):
-    """Each process has a part of dimension `dim`: as `torch.chunk` cuts it, so the last processes may have less, or
-    nothing.
+    """Each process has a chunk of dimension `dim`, as `torch.chunk` splits it: the last ones may be shorter, or empty.
 
     >>> import torchlite as torch
     >>> torch.distributed.tensor.Shard(0)
     Shard(dim=0)
-
     """
 
     __slots__ = ("dim",)
@@ -62,26 +60,24 @@ class Shard(Placement):
         return (self.dim,)
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part, of dimension `dim` where it is given."""
+        """True for a Shard, of dimension `dim` if given."""
         return dim is None or dim == self.dim
 
     def at(self, dim: int) -> Shard:
-        """The same of another dimension."""
+        """Return the same placement of another dimension."""
         return Shard(dim)
 
     def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
-        """For each of `count` processes the ranges (start, stop) of a dimension of `size` that it has, in the order in
-        which they lie there.
-        """
+        """Return for each of `count` processes its ranges (start, stop) of a dimension of `size`, in local order."""
         return [[part] for part in _chunks(size, count)]
 
     def sizes(self, size: int, count: int) -> list[int]:
-        """How much of a dimension of `size` each of `count` processes has."""
+        """Return the local size of a dimension of `size` for each of `count` processes."""
         return [sum(stop - start for start, stop in part) for part in self.pieces(size, count)]
 
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
-        """How much of a dimension process `rank` has, and where that begins."""
+        """Return local size and offset of a dimension on process `rank`."""
         start, stop = _chunks(curr_local_size, num_chunks)[rank]
         return stop - start, start
 
@@ -90,7 +86,7 @@ class Shard(Placement):
     def _split_tensor(
         self, tensor: torch.Tensor, num_chunks: int, *, with_padding: bool = True, contiguous: bool = True
     ) -> tuple[list[torch.Tensor], list[int]]:
-        """The parts of all processes, and how many places each was padded by to be as long as the longest."""
+        """Return the chunks of all processes, and the padding of each to the longest."""
         if self.dim > tensor.ndim:
             raise AssertionError(f"Sharding dim {self.dim} greater than tensor ndim {tensor.ndim}")
         dim = self.dim % max(tensor.ndim, 1)
@@ -109,8 +105,10 @@ class Shard(Placement):
 
 
 class _StridedShard(Shard):
-    """A part of what a later dimension of the mesh cuts as well: dimension `dim` is cut in `split_factor` parts first,
-    and a process has its share of each. `fully_shard` makes these of tensors that tensor parallelism had cut before.
+    """Shard of a dimension that a later mesh dimension shards too.
+
+    Dimension `dim` is split in `split_factor` parts first, and a process has its chunk of each. `fully_shard` creates
+    these for tensors that tensor parallelism has sharded.
     """
 
     __slots__ = ("split_factor",)
@@ -127,15 +125,15 @@ class _StridedShard(Shard):
         return _strided, self._key()
 
     def at(self, dim: int) -> Shard:
-        """The same of another dimension."""
+        """Return the same placement of another dimension."""
         return _StridedShard(dim, split_factor=self.split_factor)
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part, of dimension `dim` where it is given."""
+        """True for a Shard, of dimension `dim` if given."""
         return dim is None or dim == self.dim
 
     def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
-        """For each of `count` processes the ranges of a dimension of `size` that it has."""
+        """Return for each of `count` processes its ranges of a dimension of `size`."""
         made: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for start, stop in _chunks(size, self.split_factor):
             for mine, (first, last) in zip(made, _chunks(stop - start, count), strict=True):
@@ -154,12 +152,12 @@ def _strided(dim: int, split_factor: int) -> _StridedShard:
 
 
 class Replicate(Placement):
-    """Each process has the whole tensor."""
+    """Each process has the full tensor."""
 
     __slots__ = ()
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """True for Replicate."""
         return True
 
     def __repr__(self) -> str:
@@ -170,8 +168,9 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Each process has a tensor of the whole shape; the whole is what `reduce_op` makes of all of them: "sum", "avg",
-    "product", "max" or "min".
+    """Each process has a tensor of the full shape; their reduction by `reduce_op` is the value.
+
+    `reduce_op` is "sum", "avg", "product", "max" or "min".
     """
 
     __slots__ = ("reduce_op",)
@@ -186,7 +185,7 @@ class Partial(Placement):
         return (self.reduce_op,)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether each process has a summand (or what else `reduce_op` joins)."""
+        """True for a Partial, with `reduce_op` if given."""
         return reduce_op is None or reduce_op == self.reduce_op
 
     def __repr__(self) -> str:
@@ -197,7 +196,7 @@ class Partial(Placement):
 
 
 class _MaskPartial(Partial):
-    """A sum of rows that processes looked up in their part of a table: who does not have a row has zeros there."""
+    """Partial sum of looked-up rows: a process without a row has zeros there."""
 
     __slots__ = ("offset_dim", "offset_shape")
     offset_shape: Any
@@ -224,19 +223,19 @@ class _MaskPartial(Partial):
 
 
 def _chunks(size: int, count: int) -> list[tuple[int, int]]:
-    """(start, stop) of each of `count` parts, all but the last ones equally long."""
+    """Return (start, stop) of each of `count` chunks, equally long but for the last ones."""
     step = -(-size // count)
     return [(min(i * step, size), min((i + 1) * step, size)) for i in range(count)]
 
 
 def concat_ranges(tensor: torch.Tensor, dim: int, ranges: list[tuple[int, int]]) -> torch.Tensor:
-    """The ranges of a dimension, one after the other: a view where it is one range."""
+    """Concatenate ranges of a dimension: a view for a single range."""
     parts = [tensor.narrow(dim, start, stop - start) for start, stop in ranges]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
 def pad_dim(tensor: torch.Tensor, dim: int, size: int) -> torch.Tensor:
-    """A tensor that is `size` long in a dimension, with zeros behind it."""
+    """Pad a dimension to `size` with zeros."""
     missing = size - tensor.shape[dim]
     if not missing:
         return tensor

@@ -1,4 +1,4 @@
-"""Batching rules, by the op's name or by what its record says: `rule_of`."""
+"""Batching rules of `vmap`: lookup by op name or record class (`rule_of`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FAMILIES = (
     gather_scatter,
     views,
     in_place,
-)  # they fill RULES
+)  # they register rules in RULES
 _found: dict[Op, Any] = {}
 
 
 def rule_of(op: Op):
-    """The batching rule of an op; None where it is written in others, on tensors."""
+    """Return the batching rule of an op, None for an op that decomposes."""
     try:
         return _found[op]
     except KeyError:
@@ -34,7 +34,7 @@ def rule_of(op: Op):
 
 
 def kind_of(op: Op) -> str:
-    """What class of rule an op has, in a word."""
+    """Return the class of an op's rule as a short name."""
     rule = _rule_of(op)
     if rule is None:
         return "composite"

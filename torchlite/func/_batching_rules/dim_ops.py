@@ -1,5 +1,5 @@
-"""Ops along dimensions of one tensor: reductions, scans, sorting, Fourier transforms. The examples lie first, and the
-dimensions are counted behind them.
+"""Batching rules of ops along dimensions: reductions, scans, sorting, FFT. The batch dimension is first, and dimension
+arguments shift by one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .._batched_tensor import batch_dim_first
 from .rule_helpers import flatten_examples, map_outputs, rule, run_below_level, shift_dims
 
 _DIM_ARGUMENTS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
-# Reductions that take several dimensions at once.
+# Reductions over several dimensions.
 _MULTI_DIM_OPS = frozenset(
     ("sum", "mean", "amax", "amin", "var_correction", "std_correction", "vector_norm_core", "logsumexp", "flip")
 )
@@ -26,14 +26,14 @@ def _multi_dim_rule(dims) -> bool:
     "_fft_c2c_core", "_fft_r2c_core", "_fft_c2r_core", kind="reduction",
 )  # fmt: skip
 def along_dim_rule(level, op, values):
-    """The op along a dimension further on; of examples without dimensions along one of length 1."""
+    """Apply the op to the shifted dimension; scalar examples get a dimension of size one."""
     names = [p.name for p in op.params]
     place, keep = names.index("dim"), "keepdim" in names and values[names.index("keepdim")]
     x, dim = batch_dim_first(values[0]), values[place]
     ndim = x.ndim - 1
     if not ndim:
         x = F.unsqueeze(x, 1)
-        shift_dims(0 if _multi_dim_rule(dim) else dim, 0)  # which raises where there is no such dimension
+        shift_dims(0 if _multi_dim_rule(dim) else dim, 0)  # raises for an invalid dimension
         result = run_below_level(op, [x if i == 0 else 1 if i == place else v for i, v in enumerate(values)])
         return level.wrap(map_outputs(result, lambda t: F.squeeze(t, 1) if t.ndim > 1 else t))
     if not _multi_dim_rule(dim):

@@ -1,4 +1,4 @@
-"""Gathering and scattering by index."""
+"""Batching rules of gather, scatter and index ops."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _masked_fill_tensor(level, op, values):
 
 
 def _unsqueeze_numbers(tensor):
-    """A batch of numbers as one of vectors of length 1."""
+    """Return scalar examples as vectors of length one."""
     return F.unsqueeze(tensor, 1) if tensor.ndim == 1 else tensor
 
 
 @rule("gather", "scatter", "scatter_add", "scatter_reduce", kind="index")
 def _along_dim_rule(level, op, values):
-    """The examples first in all tensors, and the dimension one further on."""
+    """Move all batch dimensions first and shift the dimension argument."""
     x, dim = values[:2]
     ndim = logical_ndim(x)
     made = [_unsqueeze_numbers(to_batch(level, v)) if isinstance(v, Tensor) else v for v in values]
@@ -71,7 +71,7 @@ def _index_select(level, op, values):
 
 
 def _expand_row_indices(rows, like, place: int):
-    """A batch of row numbers, repeated over the other dimensions of a batch."""
+    """Return batched row numbers expanded over the other dimensions."""
     shape = tuple(like.shape)
     for _ in range(place):
         rows = F.unsqueeze(rows, 1)
@@ -165,7 +165,7 @@ def _embedding(level, op, values):
     if not is_batched_at(weight, level):
         return level.wrap(F.embedding(weight, batch_dim_first(indices), padding, *rest))
     table = batch_dim_first(weight)
-    if padding is not None and padding >= 0:  # its row gets no gradient
+    if padding is not None and padding >= 0:  # the padding row gets no gradient
         hidden = F.unsqueeze(
             F.eq(
                 F.new_arange(

@@ -1,4 +1,4 @@
-"""Writes into batches in place."""
+"""Batching rules of in-place ops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .indexing import align_value, write_item
 from .rule_helpers import flatten_examples, rule
 from .views import _ints
 
-# What ops in place do that do not compute their result first: `(level, target, *the op's further arguments)`.
+# In-place ops without an out-of-place computation: `(level, target, *arguments)`.
 WRITES: dict[str, Any] = {"_setitem": write_item}
 
 
@@ -51,10 +51,10 @@ def _fill(level, op, values):
 
 @rule("transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "t_", "as_strided_", kind="writing")
 def _metadata_rule(level, op, values):
-    """What changes how a tensor looks, and not its elements."""
+    """Apply an op that changes metadata and not elements."""
     target = values[0]
     name = "transpose" if op.name.startswith("swap") else op.name[:-1]
-    name = "_as_strided" if name == "as_strided" else name  # whose offset is the storage's
+    name = "_as_strided" if name == "as_strided" else name  # its offset refers to the storage
     with ReenabledInterceptor(level):
         made = function_for(REGISTRY[name])(*values)
     target._value, target._dim = made._value, made._dim
@@ -63,7 +63,7 @@ def _metadata_rule(level, op, values):
 
 @rule("resize_", "resize_as_", kind="writing")
 def _resize_rule(level, op, values):
-    """The first elements of each example, then what nobody wrote."""
+    """Keep the first elements of each example; the rest is uninitialized."""
     target, size = values[:2]
     size = tuple(size.shape) if isinstance(size, Tensor) else _ints(size)
     if not is_batched_at(target, level):

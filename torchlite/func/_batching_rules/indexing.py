@@ -1,4 +1,4 @@
-"""x[...] and x[...] = v."""
+"""Batching rules of indexing: `x[...]` and `x[...] = v`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MASK_INDEX_ERROR = (
 
 
 def refuse_dynamic(name: str):
-    """Raise for an op whose result's shape depends on data."""
+    """Raise for an op with a data-dependent result shape."""
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -41,15 +41,13 @@ def _slice_index_backward(level, op, values):
 
 
 def is_mask(item) -> bool:
-    """Whether an item of an index is an array of bools."""
+    """True if an index item is a Boolean array."""
     d = item.dtype
     return getattr(d, "name", None) == "bool" or getattr(d, "np", d) == np.bool_
 
 
 class BatchedIndex:
-    """An index by arrays, some of which differ from example to example, as one on a batch whose indexed dimensions
-    stand first: `batch[rows, i, j, ...]`.
-    """
+    """Batched advanced index as one index of the batch with indexed dimensions first: `batch[rows, i, j, ...]`."""
 
     def __init__(self, level, shape, index, table, examples: bool):
         self.level, self.shape = level, tuple(shape)
@@ -72,7 +70,7 @@ class BatchedIndex:
         self.dims = [d for d, _ in items]
         self.rest = [d for d in range(len(self.shape)) if d not in self.dims]
         arrays = [item for _, item in items]
-        self.ndim = max(_ndim(level, a) for a in arrays)  # of the arrays, for one example
+        self.ndim = max(_ndim(level, a) for a in arrays)  # dimensions of the index arrays of one example
         self.adjacent = self._adjacent(index)
         made = [self._aligned(a, table) for a in arrays]
         if examples:
@@ -95,16 +93,16 @@ class BatchedIndex:
         return item._tl_array if isinstance(item, Tensor) and item.__class__ is not BatchedTensor else item
 
     def arranged(self, tensor, ahead: int = 1):
-        """The tensor with the indexed dimensions first (after `ahead` others)."""
+        """Return the tensor with the indexed dimensions first, after `ahead` others."""
         return F.permute(tensor, *range(ahead), *(d + ahead for d in (*self.dims, *self.rest)))
 
     def back(self, tensor):
-        """What undoes `arranged` of a batch."""
+        """Undo `arranged` on a batch."""
         order = [0, *(d + 1 for d in (*self.dims, *self.rest))]
         return F.permute(tensor, *(order.index(d) for d in range(tensor.ndim)))
 
     def placed(self, result):
-        """A result (examples, arrays' dimensions, the rest) with the arrays' dimensions where they belong."""
+        """Move the index arrays' dimensions of a result (batch, index dimensions, rest) to their final position."""
         if not self.adjacent or not self.dims:
             return result
         before = sum(d < self.dims[0] for d in self.rest)
@@ -113,7 +111,7 @@ class BatchedIndex:
         return F.permute(result, 0, *rest[:before], *order, *rest[before:])
 
     def unplaced(self, value):
-        """What undoes `placed`."""
+        """Undo `placed`."""
         if not self.adjacent or not self.dims:
             return value
         before = sum(d < self.dims[0] for d in self.rest)
@@ -161,7 +159,7 @@ def _index_backward(level, op, values):
 
 @rule("_setitem", kind="index")
 def _setitem(level, op, values):
-    """A copy of the tensor with the value written into it."""
+    """Return a copy of the tensor with the value written."""
     made = F.clone(to_batch(level, values[0]))
     write_item(level, level.wrap(made), *values[1:])
     return level.wrap(made)
@@ -172,7 +170,7 @@ def _is_basic(index) -> bool:
 
 
 def write_item(level, target, index, value) -> None:
-    """`target[index] = value`, in the batch of a target."""
+    """Write `target[index] = value` to the target's batch."""
     view = batch_dim_first(target)
     if _is_basic(index):
         part = F._slice_index(view, (slice(None), *index))
@@ -206,7 +204,7 @@ def _write_mask(level, target, index, value) -> None:
 
 
 def align_value(level, value, part):
-    """A value to be broadcast to a part of a batch."""
+    """Return a value aligned to broadcast with a part of a batch."""
     if not is_batched_at(value, level):
         while value.ndim > part.ndim - 1 and value.shape[0] == 1:
             value = F.squeeze(value, 0)
@@ -245,7 +243,7 @@ def _dynamic_shape_rule(level, op, values):
 
 @rule("_repeat_interleave_indices", kind="index")
 def _repeat_interleave_index(level, op, values):
-    """Possible where the counts of each example add up to the same."""
+    """Return the index of repeat_interleave; the counts of all examples must have equal sums."""
     counts = batch_dim_first(values[0])
     least, most = min_and_max(F.sum(counts, 1))
     if least != most:
@@ -257,7 +255,7 @@ def _repeat_interleave_index(level, op, values):
 
 @rule("masked_select", kind="index")
 def _masked_select(level, op, values):
-    """A mask that is the same for all examples selects as many of each."""
+    """Select by an unbatched mask, which selects equally many elements of each example."""
     x, mask = values
     if is_batched_at(mask, level):
         refuse_dynamic(op.name)

@@ -1,4 +1,4 @@
-"""Linear algebra: every op takes batches of matrices."""
+"""Batching rules of linear algebra: the ops take batches of matrices themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ for _name in (
 
 @rule("_ldl_solve_core", kind="front")
 def _ldl_solve(level, op, values):
-    """The pivots have a dimension less than the matrices."""
+    """Align pivots, which have one dimension less than the matrices."""
     factors, pivots, right, hermitian = values
     ndim = max(logical_ndim(factors), logical_ndim(right))
     made = [pad_ndim(level, factors, ndim), pad_ndim(level, pivots, ndim - 1), pad_ndim(level, right, ndim)]
@@ -23,5 +23,5 @@ def _ldl_solve(level, op, values):
 
 @rule("_householder_product_core", kind="front")
 def _householder(level, op, values):
-    """The factors have a dimension less than the matrices."""
+    """Align factors, which have one dimension less than the matrices."""
     return level.wrap(run_below_level(op, [pad_ndim(level, v, 0) for v in values]))

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors."""
+"""Batching rules of matrix and vector products."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .rule_helpers import RULES, align_ndim, composite_rule, promote_operands, r
 
 
 def _check_example_shapes(op, values) -> None:
-    """The op's own error for examples that do not fit."""
+    """Raise the op's own error for mismatched example shapes."""
     if any(not item.batches for item in stack.items):
-        return  # autocast makes of the dtypes what fits
+        return  # autocast makes the dtypes equal
     error = shape_fn_error(op, values)
     if error is not None:
         raise error
@@ -20,9 +20,7 @@ def _check_example_shapes(op, values) -> None:
 
 @rule("matmul", "mm", "bmm", "mv", "dot", kind="matmul")
 def product_rule(level, op, values):
-    """A vector that differs beside a matrix that does not is a row of one larger product; the rest is batches of
-    matrices, whose leading dimensions broadcast.
-    """
+    """Compute a batched vector times an unbatched matrix as one matrix product, other cases as a batched product."""
     _check_example_shapes(op, values)
     a, b = promote_operands(op, values)
     left, right = is_batched_at(a, level), is_batched_at(b, level)
@@ -44,7 +42,7 @@ def product_rule(level, op, values):
 
 
 def _matrix(level, tensor, vector: bool, dim: int):
-    """(tensor, number of an example's dimensions, whether it is a batch), vectors as matrices."""
+    """Return (tensor, dimensions of an example, True if batched), with vectors as matrices."""
     batched = is_batched_at(tensor, level)
     out = batch_dim_first(tensor) if batched else tensor
     if vector:
@@ -66,7 +64,7 @@ def _vdot(F, input, other):
 
 
 def _scale(F, value, factor):
-    if value.dtype.category < 2:  # kernels count in integers
+    if value.dtype.category < 2:  # kernels for integers
         factor = int(factor)
     return value if factor == 1 else F.mul(value, factor)
 

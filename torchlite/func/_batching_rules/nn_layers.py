@@ -1,4 +1,4 @@
-"""Convolution, pooling, normalisation, resampling and recurrent layers."""
+"""Batching rules of neural network layers: convolution, pooling, normalization, resampling, recurrent layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BATCH_NORM = (
 
 @rule("convolution", kind="convolution")
 def _convolution(level, op, values):
-    """A batch of images is more images; a batch of weights is more groups."""
+    """Merge batched images into the image batch, and batched weights into groups."""
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = values
     options = stride, padding, dilation, transposed, output_padding
     size = level.size
@@ -50,10 +50,10 @@ def _convolution(level, op, values):
 
 
 def _merge_kernel_groups(kernels, groups: int, transposed: bool):
-    """The weights of all examples in one: within each group, one example's channels after the other's."""
+    """Merge the weights of all examples: within each group, the channels of one example after another."""
     size, first, second, *rest = kernels.shape
     rest_dims = range(3, kernels.ndim)
-    if transposed:  # (in, out in a group, ...)
+    if transposed:  # (in, out per group, ...)
         return F.reshape(F.permute(kernels, 1, 0, 2, *rest_dims), (first, size * second, *rest))
     kernels = F.reshape(kernels, (size, groups, first // groups, second, *rest))
     kernels = F.permute(kernels, 1, 0, 2, *range(3, kernels.ndim))
@@ -69,7 +69,7 @@ def _add_bias(level, out, bias):
 
 @composite_rule("embedding_renorm_")
 def _embedding_renorm(F, weight, indices, max_norm, norm_type):
-    """All rows, by factors that are 1 for those that nobody names: which they are differs from example to example."""
+    """Scale all rows, with factor 1 for unused rows, as used rows differ between examples."""
     named = F.index_fill(F.new_zeros(weight, (weight.shape[0],)), 0, indices.reshape(-1), 1) > 0
     norms = F.norm(weight.detach(), norm_type, 1, True)
     return weight.mul_(
@@ -83,7 +83,7 @@ def _embedding_renorm(F, weight, indices, max_norm, norm_type):
     "_grid_sample", "_fractional_max_pool", kind="first dimension",
 )  # fmt: skip
 def batch_as_images_rule(level, op, values):
-    """Ops whose first dimension counts images, or channels that know nothing of each other: there the examples join."""
+    """Merge the batch into the first dimension, for ops on independent images or channels."""
     made = []
     for param, value in zip(op.params, values, strict=True):
         value = merge_batch_into_dim(to_batch(level, value)) if param.is_tensor and value is not None else value
@@ -97,7 +97,7 @@ def batch_as_images_rule(level, op, values):
 
 
 def _norm_rule(plain: int):
-    """Norms over the last dimensions: with a weight for all examples at once, else in parts."""
+    """Return the rule of a norm over trailing dimensions: one call for an unbatched weight, else decomposed."""
 
     def normed(level, op, values):
         if any(is_batched_at(v, level) for v in values[1:plain]) or not is_batched_at(values[0], level):
@@ -154,13 +154,13 @@ def _batch_norm(level, op, values):
 
 @rule("constant_pad_nd", kind="front")
 def _pad(level, op, values):
-    """The last dimensions are padded."""
+    """Pad trailing dimensions."""
     return level.wrap(run_below_level(op, [batch_dim_first(values[0]), *values[1:]]))
 
 
 @rule("_lstm_layer", "_gru_layer", kind="first dimension")
 def _recurrent(level, op, values):
-    """The examples are more sequences; with weights of their own the layer goes step by step."""
+    """Merge the batch into the sequences; with batched weights, decompose into steps."""
     states = 2 if op.name == "_lstm_layer" else 1
     if any(is_batched_at(v, level) for v in values[1 + states : -1]):
         return decomposed_rule(level, op, values)
@@ -174,4 +174,4 @@ def _recurrent(level, op, values):
     results = [
         level.wrap(split_batch_from_dim(t, level.size, d)) for t, d in zip(found, [1, *[0] * states], strict=False)
     ]
-    return type(found)([*results, *found[1 + states :]])  # the rest is between the kernel and its backward
+    return type(found)([*results, *found[1 + states :]])  # the rest passes from the kernel to its backward

@@ -1,4 +1,4 @@
-"""Random ops: what they draw for a batch is the user's choice."""
+"""Batching rules of random ops, by `vmap`'s `randomness` setting."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SAME_BATCHED_ERROR = (
 
 
 def check_allowed(level) -> None:
-    """RuntimeError where random ops are not allowed."""
+    """Raise RuntimeError if `randomness` is "error"."""
     if level.randomness == "error":
         raise RuntimeError(_RANDOMNESS_ERROR)
 
 
 def random_rule(level, op, values: list, batching: Any):
-    """A random op under `vmap`: once for all examples, or for each."""
+    """Draw once for all examples ("same") or for each ("different")."""
     if op.name in ("_normal_sample", "_random_fill"):
         return elementwise_rule(level, op, values) if any(map(level.has, values)) else run_below_level(op, values)
     check_allowed(level)
@@ -63,7 +63,7 @@ _UNBATCHED_IN_PLACE_ERROR = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
     "If this is necessary for your usage, please file an issue with functorch."
 )
-ALWAYS: set[str] = set()  # whose rules are asked though no argument differs from example to example
+ALWAYS: set[str] = set()  # ops whose rules run even without a batched argument
 
 
 def _make_rule(*names: str):
@@ -80,7 +80,7 @@ def _make_rule(*names: str):
 
 
 def _empty_example(tensor):
-    """A new tensor with the shape of one example."""
+    """Return an empty tensor with the shape of one example."""
     return call.create("_empty", tuple(tensor.shape), tensor.dtype, device=tensor.device)
 
 

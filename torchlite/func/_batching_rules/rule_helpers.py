@@ -1,4 +1,4 @@
-"""What batching rules share, and the rules for whole classes of ops."""
+"""Registration and helpers of batching rules, and rules for classes of ops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULES: dict[str, Callable] = {}
 
 
 def rule(*names: str, kind: str = ""):
-    """Declare the decorated function `(level, op, values)` the rule of these ops."""
+    """Register the decorated function `(level, op, values)` as batching rule of ops."""
 
     def declare(function):
         for name in names:
@@ -34,7 +34,7 @@ def rule(*names: str, kind: str = ""):
 
 
 def composite_rule(*names: str):
-    """Declare the decorated function `(F, *arguments)`, which runs on examples, to be what these ops do."""
+    """Register the decorated function `(F, *arguments)`, which runs on examples, as composite of ops."""
 
     def declare(function):
         def run_parts(level, op, values):
@@ -50,7 +50,7 @@ def composite_rule(*names: str):
 
 
 def run_below_level(op, values):
-    """The op on these values, below the level."""
+    """Run the op on these values below the level."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     by_name = False
@@ -62,18 +62,18 @@ def run_below_level(op, values):
             by_name = True
         else:
             positional.append(value)
-    # Where nothing else looks on, by the hot path.
+    # Fast path if nothing else intercepts.
     function = function_for(op) if stack.items or saved_tensor_hooks.stack else unintercepted_function_for(op)
     return function(*positional, **keywords)
 
 
 def logical_ndim(value: Any) -> int:
-    """The number of dimensions of one example."""
+    """Return the number of dimensions of one example."""
     return value.ndim if isinstance(value, Tensor) else 0
 
 
 def to_batch(level, value: Any):
-    """A tensor as a batch; one that is none is expanded to be one. Anything else as it is."""
+    """Return a tensor as a batch, expanded if unbatched; other values unchanged."""
     if is_batched_at(value, level):
         return batch_dim_first(value)
     if isinstance(value, Tensor):
@@ -82,7 +82,9 @@ def to_batch(level, value: Any):
 
 
 def align_ndim(level, value: Any, ndim: int):
-    """A batch whose examples have `ndim` dimensions, new ones first; what is no batch as it is: it broadcasts."""
+    """Return a batch with examples of `ndim` dimensions, new ones first. Unbatched values are unchanged, as they
+    broadcast.
+    """
     if not is_batched_at(value, level):
         return value
     out = batch_dim_first(value)
@@ -92,14 +94,14 @@ def align_ndim(level, value: Any, ndim: int):
 
 
 def shift_dims(dims: Any, ndim: int):
-    """Dimensions of an example as those of the batch that has them behind its own."""
+    """Return an example's dimensions as dimensions of the batch, batch dimension first."""
     if dims.__class__ in (tuple, list):
         return tuple(wrap_dim(d, ndim) + 1 for d in dims)
     return wrap_dim(dims, ndim) + 1
 
 
 def map_outputs(result: Any, change: Callable):
-    """The results of an op, one or several, each changed."""
+    """Apply a function to an op's result or each of its results."""
     if isinstance(result, Tensor):
         return change(result)
     made = [change(item) if isinstance(item, Tensor) else item for item in result]
@@ -107,8 +109,8 @@ def map_outputs(result: Any, change: Callable):
 
 
 def promote_operands(op, values: list) -> list:
-    """The tensors that are promoted, cast to the dtype that the examples promote to: without dimensions they count
-    less, and their batches would not.
+    """Cast operands to the dtype that the examples promote to. Zero-dimensional examples promote differently from their
+    batches.
     """
     if op.promote is None:
         return values
@@ -136,7 +138,7 @@ def _cast(value, to):
 
 
 def elementwise_rule(level, op, values):
-    """Ops that work on elements: the examples first, ranks made equal, and the rest broadcasts."""
+    """Apply an elementwise op: batch dimensions first, equal ranks, then broadcast."""
     values = promote_operands(op, values)
     ndim = max(
         logical_ndim(v) for p, v in zip(op.params, values, strict=True) if p.is_tensor and v.__class__ is not tuple
@@ -149,7 +151,7 @@ rule("complex", "polar", kind="pointwise")(elementwise_rule)
 
 
 def decomposed_rule(level, op, values):
-    """Ops that are written in others for speed: their composite, on examples."""
+    """Run the composite of a fused op on examples."""
     with ReenabledInterceptor(level):
         result = op.composite(F, *values)
     return result[0] if op.aux_outputs else op.result_type(result) if op.outputs else result
@@ -159,7 +161,7 @@ decomposed_rule.kind = "parts"  # type: ignore[attr-defined]
 
 
 def leading_batch_rule(level, op, values):
-    """Ops of which every tensor argument may have further dimensions in front, alike in all of them."""
+    """Apply an op whose tensor arguments accept equal leading batch dimensions."""
     ndim = max(logical_ndim(v) for v in values)
     several = sum(isinstance(v, Tensor) for v in values) > 1
     made = [pad_ndim(level, v, ndim if several else 0) for v in values]
@@ -167,7 +169,7 @@ def leading_batch_rule(level, op, values):
 
 
 def pad_ndim(level, value, ndim: int):
-    """A tensor as a batch whose examples have at least `ndim` dimensions."""
+    """Return a batch whose examples have at least `ndim` dimensions."""
     if not isinstance(value, Tensor):
         return value
     out = to_batch(level, value)
@@ -177,12 +179,12 @@ def pad_ndim(level, value, ndim: int):
 
 
 def flatten_examples(tensor: Tensor) -> Tensor:
-    """A batch with each example in one dimension."""
+    """Return a batch with each example flattened to one dimension."""
     return F.reshape(tensor, (tensor.shape[0], math.prod(tensor.shape[1:])))
 
 
 def merge_batch_into_dim(tensor: Tensor, dim: int = 0) -> Tensor:
-    """A batch whose examples lie one after the other along their dimension `dim`."""
+    """Return a batch with the batch dimension merged into an example's dimension `dim`."""
     size = tensor.shape[0]
     order = list(range(1, tensor.ndim))
     order.insert(dim, 0)
@@ -192,7 +194,7 @@ def merge_batch_into_dim(tensor: Tensor, dim: int = 0) -> Tensor:
 
 
 def split_batch_from_dim(tensor: Tensor, size: int, dim: int = 0) -> Tensor:
-    """What undoes `joined`."""
+    """Split the batch dimension from dimension `dim`; the inverse of `merge_batch_into_dim`."""
     shape = tuple(tensor.shape)
     each = shape[dim] // size if size else 0
     out = F.reshape(tensor, (*shape[:dim], size, each, *shape[dim + 1 :]))
@@ -204,7 +206,7 @@ _told: set[str] = set()
 
 
 def loop_fallback(level, op, values):
-    """The last resort: the op for each example in turn, with a warning as PyTorch has it."""
+    """Run the op example by example, with PyTorch's performance warning."""
     if op.name not in _told:
         _told.add(op.name)
         warnings.warn(

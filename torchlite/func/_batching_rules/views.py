@@ -1,4 +1,4 @@
-"""Views, joins and other rearrangements."""
+"""Batching rules of views, concatenation and other shape ops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rule_helpers import (
     to_batch,
 )
 
-# Ops that run for each example in turn, and why.
+# Ops without batching rule, with the reason.
 LOOPS = {
     "_fill_diagonal": "what `wrap` fills depends on the matrix's shape in memory",
     "_move_strided": "moves elements between places of one storage",
@@ -48,7 +48,7 @@ for _name in (
 
 @rule("select", "split_with_sizes", "unbind", "slice", "_narrow", "unfold", "transpose", "diagonal", kind="view")
 def along_view_rule(level, op, values):
-    """A view by dimensions that lie one further on."""
+    """Apply a view op with shifted dimensions."""
     x = batch_dim_first(values[0])
     ndim = x.ndim - 1
     made: list[Any] = [x]
@@ -106,13 +106,13 @@ def _clone_rule(level, op, values):
     x, order = batch_dim_first(values[0]), values[1]
     if order not in (None, contiguous_format, preserve_format):
         if op.name == "contiguous":
-            values[0].is_contiguous(order)  # which raises
+            values[0].is_contiguous(order)  # raises for an invalid memory format
         raise RuntimeError(_FORMATS.format(op.name, order))
     return level.wrap(run_below_level(op, [x, *values[1:]]))
 
 
 def _resolve_shape(shape, numel: int) -> tuple:
-    """A shape without -1."""
+    """Return a shape with -1 resolved."""
     shape = tuple(int(n) for n in shape)
     if shape.count(-1) != 1:
         return shape
@@ -175,7 +175,7 @@ def _diag_embed(level, op, values):
 
 
 def _check_within(x, size, stride, offset: int) -> None:
-    """RuntimeError where elements of other examples would be seen."""
+    """Raise RuntimeError if the strides reach elements of other examples."""
     start, own, wanted = x.storage_offset(), _memory_span(x.shape[1:], x.stride()[1:]), _memory_span(size, stride)
     if not wanted or start <= offset and offset + wanted <= start + own:
         return
@@ -193,7 +193,7 @@ def _check_within(x, size, stride, offset: int) -> None:
 
 
 def _memory_span(size, stride) -> int:
-    """How many elements of memory lie from the first to the last."""
+    """Return the number of elements between the first and last in memory, inclusive."""
     return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
@@ -206,9 +206,7 @@ def _as_strided(level, op, values):
             "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
             f"{list(size)} and stride {list(stride)}"
         )
-    _check_within(
-        x, size, stride, x.storage_offset() + (offset or 0)
-    )  # which is counted from the tensor's first element
+    _check_within(x, size, stride, x.storage_offset() + (offset or 0))  # relative to the tensor's first element
     return level.wrap(F.as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
 
 
@@ -220,7 +218,7 @@ def _cat_rule(level, op, values):
         items = [t for t in items if tuple(t.shape) != (0,) or ndim == 1]
     ndim = logical_ndim(items[0]) + (op.name == "stack")
     items = promote_operands(op, [tuple(items), dim])[0]
-    if len({t.dtype for t in items}) > 1:  # which PyTorch promotes by the examples
+    if len({t.dtype for t in items}) > 1:  # PyTorch promotes by the examples' dtypes
         from ..._dispatch import type_promotion
 
         to = type_promotion.result_dtype(items)
@@ -256,7 +254,7 @@ def _into_zeros(level, op, values):
 
 @rule("new_zeros", "new_full", kind="creation")
 def _new(level, op, values):
-    """Made for a batch, so that results that differ may be written into it."""
+    """Create a tensor for the whole batch, so that batched results can be written to it."""
     x = batch_dim_first(values[0])
     return level.wrap(run_below_level(op, [x, (x.shape[0], *values[1]), *values[2:]]))
 
@@ -307,7 +305,7 @@ def _view_as_complex(level, op, values):
 
 @rule("_with_strides", kind="front")
 def _layout_rule(level, op, values):
-    """How results lie in memory is the batch's affair."""
+    """Ignore memory format arguments: layout is a property of the batch."""
     return level.wrap(F.clone(batch_dim_first(values[0])))
 
 

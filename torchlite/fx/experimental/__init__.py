@@ -1,1 +1,1 @@
-"""What PyTorch tries out beside torch.fx."""
+"""Experimental parts of torch.fx."""

@@ -1,7 +1,7 @@
-"""Records the ops that a program calls as nodes of a graph.
+"""OpRecorder: a dispatch mode that records ops as graph nodes, for `make_fx` and export.
 
-While a recorder is entered, its tensors' methods tell it what no op is (`_METHODS`): sizes, indices, `detach`, `data`,
-and elements that are read, which is an error that names the program's line.
+While it is active, tensor methods that are no ops report to it (`_METHODS`): sizes, indices, `detach`, `data`. Reading
+elements raises an error with the source line.
 """
 
 from __future__ import annotations
@@ -45,34 +45,34 @@ _aten = ops.aten
 
 
 class _NodeMap(WeakIdKeyDictionary):
-    """Nodes of tensors or of arrays; of anything else there is none."""
+    """Nodes of tensors or arrays, by identity."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return super().get(key, default) if key in self else default
 
 
 def user_stack_trace() -> str:
-    """The lines of the program that is running, without torchlite's own but for modules, as a traceback has them."""
+    """Return the stack trace of the running program without torchlite's frames, except modules."""
     frames = [frame for frame in traceback.extract_stack() if _is_user_file(frame.filename)]
     cut = next((i for i, frame in enumerate(frames) if frame.name == "forward"), max(0, len(frames) - 4))
     return "".join(traceback.format_list(frames[cut:])).strip()
 
 
 def _is_user_file(filename: str) -> bool:
-    """Whether a file is the program's, or has a module of torch.nn."""
+    """True if a file belongs to the program or implements a torch.nn module."""
     if not filename.startswith((_HERE, "<torchlite")):
         return True
     return f"{os.sep}nn{os.sep}modules{os.sep}" in filename and not filename.endswith("module.py")
 
 
 def current_recorder() -> OpRecorder | None:
-    """The recorder that is in force."""
+    """Return the active recorder."""
     items = stack.items
     return items[-1] if items and isinstance(items[-1], OpRecorder) else None
 
 
 def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
-    """The error of a value that depends on elements where it is wanted, with the program's line."""
+    """Return the error for a data-dependent value, with the source line."""
     lines = user_stack_trace()
     where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
     return GuardOnDataDependentSymNode(
@@ -81,16 +81,14 @@ def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
 
 
 class _TensorMethods(Trace):
-    """The methods of Tensor that no op is, of the tensors that a recorder follows. It is asked while the recorder is in
-    force.
-    """
+    """Trace of Tensor methods that are no ops, for tensors the active recorder follows."""
 
     def __init__(self, owner: OpRecorder) -> None:
         super().__init__()
         self.owner = owner
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """What the recorder makes of a method or property."""
+        """Return the recorder's result of a method or property."""
         run, tensor = _METHODS.get(name), args[0]
         if (
             run is not None
@@ -105,7 +103,7 @@ class _TensorMethods(Trace):
 
 
 def _item(found: OpRecorder, tensor: Any) -> Any:
-    """The number of a tensor as one that depends on elements."""
+    """Return a tensor's element as an unbacked symbol."""
     with found.paused():
         value = tensor.item()
     return found.noted(_aten.item.default, (tensor,), value)
@@ -118,7 +116,7 @@ def _tolist(found: OpRecorder, tensor: Any) -> Any:
 
 
 def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callable:
-    """A method that reads elements. unbacked: what gives them as numbers that depend on elements."""
+    """Return a method that reads elements. unbacked: returns them as unbacked symbols."""
 
     def run(found: OpRecorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if found.is_inside or not found.knows(tensor):
@@ -138,7 +136,7 @@ def _format(found: OpRecorder, tensor: Any, spec: str) -> Any:
 
 
 def _shape(found: OpRecorder, tensor: Any) -> Any:
-    """The sizes of a tensor as expressions, where a trace keeps them."""
+    """Return the sizes of a tensor, as expressions if the trace is symbolic."""
     unbacked = found.unbacked
     if unbacked is None or not unbacked.follows or not found.knows(tensor):
         return NotImplemented
@@ -192,11 +190,10 @@ _METHODS: dict[str, Callable] = {
 
 
 class OpRecorder(DispatchMode):
-    """A mode that records ops in a graph.
+    """Dispatch mode that records ops in a graph.
 
-    whole: whether ops come as programs call them, and not as what is below autograd. decompositions: functions by
-    overload, which are run in the place of these. constant: what gives the node of a tensor that the recorder was not
-    told of. outer: the recorder of the graph around this one.
+    whole: record composite ops as called, before decomposition. decompositions: replacement functions by overload.
+    constant: returns the node of an unknown tensor. outer: the recorder of the enclosing graph.
     """
 
     is_scoped = True
@@ -213,18 +210,18 @@ class OpRecorder(DispatchMode):
         self.graph, self.constant, self.whole, self.outer = graph, constant, whole, outer
         self._entered: list[_TensorMethods] = []
         self.decompositions = decompositions or {}
-        # Of what lives: a trace holds no more memory than the program does.
+        # Weak: a trace keeps no more memory alive than the program.
         self.nodes = _NodeMap()
         self.arrays = _NodeMap()
-        self.modules: dict[str, Any] = {}  # graphs within
-        self.decomposing = False  # whether ops that are written in others come apart
-        self.stack_trace: str | None = None  # of nodes that are made, where it is known
-        self.line: str | None = None  # of the program, where it is known
-        self.unbacked: UnbackedSymbols | None = None  # numbers that depend on elements, where the program may have them
-        self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
-        self.grad_mode: bool | None = None  # the mode in which nodes are made, where that is to be recorded
-        self.depth = 0  # of the ops whose parts are seen
-        self.is_inside = False  # whether an op runs that may read elements: it checks what it was given
+        self.modules: dict[str, Any] = {}  # subgraphs
+        self.decomposing = False  # True if composite ops are decomposed
+        self.stack_trace: str | None = None  # stack trace of new nodes, if known
+        self.line: str | None = None  # source line, if known
+        self.unbacked: UnbackedSymbols | None = None  # unbacked symbols, if allowed
+        self.module_stack: dict[str, tuple[str, str]] | None = None  # module stack of new nodes, if known
+        self.grad_mode: bool | None = None  # grad mode of new nodes, if recorded
+        self.depth = 0  # depth of ops whose parts are recorded
+        self.is_inside = False  # True while an op runs that may read elements to check its arguments
 
     def __enter__(self) -> OpRecorder:
         super().__enter__()
@@ -238,27 +235,27 @@ class OpRecorder(DispatchMode):
         super().__exit__(*error)
 
     def paused(self) -> showing:
-        """Within it, nothing is recorded here."""
+        """Suspend recording within the context."""
         return showing([item for item in stack.items if item is not self])
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
     def knows(self, tensor: Any) -> bool:
-        """Whether a tensor is a value of the graph."""
+        """True if a tensor is a value of the graph."""
         return tensor in self.nodes
 
     def follows(self, tensor: Any) -> bool:
-        """Whether a tensor is a value of the graph, or of one around it."""
+        """True if a tensor is a value of the graph or an enclosing one."""
         return tensor in self.nodes or self.outer is not None and self.outer.follows(tensor)
 
     def track(self, tensor: Any, node: Node) -> None:
-        """Say which node a tensor is the value of."""
+        """Set the node of a tensor."""
         self.nodes[tensor] = node
         if tensor.__class__ in _CLASSES:
             self._know(tensor._tl_array, tensor._tl_node, node)
 
     def _know(self, array: Any, made: Any, node: Node) -> None:
-        """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
+        """Set the node of an array, and of the array it was copied from for its memory order."""
         self.arrays[array] = node
         while isinstance(made, History) and made._op.name == "_with_strides":
             where = made._edges[0]
@@ -267,9 +264,9 @@ class OpRecorder(DispatchMode):
                 self.arrays[made._out[index]] = node
 
     def node_of(self, tensor: Any) -> Node:
-        """The node of a tensor; a constant's where nothing is known of it."""
+        """Return the node of a tensor, a constant's if unknown."""
         found = self.nodes.get(tensor)
-        if found is None:  # what a backward pass kept is another tensor of the array
+        if found is None:  # a backward pass saved another tensor of the same array
             found = self.arrays.get(getattr(tensor, "_tl_array", tensor))
         if found is None:
             self.track(tensor, self.constant(tensor))
@@ -277,7 +274,7 @@ class OpRecorder(DispatchMode):
         return found
 
     def argument(self, value: Any) -> Any:
-        """An argument as a node has it."""
+        """Return a value as a node argument."""
         if isinstance(value, Tensor):
             return self.node_of(value)
         if isinstance(value, (list, tuple)):
@@ -294,7 +291,7 @@ class OpRecorder(DispatchMode):
         return value
 
     def asking(self) -> str | None:
-        """The line of the program that asks something of a size; None where torchlite's own code does."""
+        """Return the source line of the program that queries a size, None if torchlite's own code does."""
         if self.line is not None:
             return self.line
         frame: Any = sys._getframe(2)
@@ -304,23 +301,23 @@ class OpRecorder(DispatchMode):
         return None if name.startswith((_HERE, "<torchlite")) else f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
 
     def undecided(self, condition: Any) -> bool:
-        """GuardOnDataDependentSymNode: the truth of a condition on elements is wanted."""
+        """Raise GuardOnDataDependentSymNode: a data-dependent condition is evaluated."""
         raise _data_dependent(
             f" {condition} (unhinted: {condition}).\nUse torch._check({condition}) where it always holds, and "
             "torch.where or torch.cond for a choice that depends on elements."
         )
 
     def follow(self, mode: bool) -> None:
-        """Record that the program turned gradients on or off, where that is to be recorded."""
+        """Record that the program changed the grad mode, if enabled."""
         if self.grad_mode is not None and mode is not self.grad_mode and not self.depth:
             self.grad_mode = mode
             self.graph.call_function(_set_grad_enabled, (mode,))
 
     def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
-        """A node for a call."""
+        """Add a node for a call."""
         self.follow(MODE.grad)
         given: tuple = tuple(map(self.argument, args)), self.argument(kwargs)
-        if isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE:  # an index is another in a list
+        if isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE:  # a list has its own index op
             given = tuple(map(_cast_like, given[0], args)), given[1]
         name = "sym_size_int" if target is _aten.sym_size.int else getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
@@ -330,7 +327,7 @@ class OpRecorder(DispatchMode):
         return node
 
     def bind(self, node: Node, result: Any) -> Any:
-        """Say that a result is a node's."""
+        """Set a result's node."""
         from ..._subclasses.fake_constructors import fake_tensor_like
 
         if self.unbacked is not None:
@@ -351,15 +348,15 @@ class OpRecorder(DispatchMode):
         return result
 
     def noted(self, target: Any, args: tuple, result: Any, kwargs: dict | None = None) -> Any:
-        """A result with the node of the call that made it."""
+        """Record a call node and return its result."""
         return self.bind(self.note(target, args, kwargs or {}), result)
 
-    # -- what comes from the dispatcher ------------------------------------------------------------
+    # -- dispatch -------------------------------------------------------------------------------
 
     @property
     def intercepts_overloads(self) -> bool:  # type: ignore[override]
-        """Whether a call of an overload is a node as it stands. With gradients to come the ops that compute it are
-        seen, for what their derivatives keep.
+        """True if a call of an overload is recorded directly. With gradients, its implementation is recorded instead,
+        as its derivative saves intermediate values.
         """
         return not self.decomposing or not MODE.grad or self.depth > 0
 
@@ -374,7 +371,7 @@ class OpRecorder(DispatchMode):
         return self.kept(func, args, kwargs)
 
     def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """A call as one node, where the recorder is not entered."""
+        """Run a call below the recorder as one node."""
         node = self.note(func, args, kwargs)
         args = to_concrete(args)
         return self.bind(node, _with_iterator_layout(func, args, func(*args, **to_concrete(kwargs))))
@@ -386,7 +383,7 @@ class OpRecorder(DispatchMode):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         with self.within():
             apart = self.decomposing
-            if isinstance(op, LibraryOp):  # it casts its arguments itself, where it has a rule for it
+            if isinstance(op, LibraryOp):  # casts its arguments itself, by its autocast rule
                 return super().intercept(op, function, args, kwargs)
             if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
                 with _ReenterMode(self._handle):
@@ -397,7 +394,7 @@ class OpRecorder(DispatchMode):
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
-        """For the parts of what a program calls."""
+        """Record the parts of a composite op."""
         self.follow(MODE.grad)
         self.depth += 1
         try:
@@ -420,12 +417,12 @@ class OpRecorder(DispatchMode):
         except TypeError:
             return super().intercept(op, function, args, kwargs)
         if op.name == "conj" and not values[0].dtype.is_complex:
-            return values[0]  # nothing to do, which is no op in the library
+            return values[0]  # no-op, absent in ATen
         found = match_overload(op, values, writes, whole=not self.decomposing or op.is_implicit) or _library_call(
             op.name, values
         )
         if found is None:
-            if self.is_inside and not op.is_implicit and not writes:  # whole, as its derivative knows it
+            if self.is_inside and not op.is_implicit and not writes:  # one node, as its derivative expects
                 own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default
                 return self.noted(own, tuple(values), function(*args, **given))
             return super().intercept(op, function, args, kwargs)
@@ -449,13 +446,13 @@ class OpRecorder(DispatchMode):
         several = len(found[0]._schema.returns)
         if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
             return self.bind(node, result)
-        if isinstance(result, Tensor):  # the library's op gives more than the program asked for
+        if isinstance(result, Tensor):  # the ATen op returns additional results
             return self.bind(node, found[0](*found[1], **found[2]))[0]
         self.graph.erase_node(node)
         return super().intercept(op, function, args, kwargs)
 
     def _apart(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
-        """A call in smaller ops; NotImplemented, and no trace of it, where the library lacks one of them."""
+        """Record a call decomposed. Return NotImplemented and remove all traces if ATen lacks one of the parts."""
         if not (op.is_implicit or op.name in DECOMPOSED):
             return NotImplemented
 
@@ -468,8 +465,8 @@ class OpRecorder(DispatchMode):
         return self.tried(run)
 
     def _record_history(self, op: Any, function: Any, args: Any, kwargs: Any, node: Node) -> Any:
-        """A call whose parts have histories of their own. It is one node where these keep nothing but its arguments and
-        results: a backward pass in the same graph would not find the rest.
+        """Record a call whose parts have autograd history. It is one node if the parts save only arguments and results;
+        otherwise a backward pass in the same graph would lack saved values.
         """
         start, before = next(SEQUENCE), self.is_inside
         self.is_inside = True
@@ -493,7 +490,7 @@ class OpRecorder(DispatchMode):
         return self.bind(node, result)
 
     def _written(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
-        """A call in place. Its derivative may keep what was there before."""
+        """Record an in-place call. Its derivative may save the overwritten value."""
         start, target = next(SEQUENCE), found[1][0]
         before = self.note(_aten.clone.default, (target,), {})
         before.meta["val"] = self.node_of(target).meta["val"]
@@ -508,12 +505,12 @@ class OpRecorder(DispatchMode):
         return self.bind(node, result)
 
     def _after(self, last: Node | None) -> list[Node]:
-        """The nodes that were made after one, the last first."""
+        """Return the nodes created after one, last first."""
         return list(itertools.takewhile(lambda node: node is not last, reversed(self.graph.nodes)))
 
     def tried(self, run: Callable[[], Any]) -> Any:
-        """The result of what runs recorded; NotImplemented, and no trace of it, where it reads elements, or calls what
-        the library lacks.
+        """Return the result of running and recording. Return NotImplemented and remove all traces if it reads elements
+        or calls ops that ATen lacks.
         """
         last: Any = next(reversed(self.graph.nodes), None)
         before = dict(self.nodes.data), dict(self.arrays.data)
@@ -529,13 +526,13 @@ class OpRecorder(DispatchMode):
         return NotImplemented
 
 
-# Ops of the library that come apart though they are none that are written in others there.
+# Ops that decompose though ATen does not call them composite.
 _DECOMPOSED_OPS = frozenset(("linear", "matmul"))
 
 
 def _with_iterator_layout(func: Any, args: tuple, result: Any) -> Any:
-    """A pointwise result where PyTorch's iterator puts it: which of its views are views depends on that. NumPy's ufuncs
-    have another order where their operands lie in different ones.
+    """Return a pointwise result with the strides of PyTorch's TensorIterator, which decide if later reshapes are views.
+    NumPy's ufuncs choose another order for operands with different strides.
     """
     operands = [a for a in args if isinstance(a, Tensor)]
     if len(operands) < 2 or not isinstance(result, Tensor):
@@ -555,12 +552,12 @@ def _cast_like(argument: Any, value: Any) -> Any:
 
 
 def _is_unknown(target: Any) -> bool:
-    """Whether an op is torchlite's alone."""
+    """True if an op exists in torchlite only."""
     return isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE
 
 
 def _library_call(name: str, values: list) -> Any:
-    """Calls that the library has under names that depend on their arguments."""
+    """Return ATen calls whose overload depends on the arguments."""
     run = _CHOSEN.get(name)
     return None if run is None else run(*values)
 
@@ -595,11 +592,11 @@ def _split(input: Any, sections: Any, dim: int = 0, *rest: Any) -> Any:
 _CHOSEN: dict[str, Callable] = {"interpolate": _interpolate, "split": _split}
 
 
-# -- indices -----------------------------------------------------------------------------------
+# -- indexing --------------------------------------------------------------------------------
 
 
 def _index_by_views(self: Any, index: Any) -> tuple[Any, list]:
-    """What an index takes of a tensor by views, and the tensors that then index its dimensions."""
+    """Return the view that an index's basic part takes, and the index tensors of its dimensions."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts = [_as_index(part, self) for part in parts]
     used = sum(0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts)
@@ -637,7 +634,7 @@ def _is_mask(part: Any) -> bool:
 
 
 def _as_index(part: Any, like: Any) -> Any:
-    """A part of an index: a number, a slice, None, an ellipsis, or a tensor."""
+    """Return an index item: int, slice, None, ellipsis or tensor."""
     if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)):
         return part
     if isinstance(part, int) and not isinstance(part, bool):
@@ -650,7 +647,7 @@ def _as_index(part: Any, like: Any) -> Any:
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """`self[index]` by ops of the library."""
+    """Run `self[index]` by ATen ops."""
     result, arrays = _index_by_views(self, index)
     if arrays:
         return _aten.index.Tensor(result, arrays)
@@ -658,7 +655,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:
-    """`self[index] = value` by ops of the library."""
+    """Run `self[index] = value` by ATen ops."""
     part, arrays = _index_by_views(self, index)
     if not arrays:
         if isinstance(value, Tensor):

@@ -1,7 +1,7 @@
-"""Which numbers of a program depend on the sizes of its inputs, and how: found by tracing it with several sizes.
+"""Infers size expressions by tracing a program with several input sizes.
 
-A number that is another one in another trace is solved for: a sum of multiples of the sizes, a multiple of a product,
-or one that is divided and rounded down. One trace more than there are unknowns checks what was found.
+A number that differs between traces is solved for: a linear combination of sizes, a multiple of a product, or a floor
+division. One trace beyond the number of unknowns verifies it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ _MAX_NEIGHBOURS = 8
 
 
 class NoExpressionError(Exception):
-    """Programs that differ in more than numbers, or numbers that no expression was found for."""
+    """Programs differ in more than numbers, or no expression fits."""
 
 
 def fit_expression(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr:
-    """An expression that is these values for these sizes, one dictionary for each trace. Unsolved where none is found.
+    """Return an expression with these values for these sizes, one dictionary per trace. Raise NoExpressionError if none
+    fits.
 
-    >>> from torchlite.fx.experimental._size_expressions import solve
-    >>> solve((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
+    >>> from torchlite.fx.experimental._size_expressions import fit_expression
+    >>> fit_expression((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
     2*s0
-    >>> solve((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
+    >>> fit_expression((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
     (s0//2)
     """
     for found in _candidate_expressions(values, sizes):
@@ -70,7 +71,7 @@ def _candidate_expressions(values: tuple[int, ...], sizes: list[dict[str, int]])
 
 
 def _depends_on_size(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> bool:
-    """Whether a trace in which this size alone is another one gave another value."""
+    """True if a trace that changes only this size gives another value."""
     return any(
         v != values[0] and all((s[n] != sizes[0][n]) == (n == name) for n in s)
         for s, v in zip(sizes, values, strict=True)
@@ -86,7 +87,7 @@ def _slope(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> i
 
 
 def _floor_div_candidates(values: tuple[int, ...], sizes: list[int], of: Expr) -> Iterator[Expr]:
-    """Multiples of a size that is divided and rounded down: of convolutions and pools."""
+    """Return floor division candidates of a size, as in convolutions and pools."""
     common = math.gcd(*values) or 1
     for factor in [f for f in range(common, 0, -1) if common % f == 0]:
         parts = [v // factor for v in values]
@@ -99,8 +100,8 @@ def _floor_div_candidates(values: tuple[int, ...], sizes: list[int], of: Expr) -
 
 
 def fit_from_argument_sizes(values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]]) -> Iterator[Expr]:
-    """What an op may make of the sizes of its arguments: a multiple and a number, a sum, a difference, a product, a
-    quotient, a part that is divided and rounded down, the least and the largest.
+    """Fit an expression of argument sizes: linear, sum, difference, product, quotient, floor division, minimum or
+    maximum.
     """
     moving = [(e, v) for e, v in near if len(set(v)) > 1][:_MAX_NEIGHBOURS]
     for expr, sizes in moving:
@@ -125,8 +126,8 @@ def _products(rows: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 class GraphMerger:
-    """Puts expressions of sizes into a graph where its numbers depend on them. `graphs` are the same program traced
-    with the sizes `sizes`; the first is changed.
+    """Replaces numbers of a graph by size expressions. `graphs` are traces of one program with sizes `sizes`; the first
+    is changed.
     """
 
     def __init__(
@@ -134,9 +135,9 @@ class GraphMerger:
     ) -> None:
         self.graphs, self.sizes, self.sources = graphs, sizes, sources
         self.known: dict[tuple, Expr] = {}
-        self.own: dict[str, Expr] = {}  # symbols of sizes of one value
-        self.found: dict[tuple[int, int], Expr] = {}  # sizes, by a value's number and the dimension
-        self.near: dict[Node, list[tuple[Expr, tuple[int, ...]]]] = {}  # by nodes the sizes that they have
+        self.own: dict[str, Expr] = {}  # symbols of single sizes
+        self.found: dict[tuple[int, int], Expr] = {}  # sizes by value number and dimension
+        self.near: dict[Node, list[tuple[Expr, tuple[int, ...]]]] = {}  # argument sizes by node
         self.made: dict[Expr, Node] = {}
         for name in sizes[0]:
             self.known.setdefault(tuple(s[name] for s in sizes), Expr.symbol(name))
@@ -161,7 +162,7 @@ class GraphMerger:
                 first.args = (tuple(self._merged([list(n.args[0]) for n in nodes], first)),)  # type: ignore[arg-type]
 
     def expression(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]] | None = None) -> Expr:
-        """What numbers are in all traces. `near`: sizes that they may have been made of."""
+        """Return an expression of a number's values in all traces. `near`: sizes it may be computed from."""
         if values in self.known:
             return self.known[values]
         if len(set(values)) == 1:
@@ -178,7 +179,7 @@ class GraphMerger:
             return False
 
     def _merged(self, values: list[Any], user: Node) -> Any:
-        """Arguments of one node in all traces as one, with nodes where numbers differ."""
+        """Return the merged arguments of a node in all traces, with nodes for numbers that differ."""
         first = values[0]
         if isinstance(first, Node):
             return first
@@ -200,8 +201,8 @@ class GraphMerger:
         raise NoExpressionError(f"an argument of {user.target} depends on sizes")
 
     def _fraction(self, values: tuple[float, ...], user: Node) -> Any:
-        """The node of a number with a fraction that Python made of a size: a multiple, or a quotient, of it or of its
-        root. None where it is none of these.
+        """Return the node of a float that Python computed from a size: a multiple, a quotient, or one of its square
+        root. Return None for other floats.
         """
         for sizes, expr in self.known.items():
             if len(set(sizes)) == 1 or 0 in sizes:
@@ -233,10 +234,10 @@ class GraphMerger:
         made.meta["val"] = SymFloat.of(held, (made.target, *parts), self)
         return made
 
-    open = False  # of what symbols ask of a trace
+    open = False  # if symbols depend on the trace
 
     def _around(self, node: Node) -> list[tuple[Expr, tuple[int, ...]]]:
-        """The sizes of a node's arguments, and how many elements they have."""
+        """Return the sizes and element counts of a node's arguments."""
         near = list(dict.fromkeys(pair for n in node.all_input_nodes for pair in self.near.get(n, ())))
         for argument in list(dict.fromkeys(node.all_input_nodes))[:4]:
             pairs = self.near.get(argument, ())
@@ -245,7 +246,7 @@ class GraphMerger:
         return near
 
     def _values(self, nodes: tuple[Node, ...]) -> None:
-        """Sizes in what is known of a node's value."""
+        """Return the sizes in a node's value metadata."""
         found = [n.meta.get("val") for n in nodes]
         near = self._around(nodes[0])
         nodes[0].meta["val"] = self._value(found, near, nodes[0])
@@ -285,7 +286,7 @@ class GraphMerger:
         try:
             expr = self.expression(values, near)
         except NoExpressionError:
-            return values[0]  # a program reads it of the value itself
+            return values[0]  # the program reads it from the value itself
         self.own[f"{node.name}.{dim}"] = expr
         if "number" in node.meta:
             self.found[node.meta["number"], dim] = expr
@@ -300,10 +301,10 @@ class GraphMerger:
         found = held or next((e for e in fit_from_argument_sizes(values, near) if self._is(e, values)), None)
         return values[0] if found is None else SymInt.of(found, values[0])
 
-    # -- expressions as nodes -------------------------------------------------------------------
+    # -- nodes of expressions ------------------------------------------------------------------
 
     def node(self, expr: Expr, user: Node) -> Any:
-        """The node of an expression, made before the one that uses it first."""
+        """Return the node of an expression, inserted before its first user."""
         if expr.is_number:
             return int(expr)
         if expr in self.made:
@@ -347,7 +348,7 @@ class GraphMerger:
         return call(target, *parts)
 
     def _noted(self, node: Node) -> None:
-        """Values of the sums and products that were made on the way."""
+        """Set the metadata of intermediate sums and products."""
         for inner in node.all_input_nodes:
             if "val" not in inner.meta:
                 parts = [Expr.of(a.meta["val"]) if isinstance(a, Node) else Expr.of(a) for a in self._parts(inner)]

@@ -1,4 +1,4 @@
-"""`make_fx` with sizes as nodes: the function is traced again with other sizes of its arguments."""
+"""Symbolic mode of `make_fx`: retraces a function with other input sizes and inserts size nodes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TRACE_ERRORS = (RuntimeError, ValueError, IndexError, AssertionError, TypeError
 
 
 def insert_size_nodes(traced: Any, args: tuple, again: Callable[[tuple], Any]) -> None:
-    """Put nodes for sizes into a trace, where its numbers depend on them. Equal sizes of the arguments are one; one for
-    which the function does not run, or calls other ops, is a number.
+    """Insert size nodes for numbers that depend on input sizes. Equal input sizes share a symbol. A size that the
+    function cannot change, or that changes its ops, is constant.
     """
     leaves, spec = pytree.tree_flatten(args)
     numbers = itertools.count()
@@ -66,7 +66,7 @@ def _count_calls(traced: Any) -> list:
 
 
 def _resize_args(leaves: list, places: dict[tuple[int, int], str], sizes: dict[str, int]) -> list:
-    """Arguments with other sizes: parts of them, repeated."""
+    """Return the arguments with other sizes: truncated or repeated."""
     found = []
     for number, leaf in enumerate(leaves):
         for (place, dim), name in places.items():

@@ -1,10 +1,10 @@
-"""The numbers of a trace that are kept as expressions: sizes of its tensors, and what depends on elements, which `item`
-and `tolist` give, and how many rows `nonzero` and masks take.
+"""Symbols of a trace: input sizes, and unbacked symbols for data-dependent numbers (`item`, `tolist`, `nonzero`,
+masks).
 
-What depends on elements is a symbol u0, u1, ... with a range (zuf0, ... with a fraction). A trace may be told other
-numbers for them than its tensors have, so the sizes of results that depend on them are found as those that depend on
-the sizes of inputs are. A size is the expression that the trace was told for it, else a symbol of its own ("add.0": of
-dimension 0 of the node `add`). Comparisons of sizes hold or not as they do in this trace, which is noted.
+Unbacked symbols are named u0, u1, ... (zuf0, ... for floats) and have a range. A trace can assign them other values
+than its tensors have, so dependent sizes are inferred like those of inputs. A size is the expression given to the
+trace, or a symbol of its own ("add.0": dimension 0 of node `add`). Comparisons of sizes are decided by this trace and
+recorded as guards.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "
 
 
 class Guard(NamedTuple):
-    """A decision that the program took: how a difference of sizes compares with 0, and the program's line."""
+    """A decision of the program: comparison of a size difference with 0, and its source line."""
 
     name: str
     difference: Expr
@@ -45,32 +45,32 @@ class Guard(NamedTuple):
 
 
 class UnbackedSymbols:
-    """The symbols of one trace: `sizes` has numbers that they are to have, `hints` those that they had."""
+    """Symbols of one trace. `sizes` has values to assign, `hints` the traced values."""
 
     def __init__(self, recorder: Any, sizes: dict[str, int] | None = None) -> None:
         self.recorder, self.sizes = recorder, sizes or {}
-        self.follows = False  # whether sizes of tensors are kept as expressions
-        self.told: dict[tuple[int, int], Expr] = {}  # sizes that are known before, by the value's number and dimension
-        self.bounds: dict[str, tuple[float, float]] = {}  # of symbols of sizes
-        self.given: dict[tuple[Any, int], Expr] = {}  # sizes of inputs
-        self.count = 0  # of values
+        self.follows = False  # True if tensor sizes are expressions
+        self.told: dict[tuple[int, int], Expr] = {}  # known sizes by value number and dimension
+        self.bounds: dict[str, tuple[float, float]] = {}  # ranges of size symbols
+        self.given: dict[tuple[Any, int], Expr] = {}  # input sizes
+        self.count = 0  # number of values
         self.guards: list[Guard] = []
-        self.names: dict[Any, str] = {}  # by nodes of elements that are truth values
+        self.names: dict[Any, str] = {}  # by nodes of Boolean elements
         self.symbols = 0
         self.hints: dict[str, int] = {}
-        self.numbers: dict[str, int] = dict(self.sizes)  # of all symbols
+        self.numbers: dict[str, int] = dict(self.sizes)  # values of all symbols
         self.ranges: dict[str, tuple[float, float]] = {}
         self.sources: dict[str, tuple[Any, int | None]] = {}
-        self.counted: dict[Any, str] = {}  # by the nodes of masks
-        self.counts: dict[tuple[Any, int], Expr] = {}  # sizes that depend on elements
+        self.counted: dict[Any, str] = {}  # by nodes of masks
+        self.counts: dict[tuple[Any, int], Expr] = {}  # data-dependent sizes
         self.floats = 0
         self.facts: set[tuple[str, Expr]] = set()
-        self.asserted: set[str] = set()  # conditions that are no differences of whole numbers
+        self.asserted: set[str] = set()  # asserted conditions that are no integer comparisons
         self.nodes: dict[Any, Any] = {}
-        self.name: str | None = None  # of the next symbol, where the program has one already
+        self.name: str | None = None  # name of the next symbol, if predefined
         self.open = True
 
-    # -- where symbols come from ------------------------------------------------------------------
+    # -- sources of symbols ------------------------------------------------------------------------
 
     def _fresh(self, node: Any, dim: int | None, found: int, low: float, high: float) -> tuple[str, int]:
         name = self._symbol()
@@ -84,9 +84,9 @@ class UnbackedSymbols:
         return self.name or f"u{self.symbols - 1}"
 
     def input(self, node: Any, dim: int, expr: Expr, size: int) -> None:
-        """Say what a size of an input is."""
+        """Define the size of an input."""
         name = next(iter(expr.free_symbols))
-        if expr != Expr.symbol(name):  # no place to read the symbol
+        if expr != Expr.symbol(name):  # the symbol has no single source
             name = f"{node.name}.{dim}"
         self.sources.setdefault(name, (node, dim))
         self.numbers.setdefault(name, size)
@@ -94,7 +94,7 @@ class UnbackedSymbols:
         self.follows = True
 
     def size_of(self, node: Any, dim: int, size: int) -> int:
-        """A size of a node's value: a number, or an expression."""
+        """Return the size of a node's value: a number or an expression."""
         expr: Expr | None
         if node.op == "placeholder":
             expr = self.given.get((node, dim), Expr.of(size))
@@ -109,7 +109,7 @@ class UnbackedSymbols:
         return size if expr.is_number else SymInt.of(expr, size, self)
 
     def whole(self, function: Any, value: Any) -> Any:
-        """The whole number that `math.floor` and the like make of one of this trace."""
+        """Return the integer that `math.floor` and similar compute from a float of this trace."""
         node, found = self._call(function, value), function(float(value))
         if self.of_elements(value):
             name, found = self._fresh(node, None, found, -math.inf, math.inf)
@@ -121,19 +121,19 @@ class UnbackedSymbols:
         return made
 
     def chosen(self, condition: Any, a: Any, b: Any) -> Any:
-        """A number that a condition on elements chooses."""
+        """Return a number selected by a data-dependent condition."""
         node = self._call(sym_ite, condition, a, b)
         found = to_concrete(a) if condition.holds else to_concrete(b)
         return self.element(node, float(found) if isinstance(a, float) or isinstance(b, float) else found)
 
     def of_elements(self, value: Any) -> bool:
-        """Whether a number depends on elements."""
+        """True if a number is data-dependent."""
         if isinstance(value, SymFloat):
             return value.elements
         return isinstance(value, SymInt) and not value.node.expr.free_symbols.isdisjoint(self.hints)
 
     def element(self, node: Any, result: Any) -> Any:
-        """The number of a node that depends on elements, as a symbol."""
+        """Return a data-dependent node's number as a symbol."""
         if type(result) is bool:
             self.names[node] = self._symbol()
             self.ranges[self.names[node]] = 0, 1
@@ -151,7 +151,7 @@ class UnbackedSymbols:
         return made
 
     def result(self, node: Any, result: Any) -> Any:
-        """What a node gives, with a symbol where it depends on elements."""
+        """Return a node's result with a symbol for a data-dependent size."""
         if node.target in ITEM_OPS and type(result) in (int, float, bool):
             return self.element(node, result)
         if isinstance(result, Tensor):
@@ -162,7 +162,7 @@ class UnbackedSymbols:
         return result
 
     def _counted(self, node: Any) -> int | None:
-        """The dimension that is as long as elements say."""
+        """Return the dimension whose size is data-dependent."""
         if node.target in (_aten.nonzero.default, _aten.masked_select.default):
             return 0
         if node.target is _aten.index.Tensor:
@@ -177,7 +177,7 @@ class UnbackedSymbols:
         of = node.args[0] if node.target is not _aten.index.Tensor else next(a for a in node.args[1] if a is not None)
         most = math.prod(int(n) for n in of.meta["val"].shape)
         counted = None if node.target is _aten.masked_select.default else of
-        if self.name is None and counted in self.counted:  # as many as another op found in the same tensor
+        if self.name is None and counted in self.counted:  # equal to another op's count on the same tensor
             name = self.counted[counted]
             hint = self.hints[name]
         else:
@@ -200,9 +200,9 @@ class UnbackedSymbols:
     # -- conditions ---------------------------------------------------------------------------------
 
     def compared(self, name: str, a: Any, b: Any) -> Any:
-        """A comparison: its truth where ranges or checks say it, or where it is of sizes; else a condition."""
+        """Return a comparison: bool if ranges or checks decide it, or if it concerns sizes; else a condition."""
         holds = compare(name, to_concrete(a), to_concrete(b))
-        if not self.open or self.recorder is not _active_symbols():  # an op asks, which runs for this trace alone
+        if not self.open or self.recorder is not _active_symbols():  # called by an op at run time
             return holds
         fraction = isinstance(a, float) or isinstance(b, float)
         elements = self.of_elements(a) or self.of_elements(b)
@@ -218,7 +218,7 @@ class UnbackedSymbols:
         return holds if place is None else SymBool.of(name, a, b, holds, self, place)
 
     def decided(self, condition: Any) -> bool:
-        """The truth of a condition that the program asks for. What is of sizes holds or not as in this trace."""
+        """Return a condition's truth. Conditions on sizes are decided by this trace."""
         known = self.known(condition)
         if known is not None:
             return bool(known)
@@ -231,14 +231,14 @@ class UnbackedSymbols:
         return condition.holds
 
     def with_tensor(self, name: str, tensor: Any, condition: Any) -> Any:
-        """A tensor and a condition as an op takes them."""
+        """Return a tensor and a condition as op arguments."""
         return getattr(_aten, name).Tensor(tensor, condition)
 
     def known(self, condition: Any) -> Any:
-        """The truth of a condition where ranges or checks say it, else None."""
+        """Return a condition's truth if ranges or checks decide it, else None."""
         if condition.name in ("and", "or"):
             parts = [self.known(condition.a), self.known(condition.b)]
-            deciding = condition.name == "or"  # one part that holds is enough
+            deciding = condition.name == "or"  # one true operand suffices
             if deciding in parts:
                 return deciding
             return None if None in parts else not deciding
@@ -270,14 +270,14 @@ class UnbackedSymbols:
         return low, high
 
     def _range(self, name: str) -> tuple[float, float]:
-        """The range of a symbol. That of a size begins with 2, but where it is less in this trace, as in PyTorch."""
+        """Return a symbol's range. A size's range begins at 2 unless the traced size is smaller, as in PyTorch."""
         if name in self.hints:
             return self.ranges.get(name, (-math.inf, math.inf))
         low, high = self.bounds.get(name, (0, math.inf))
         return max(low, min(2, self.numbers.get(name, 2))), high
 
     def require(self, condition: Any) -> None:
-        """Have a condition hold from here on: the program asserts it, and ranges are narrower."""
+        """Assert a condition from here on and narrow ranges."""
         if self.known(condition) is True:
             return
         if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
@@ -315,7 +315,7 @@ class UnbackedSymbols:
     # -- nodes ----------------------------------------------------------------------------------------
 
     def node(self, value: Any) -> Any:
-        """The node of a size or of a condition."""
+        """Return the node of a size or condition."""
         if isinstance(value, SymBool):
             if value.name == "item":
                 return value.a
@@ -378,7 +378,7 @@ def _active_symbols() -> Any:
 
 
 def to_concrete(value: Any) -> Any:
-    """Arguments as ops take them: symbols as numbers, and conditions as what holds."""
+    """Return op arguments with symbols and conditions replaced by their values."""
     if isinstance(value, UnbackedInt):
         return int(value)
     if isinstance(value, SymFloat):

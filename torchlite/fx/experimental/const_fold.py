@@ -1,4 +1,4 @@
-"""What depends on a module's attributes alone is computed once."""
+"""Constant folding: computes subgraphs that depend on a module's attributes only once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["FoldedGraphModule", "get_unique_attr_name_in_module", "split_const_s
 
 
 class FoldedGraphModule(GraphModule):
-    """A module with a second graph, of which the results become attributes when it is first called."""
+    """GraphModule with a constant subgraph, evaluated at the first call."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class FoldedGraphModule(GraphModule):
         return super().__call__(*args, **kwargs)
 
     def run_folding(self) -> None:
-        """Compute the attributes. AssertionError the second time."""
+        """Evaluate the constant subgraph. Raise AssertionError the second time."""
         if self.const_subgraph_module is None or self.fx_const_folded_attrs_name is None:
             return
         if self.has_folding_been_run:
@@ -60,7 +60,7 @@ class FoldedGraphModule(GraphModule):
 
 
 def get_unique_attr_name_in_module(mod_traced: Any, name: str) -> str:
-    """A name like this one that a module has no attribute of."""
+    """Return a similar attribute name that the module does not use."""
     name = re.sub("[^0-9a-zA-Z_]+", "_", name)
     if name[0].isdigit():
         name = f"_{name}"
@@ -71,7 +71,7 @@ def get_unique_attr_name_in_module(mod_traced: Any, name: str) -> str:
 
 
 def _inline_module(gm: GraphModule, inline_mod_name: str, run_dce: bool = True) -> dict[Node, Any]:
-    """Put a submodule's nodes in the place of its call; by them what stands there for them."""
+    """Inline a submodule's nodes at its call; return the new nodes by the old ones."""
     module = gm.get_submodule(inline_mod_name)
     if not isinstance(module, GraphModule):
         raise AssertionError(f"Expected GraphModule, got {type(module)}")
@@ -99,7 +99,7 @@ def _inline_module(gm: GraphModule, inline_mod_name: str, run_dce: bool = True) 
 
 
 def _is_impure(module: GraphModule) -> bool:
-    """Whether a module's graph does more than make values, or one in it."""
+    """True if a module's graph, or a submodule's, has side effects."""
     return any(
         node.is_impure()
         if node.op == "call_function"
@@ -111,7 +111,7 @@ def _is_impure(module: GraphModule) -> bool:
 
 
 def _constant_nodes(module: GraphModule, skips: Callable[[Node], bool] | None) -> set[Node]:
-    """The nodes that depend on attributes alone."""
+    """Return the nodes that depend on attributes only."""
     found: set[Node] = set()
     for node in module.graph.nodes:
         if node.op in ("placeholder", "output") or node.is_impure() or skips is not None and skips(node):
@@ -130,9 +130,9 @@ def split_const_subgraphs(
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
-    """A module that computes what depends on its attributes alone when it is first called, and keeps it.
+    """Return a module that evaluates its constant subgraph at the first call and stores the results.
 
-    skip_folding_node_fn: says of a node whether it, and what depends on it, is computed in every call.
+    skip_folding_node_fn: predicate of nodes to exclude, with their dependents.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.const_fold import split_const_subgraphs
@@ -159,7 +159,7 @@ def split_const_subgraphs(
             setattr(split, str(node.target), getattr(part, str(node.target)))
     (call,) = split.graph.find_nodes(op="call_module", target="submod_0")
     inner = const.graph
-    inner.owning_module = split  # which has all that its nodes will name
+    inner.owning_module = split  # it has all attributes that the nodes name
     for node, given in zip(inner.find_nodes(op="placeholder"), call.args, strict=True):
         with inner.inserting_before(node):
             made = inner.get_attr(str(given.target))

@@ -1,4 +1,4 @@
-"""Graphs whose calls name all their arguments, or use operators in the place of functions."""
+"""Normalization of graphs: named call arguments (NormalizeArgs), Python operators (NormalizeOperators)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ __all__ = ["NormalizeArgs", "NormalizeOperators"]
 
 
 class NormalizeArgs(Transformer):
-    """Writes a graph anew in which each call names its arguments, those that were not given among them, where the
-    function's signature says how they are called.
-    """
+    """Rewrite calls with all arguments by name, defaults included, where the signature is known."""
 
     def __init__(self, module: GraphModule, normalize_to_only_use_kwargs: bool = True) -> None:
         super().__init__(module)
@@ -27,7 +25,7 @@ class NormalizeArgs(Transformer):
         self.normalize_to_only_use_kwargs = normalize_to_only_use_kwargs
 
     def run_node(self, n: Node) -> Any:
-        """What stands in a node's place, with its `meta`."""
+        """Return a node's replacement, with its `meta`."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         if n.op == "call_function":
             types = [map_aggregate(part, _type_of) for part in (n.args, n.kwargs)]
@@ -43,13 +41,13 @@ class NormalizeArgs(Transformer):
         return made
 
     def call_function(self, target: Any, args: Any, kwargs: Any, arg_types: Any = None, kwarg_types: Any = None) -> Any:
-        """A function's call with its arguments named."""
+        """Return a function call with named arguments."""
         found = normalize_function(target, args, kwargs, arg_types, kwarg_types, self.normalize_to_only_use_kwargs)
         args, kwargs = (args, kwargs) if found is None else found
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """A layer's call with its arguments named."""
+        """Return a module call with named arguments."""
         found = normalize_module(self.module, target, args, kwargs, self.normalize_to_only_use_kwargs)
         return super().call_module(target, *((args, kwargs) if found is None else found))
 
@@ -61,7 +59,7 @@ def _type_of(value: Any) -> Any:
 
 
 class NormalizeOperators(Transformer):
-    """Writes a graph anew in which Python's operators stand in the place of functions of `torch`."""
+    """Replace functions of `torch` by Python operators."""
 
     binary_magic_method_remap = {
         torch.add: operator.add, torch.mul: operator.mul, torch.sub: operator.sub, torch.div: operator.truediv,
@@ -71,7 +69,7 @@ class NormalizeOperators(Transformer):
     }  # fmt: skip
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """An operator in the place of the function of two arguments that does the same."""
+        """Return the operator equivalent to a binary function."""
         found = self.binary_magic_method_remap.get(target)
         if found is None or len(args) != 2 or kwargs:
             return super().call_function(target, args, kwargs)

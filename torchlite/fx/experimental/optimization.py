@@ -1,4 +1,4 @@
-"""Modules made quicker for inference: normalisations folded into layers before them, dropout left out."""
+"""Inference optimization: folds batch norm into convolutions and linear layers, removes dropout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAIRS: tuple[tuple[type, type], ...] = (
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:
-    """Whether a node calls a layer of the second class on what one of the first class gave."""
+    """True if a node calls a module of the second class on the output of one of the first class."""
     if not node.args:
         return False
     return all(
@@ -34,17 +34,17 @@ def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[st
 
 
 def replace_node_module(node: Node, modules: dict[str, Any], new_module: Any) -> None:
-    """Have a node call another module."""
+    """Replace the module that a node calls."""
     parent, _, name = str(node.target).rpartition(".")
     modules[str(node.target)] = new_module
     setattr(modules[parent], name, new_module)
 
 
 def fuse(model: Any, inplace: bool = False, no_trace: bool = False) -> GraphModule:
-    """A module in which batch norms are folded into the convolutions and linear layers before them.
+    """Return a module with batch norms folded into preceding convolutions and linear layers.
 
-    Modules must be in evaluation mode. inplace: change the module's own layers. no_trace: the module has a graph
-    already.
+    Modules must be in evaluation mode. inplace: modify the module's own layers. no_trace: the module already has a
+    graph.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.optimization import fuse
@@ -78,5 +78,5 @@ class _WithoutDropout(Transformer):
 
 
 def remove_dropout(model: Any) -> GraphModule:
-    """A module without its dropout layers."""
+    """Return a module without dropout."""
     return _WithoutDropout(symbolic_trace(model)).transform()

@@ -1,4 +1,4 @@
-"""Tracing by a mode that sees ops: `make_fx`."""
+"""`make_fx`: traces a function to a graph of ATen ops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ py_sym_types = (SymInt, SymFloat)
 
 
 def get_proxy_mode() -> OpRecorder | None:
-    """The mode of the trace that is being recorded; None where there is none."""
+    """Return the recording mode, None if there is none."""
     return current_recorder()
 
 
@@ -41,7 +41,7 @@ get_innermost_proxy_mode = get_proxy_mode
 
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[OpRecorder | None]:
-    """Within it, nothing is recorded."""
+    """Disable recording within the context."""
     found = current_recorder()
     with showing([item for item in stack.items if not isinstance(item, OpRecorder)]):
         yield found
@@ -49,18 +49,18 @@ def disable_proxy_modes_tracing() -> Iterator[OpRecorder | None]:
 
 @contextlib.contextmanager
 def maybe_disable_thunkify() -> Iterator[None]:
-    """Nothing to do: sizes are computed when they are asked for."""
+    """No-op: sizes are computed on access."""
     yield
 
 
 @contextlib.contextmanager
 def maybe_enable_thunkify() -> Iterator[None]:
-    """Nothing to do: sizes are computed when they are asked for."""
+    """No-op: sizes are computed on access."""
     yield
 
 
 class _MakeFxTrace:
-    """One run of a function, recorded."""
+    """One recorded run of a function."""
 
     @restores_modes
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
@@ -86,7 +86,7 @@ class _MakeFxTrace:
         return node
 
     def _constant(self, tensor: Any) -> Node:
-        """The node of a tensor that is no argument."""
+        """Return the node of a constant tensor."""
         if id(tensor) not in self.held:
             kind = "param" if isinstance(tensor, Parameter) else "tensor"
             number = sum(name.startswith(f"_{kind}") for name in self.held.values())
@@ -99,7 +99,7 @@ class _MakeFxTrace:
         return self.graph.create_node("get_attr", name, (), {}, name)
 
     def module(self) -> GraphModule:
-        """The function as a module."""
+        """Return the function as a module."""
         for name, module in self.recorder.modules.items():
             self.root.add_module(name, module)
         if all(child.is_leaf() for child in self.spec.children()):
@@ -125,7 +125,7 @@ def _parameters(f: Any, count: int) -> list[str]:
 
 
 def _names(f: Any, args: tuple) -> list[str]:
-    """Names of the leaves of arguments: those of parameters, with a number where one has several."""
+    """Return names of argument leaves: parameter names, numbered if there are several."""
     found = []
     for name, value in zip(_parameters(f, len(args)), args, strict=True):
         count = len(pytree.tree_leaves(value))
@@ -147,13 +147,14 @@ def make_fx(
     proxy_module_inputs: bool = False,
     _disable_torch_fn_metadata_mode: bool = False,
 ) -> Callable[..., GraphModule]:
-    """A function that, called with arguments of `f`, runs it and returns the ops that ran as a `torch.fx.GraphModule`,
-    those of gradients among them.
+    """Return a function that runs `f` and returns its ops, including gradients, as a `torch.fx.GraphModule`.
 
-    decomposition_table: functions by overload that are traced in their place. tracing_mode: "real" and "fake" take the
-    sizes as they are, "symbolic" has nodes for sizes of the arguments. pre_dispatch: ops as the program calls them, and
-    where it turns gradients on and off, not what is below autograd. Under autocast the casts are recorded. Elements
-    that the program reads are a GuardOnDataDependentSymNode that names its line.
+    decomposition_table: functions by overload, traced instead of the overload. tracing_mode: "real" and "fake"
+    specialize on sizes, "symbolic" adds nodes for input sizes. pre_dispatch: record ops before decomposition and
+    autograd, with changes of the grad mode. Casts of autocast are recorded. Reading elements raises
+    GuardOnDataDependentSymNode with the source line.
+
+    `record_stack_traces` has no effect: nodes always have `meta["stack_trace"]`.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.proxy_tensor import make_fx
@@ -165,6 +166,9 @@ def make_fx(
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
+    if proxy_module_inputs or record_module_stack:
+        option = "proxy_module_inputs" if proxy_module_inputs else "record_module_stack"
+        raise NotImplementedError(f"make_fx(): torchlite does not support {option}=True")
     table = dict(decomposition_table or {})
 
     @functools.wraps(f)

@@ -1,4 +1,4 @@
-"""Programs whose text is changed before they are traced: `assert` becomes a call that a graph can hold."""
+"""AST rewriting before symbolic tracing: `assert` becomes a traceable call."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["AST_Rewriter", "RewritingTracer"]
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Writes functions anew. Classes derive from it with a `visit_X` for what else is to change."""
+    """Rewrites functions; subclasses add `visit_X` methods."""
 
     def rewrite(self, fn: FunctionType) -> FunctionType:
-        """The function with its text changed."""
+        """Return the rewritten function."""
         lines, _ = inspect.getsourcelines(fn)
         source = "".join(lines)
-        if source[:1].isspace():  # within a block it may stand as far in as it does, whatever its strings do
+        if source[:1].isspace():  # an indented source compiles inside a block, without changes to its strings
             block: Any = parse(f"if True:\n{source}").body[0]
             parsed = ast.Module(block.body, [])
         else:
             parsed = parse(source)
         tree: Any = ast.fix_missing_locations(self.visit(parsed))
-        # (The function may be a method, which reads its class by a cell: it is compiled inside of one that has it.)
+        # (A method may refer to its class by a closure cell, so it is compiled inside a function with one.)
         (definition,) = tree.body
         definition.decorator_list = []
         free = fn.__code__.co_freevars
@@ -48,13 +48,13 @@ class AST_Rewriter(ast.NodeTransformer):
         return made
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        """`torch._assert(test, message)` in the place of the statement."""
+        """Replace the statement by `torch._assert(test, message)`."""
         call: Any = parse("torch._assert()").body[0]
         call.value.args = [node.test, node.msg or ast.Constant(value="")]
         return ast.copy_location(call, node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """`x = annotate(value, kind)` in the place of `x: kind = value`."""
+        """Replace `x: kind = value` by `x = annotate(value, kind)`."""
         if node.value is None:
             return node
         call = ast.Call(func=ast.Name(id="annotate", ctx=ast.Load()), args=[node.value, node.annotation], keywords=[])
@@ -62,15 +62,15 @@ class AST_Rewriter(ast.NodeTransformer):
 
 
 class RewritingTracer(Tracer):
-    """Traces programs after their text was changed."""
+    """Tracer that rewrites the program first."""
 
     def trace(self, root: Any, concrete_args: Any = None) -> Graph:
-        """The graph of the changed program."""
+        """Return the graph of the rewritten program."""
         return super().trace(_rewrite(root), concrete_args)
 
 
 def _rewrite(thing: Any) -> Any:
-    """A function, or a module with all modules in it, after its text was changed."""
+    """Return a rewritten function, or a module with all submodules rewritten."""
     if not isinstance(thing, Module):
         return AST_Rewriter().rewrite(thing)
     forward: Any = thing.forward

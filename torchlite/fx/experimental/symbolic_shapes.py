@@ -1,4 +1,4 @@
-"""Questions about sizes that a trace keeps as symbols: all are numbers, and are answered by their values."""
+"""Guards and queries on symbolic sizes under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ __all__ = [
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A size that depends on elements where its value is wanted."""
+    """A data-dependent value is needed during tracing."""
 
 
 def guard_or_false(a: Any) -> bool:
-    """The truth of a condition; False where it is not known, which it always is."""
+    """Return a condition's truth, False if unknown. It is always known."""
     return bool(a)
 
 
 def guard_or_true(a: Any) -> bool:
-    """The truth of a condition; True where it is not known, which it always is."""
+    """Return a condition's truth, True if unknown. It is always known."""
     return bool(a)
 
 
 def guard_size_oblivious(expr: Any) -> bool:
-    """The truth of a condition."""
+    """Return a condition's truth."""
     return bool(expr)
 
 
 def statically_known_true(x: Any) -> bool:
-    """Whether a condition is known to hold."""
+    """True if a condition is known to be True."""
     return bool(x)
 
 
 def is_concrete_int(a: Any) -> bool:
-    """Whether a size is a number."""
+    """True if a size is a plain number."""
     return isinstance(a, int) and not isinstance(a, SymInt)
 
 
 def is_concrete_bool(a: Any) -> bool:
-    """Whether a condition is True or False."""
+    """True if a condition is a plain bool."""
     return isinstance(a, bool)
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The symbols in a size, or in the size of a tensor."""
+    """Return the symbols of a size or of a tensor's sizes."""
     if isinstance(val, SymInt):
         return set(val.node.expr.free_symbols)
     shape = getattr(val, "shape", ())
@@ -56,9 +56,12 @@ def free_symbols(val: Any) -> set[Any]:
 
 
 def free_unbacked_symbols(x: Any) -> set[Any]:
-    """The symbols without a value in a value: none."""
+    """Return the unbacked symbols of a value: none.
+
+    `x` has no effect: every size has a value.
+    """
     return set()
 
 
 class ConstraintViolationError(RuntimeError):
-    """A size that is not in the range that was asked for."""
+    """A size is outside its declared range."""

@@ -1,1 +1,1 @@
-"""Passes over graphs: shapes, splitting, pictures, and what they are written with."""
+"""Graph passes: shape propagation, splitting, partitioning, matching, drawing."""

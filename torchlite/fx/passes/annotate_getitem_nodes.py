@@ -1,4 +1,4 @@
-"""Types of items, by the types of what they are taken from."""
+"""Annotates getitem nodes with the element type of their container."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["annotate_getitem_nodes"]
 
 
 def annotate_getitem_nodes(graph: Graph) -> None:
-    """Give nodes that take an item of a tuple, list or named tuple the item's type, where the whole has a type."""
+    """Set the type of nodes that take an item of a typed tuple, list or named tuple."""
     for node in graph.nodes:
         if node.op == "call_function" and node.target is getitem:
             whole: Any = node.args[0].type

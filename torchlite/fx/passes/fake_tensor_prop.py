@@ -1,4 +1,4 @@
-"""Values of all nodes as tensors without elements."""
+"""Propagates fake tensors through a graph."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["FakeTensorProp"]
 
 @compatibility(is_backward_compatible=False)
 class FakeTensorProp(Interpreter):
-    """Runs a module's graph with tensors that have no elements, and notes each node's value: `meta["val"]`.
+    """Run a graph with fake tensors and store each node's value in `meta["val"]`.
 
-    mode: makes these tensors, by its `from_tensor`; without one they are on the device "meta".
+    mode: creates fake tensors by `from_tensor`; without one they are meta tensors.
     """
 
     def __init__(self, module: Any, mode: Any = None, *, check_consistency: bool = False) -> None:
@@ -41,17 +41,17 @@ class FakeTensorProp(Interpreter):
         return copy.deepcopy(found, {id(tensor): self._as_fake(tensor) for tensor in tensors})
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node, which is noted on it."""
+        """Return and store a node's value."""
         result = super().run_node(n)
         if any(isinstance(value, (Tensor, int, float, bool)) for value in tree_leaves(result)):
             n.meta["val"] = map_aggregate(result, lambda value: value)
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Run the module on sample inputs; its result without elements."""
+        """Run the module on sample inputs; return the fake result."""
         return self.propagate_dont_convert_inputs(*map(self._as_fake, args))
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
-        """As `propagate`, of inputs that have no elements."""
+        """Run the module on fake inputs; return the fake result."""
         with contextlib.nullcontext() if self._mode is None else self._mode:
             return super().run(*args)

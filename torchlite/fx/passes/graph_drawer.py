@@ -1,4 +1,4 @@
-"""Pictures of graphs, as Graphviz's text."""
+"""Draws graphs with Graphviz."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _BY_TARGET = (
 
 
 class DotGraph:
-    """A graph in Graphviz's language: `to_string()` is its text, `write(path)` writes it. `write_svg` and `write_png`
-    run Graphviz's program `dot`, which has to be installed for them.
+    """Graph in the DOT language. `to_string()` returns its text, `write(path)` writes it. `write_svg` and `write_png`
+    run Graphviz's `dot`, which must be installed.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,28 +38,28 @@ class DotGraph:
         self.lines: list[str] = []
 
     def add_node(self, name: str, **attributes: str) -> None:
-        """A box."""
+        """Add a node."""
         self.lines.append(f"{_quoted(name)} [{_attributes(attributes)}];")
 
     def add_edge(self, source: str, goal: str) -> None:
-        """An arrow."""
+        """Add an edge."""
         self.lines.append(f"{_quoted(source)} -> {_quoted(goal)};")
 
     def to_string(self) -> str:
-        """The text."""
+        """Return the DOT text."""
         return "\n".join([f"digraph {_quoted(self.name)} {{", "rankdir=TB;", *self.lines, "}", ""])
 
     def write(self, path: Any, prog: Any = None, format: str = "raw") -> bool:
-        """Write the text, or what `dot` makes of it, to a file."""
-        made = self.to_string().encode() if format in ("raw", "dot") else self.create(format=format)
+        """Write the DOT text, or `dot`'s rendering, to a file."""
+        made = self.to_string().encode() if format in ("raw", "dot") else self.create(prog, format)
         Path(path).write_bytes(made)
         return True
 
     def create(self, prog: Any = None, format: str = "svg") -> bytes:
-        """What `dot` makes of the text. RuntimeError where it is not installed, or fails."""
+        """Return `dot`'s rendering. Raise RuntimeError if it is not installed or fails."""
         try:
             done = subprocess.run(
-                ["dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
+                [prog or "dot", f"-T{format}"], input=self.to_string().encode(), capture_output=True, check=True
             )
         except FileNotFoundError:
             raise RuntimeError(
@@ -71,15 +71,15 @@ class DotGraph:
         return done.stdout
 
     def write_svg(self, path: Any, **_: Any) -> bool:
-        """Write an SVG picture."""
+        """Write an SVG file."""
         return self.write(path, format="svg")
 
     def write_png(self, path: Any, **_: Any) -> bool:
-        """Write a PNG picture."""
+        """Write a PNG file."""
         return self.write(path, format="png")
 
     def write_dot(self, path: Any, **_: Any) -> bool:
-        """Write the text."""
+        """Write the DOT text."""
         return self.write(path)
 
     write_raw = write_dot
@@ -97,7 +97,7 @@ def _attributes(given: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for a record's field, where braces, bars and angles mean something."""
+    """Return text escaped for record labels."""
     for sign in "{}|<>":
         text = text.replace(sign, f"\\{sign}")
     return text
@@ -105,11 +105,11 @@ def _escaped(text: str) -> str:
 
 @compatibility(is_backward_compatible=False)
 class FxGraphDrawer:
-    """Draws a module's graph, and those of the modules in it.
+    """Draw a module's graph and those of its submodules.
 
-    ignore_getattr: leave attributes out. ignore_parameters_and_buffers: leave layers' weights out.
-    skip_node_names_in_args: of arguments show plain values alone. parse_stack_trace: show where in the program nodes
-    come from. dot_graph_shape: the boxes' shape. normalize_args: show arguments by their names.
+    ignore_getattr: omit attributes. ignore_parameters_and_buffers: omit weights. skip_node_names_in_args: show
+    constants only among arguments. parse_stack_trace: show source locations. dot_graph_shape: shape of nodes.
+    normalize_args: show arguments by name.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.graph_drawer import FxGraphDrawer
@@ -139,23 +139,23 @@ class FxGraphDrawer:
                 self._dot_graphs[f"{name}_{node.target}"] = self._to_dot(module, f"{name}_{node.target}")
 
     def get_dot_graph(self, submod_name: str | None = None) -> DotGraph:
-        """The picture of the module, or of a module in it."""
+        """Return the drawing of the module or a submodule."""
         return self.get_main_dot_graph() if submod_name is None else self.get_submod_dot_graph(submod_name)
 
     def get_main_dot_graph(self) -> DotGraph:
-        """The picture of the module."""
+        """Return the drawing of the module."""
         return self._dot_graphs[self._name]
 
     def get_submod_dot_graph(self, submod_name: str) -> DotGraph:
-        """The picture of a module in it."""
+        """Return the drawing of a submodule."""
         return self._dot_graphs[f"{self._name}_{submod_name}"]
 
     def get_all_dot_graphs(self) -> dict[str, DotGraph]:
-        """All pictures by their names."""
+        """Return all drawings by name."""
         return self._dot_graphs
 
     def _get_node_style(self, node: Node) -> dict[str, str]:
-        """How a node's box looks; classes say otherwise."""
+        """Return a node's style; subclasses can override it."""
         fill = _FILLS.get(node.op)
         if fill is None:
             name = node._pretty_print_target(node.target)
@@ -168,7 +168,7 @@ class FxGraphDrawer:
         return target if isinstance(target, str) else _get_qualified_name(target)
 
     def _get_node_label(self, module: Any, node: Node) -> str:
-        """What stands in a node's box."""
+        """Return a node's label."""
         parts = [f"name=%{node.name}", f"op_code={node.op}"]
         if node.op == "call_module":
             leaf = _get_attr(module, str(node.target))

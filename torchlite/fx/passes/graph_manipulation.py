@@ -1,4 +1,4 @@
-"""Other targets for nodes, and how large values are."""
+"""Replaces node targets, and computes value sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["get_size_of_all_nodes", "get_size_of_node", "get_tensor_meta", "repl
 def replace_target_nodes_with(
     fx_module: GraphModule, old_op: str, old_target: Target, new_op: str, new_target: Target
 ) -> None:
-    """Have all nodes of one kind and target be of another, with the same arguments."""
+    """Replace kind and target of all nodes with a given kind and target."""
     graph = Graph()
     env: dict[Node, Node] = {}
     for node in fx_module.graph.nodes:
@@ -31,7 +31,7 @@ def replace_target_nodes_with(
 
 @compatibility(is_backward_compatible=False)
 class size_bytes(NamedTuple):
-    """The bytes of a value, and with the parameters that make it."""
+    """Size of a value in bytes, without and with the parameters of its module."""
 
     output_size: int
     total_size: int
@@ -39,7 +39,7 @@ class size_bytes(NamedTuple):
 
 @compatibility(is_backward_compatible=False)
 def get_size_of_all_nodes(fx_module: GraphModule, args: list[Any] | None = None) -> None:
-    """Note on each node how large its value is: `node.size_bytes`. `args` are sample inputs, to find shapes by."""
+    """Store each node's size in `node.size_bytes`. `args` are sample inputs for shape propagation."""
     if args is not None:
         ShapeProp(fx_module).propagate(*args)
     for node in fx_module.graph.nodes:
@@ -49,7 +49,7 @@ def get_size_of_all_nodes(fx_module: GraphModule, args: list[Any] | None = None)
 
 @compatibility(is_backward_compatible=False)
 def get_tensor_meta(node: Node) -> TensorMetadata:
-    """What ShapeProp found a value to be. RuntimeError where it was not asked."""
+    """Return a node's tensor metadata. Raise RuntimeError without shape propagation."""
     found = node.meta.get("tensor_meta")
     if not found:
         raise RuntimeError(
@@ -60,7 +60,7 @@ def get_tensor_meta(node: Node) -> TensorMetadata:
 
 @compatibility(is_backward_compatible=False)
 def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
-    """The bytes of a node's value, and with its layer's parameters."""
+    """Return the size of a node's value, without and with its module's parameters."""
     meta = get_tensor_meta(node)
     weights = 0
     if node.op == "call_module":

@@ -1,4 +1,4 @@
-"""Which nodes a backend can run."""
+"""Operator support: predicates that decide which nodes a backend can run."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ IsNodeSupported = Callable[[Mapping[str, Any], Node], bool]
 
 @compatibility(is_backward_compatible=False)
 class OperatorSupportBase(ABC):
-    """Says of nodes whether a backend can run them."""
+    """Base class of the predicates."""
 
     @abstractmethod
     def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
-        """Whether it can: `submodules` are the module's, by their names."""
+        """True if the backend can run a node. `submodules`: modules by name."""
 
 
 @compatibility(is_backward_compatible=False)
 class OperatorSupport(OperatorSupportBase):
-    """Says so by a dictionary: by the name of a target None, for any dtypes, or a pair of the dtypes of each argument
-    by position, or None for any, and of those by keyword.
+    """Support table by target name. A value is None (any dtype), or a pair: dtypes of each positional argument (or None
+    for any), and of keyword arguments.
     """
 
     _support_dict: SupportDict
@@ -57,7 +57,7 @@ class OperatorSupport(OperatorSupportBase):
 
 @compatibility(is_backward_compatible=False)
 def create_op_support(is_node_supported: IsNodeSupported) -> OperatorSupportBase:
-    """What says so by a function of the submodules and the node."""
+    """Return an OperatorSupport from a function of submodules and node."""
 
     class FunctionalOperatorSupport(OperatorSupportBase):
         def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
@@ -68,30 +68,30 @@ def create_op_support(is_node_supported: IsNodeSupported) -> OperatorSupportBase
 
 @compatibility(is_backward_compatible=False)
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """What says yes where all do."""
+    """Return an OperatorSupport that is the conjunction of several."""
     return create_op_support(lambda modules, node: all(one.is_node_supported(modules, node) for one in op_support))
 
 
 @compatibility(is_backward_compatible=False)
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """What says yes where one does."""
+    """Return an OperatorSupport that is the disjunction of several."""
     return create_op_support(lambda modules, node: any(one.is_node_supported(modules, node) for one in op_support))
 
 
 @compatibility(is_backward_compatible=False)
 class OpSupports:
-    """Rules to be chained."""
+    """Predefined predicates."""
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:
-        """No where an input has this dtype."""
+        """Reject nodes with an input of this dtype."""
         return create_op_support(
             lambda modules, node: all(_get_arg_dtype(arg) != dtype for arg in node.all_input_nodes)
         )
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """No for nodes of these names."""
+        """Reject nodes with these names."""
         return create_op_support(lambda modules, node: node.name not in disallow_set)
 
 

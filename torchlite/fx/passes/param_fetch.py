@@ -1,4 +1,4 @@
-"""What layers are made of, noted on the nodes that call them."""
+"""Extracts module parameters to the nodes that call the modules, for lowering."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attr
 
 @compatibility(is_backward_compatible=False)
 def default_matching(name: str, target_version: int) -> str:
-    """What an attribute is called in a version of a class: the same in all."""
+    """Return an attribute's name in a class version: the same in all.
+
+    `target_version` has no effect.
+    """
     return name
 
 
-# By a class: its version, the attributes that it is made of, and what these are called.
+# By class: its version, its parameter attributes, and a function that returns their names.
 module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] = {
     kind: (version, attributes.split(), default_matching)
     for kind, version, attributes in (
@@ -40,8 +43,8 @@ module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] 
 
 @compatibility(is_backward_compatible=False)
 def extract_attrs_for_lowering(mod: Any) -> dict[str, Any]:
-    """A layer's attributes by their names, with the layer's class as `name`. RuntimeError for a class that is not in
-    `module_fetch_book`, or came later than what is known there.
+    """Return a module's attributes by name, with its class as `name`. Raise RuntimeError for a class that is not in
+    `module_fetch_book` or newer than its entry.
     """
     if type(mod) not in module_fetch_book:
         raise RuntimeError(f"{torch.typename(mod)} is not in the module_fetch_book yet, please add it to the book")
@@ -57,7 +60,7 @@ def extract_attrs_for_lowering(mod: Any) -> dict[str, Any]:
 
 @compatibility(is_backward_compatible=False)
 def lift_lowering_attrs_to_nodes(fx_module: GraphModule) -> None:
-    """Note on each node that calls a layer what that is made of: `node.attrs_for_lowering`."""
+    """Store module attributes in `node.attrs_for_lowering` of call_module nodes."""
     for node in fx_module.graph.find_nodes(op="call_module"):
         module = fx_module.get_submodule(str(node.target))
         if isinstance(module, GraphModule):

@@ -1,4 +1,4 @@
-"""Functions of modules that run one after the other, in an order that constraints allow."""
+"""PassManager for functions of modules, with order constraints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pass = Callable[..., Any]
 
 
 def inplace_wrapper(fn: Pass) -> Pass:
-    """A function that changes its argument, as one that returns it.
+    """Wrap a function that changes its argument in place so that it returns the argument.
 
     >>> from torchlite.fx.passes.pass_manager import inplace_wrapper
     >>> inplace_wrapper(lambda items: items.append(1))([0])
@@ -36,7 +36,7 @@ def inplace_wrapper(fn: Pass) -> Pass:
 
 
 def log_hook(fn: Pass, level: int = logging.INFO) -> Pass:
-    """A function that says in the log that it ran, and what it gave."""
+    """Wrap a function to log its calls and results."""
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -48,8 +48,8 @@ def log_hook(fn: Pass, level: int = logging.INFO) -> Pass:
 
 
 def loop_pass(base_pass: Pass, n_iter: int | None = None, predicate: Callable[[Any], bool] | None = None) -> Pass:
-    """A function again and again: so many times, or while the predicate holds of its argument. AssertionError for both
-    and for none.
+    """Repeat a function a number of times, or while the predicate is True. Raise AssertionError if both or neither are
+    given.
 
     >>> from torchlite.fx.passes.pass_manager import loop_pass
     >>> loop_pass(lambda n: n * 2, n_iter=3)(1), loop_pass(lambda n: n * 2, predicate=lambda n: n < 100)(1)
@@ -72,7 +72,9 @@ def loop_pass(base_pass: Pass, n_iter: int | None = None, predicate: Callable[[A
 
 
 def these_before_those_pass_constraint(these: Pass, those: Pass) -> Callable[[Pass, Pass], bool]:
-    """That passes which came out of one function run before those of another: they are told by what they wrap."""
+    """Return the constraint that passes made by one function precede those of another, compared by the wrapped
+    function.
+    """
 
     def holds(a: Pass, b: Pass) -> bool:
         return not (_unwrapped(a) is those and _unwrapped(b) is these)
@@ -85,8 +87,7 @@ def _unwrapped(function: Any) -> Any:
 
 
 class PassManager:
-    """Passes in order, each of which takes a module and returns one. Constraints say of two passes whether the first
-    may run before the second.
+    """Run functions of a module in order. Constraints on two passes decide if the first may precede the second.
 
     >>> from torchlite.fx.passes.pass_manager import PassManager
     >>> manager = PassManager([lambda n: n + 1, lambda n: n * 10])
@@ -100,31 +101,31 @@ class PassManager:
 
     @classmethod
     def build_from_passlist(cls, passes: list[Pass]) -> PassManager:
-        """A manager of passes without constraints."""
+        """Return a manager of passes without constraints."""
         return cls(passes)
 
     def add_pass(self, _pass: Pass) -> None:
-        """Put a pass behind the others."""
+        """Append a pass."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: Callable) -> None:
-        """Ask another constraint."""
+        """Add a constraint."""
         self.constraints.append(constraint)
         self._validated = False
 
     def remove_pass(self, _passes: list[str]) -> None:
-        """Leave out the passes of these names."""
+        """Remove the passes with these names."""
         self.passes = [p for p in self.passes if getattr(p, "__name__", "") not in _passes]
         self._validated = False
 
     def replace_pass(self, _target: Pass, _replacement: Pass) -> None:
-        """Put a pass in the place of those of another's name."""
+        """Replace passes with the name of another."""
         self.passes = [_replacement if p.__name__ == _target.__name__ else p for p in self.passes]
         self._validated = False
 
     def validate(self) -> None:
-        """RuntimeError where a constraint does not hold of two passes."""
+        """Raise RuntimeError if a constraint is violated."""
         if self._validated:
             return
         for constraint in self.constraints:

@@ -1,4 +1,4 @@
-"""Shapes and dtypes of all values of a graph, found by running it."""
+"""ShapeProp: runs a graph and records the shape and dtype of each value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 @compatibility(is_backward_compatible=True)
 class TensorMetadata(NamedTuple):
-    """What a tensor is, without its elements."""
+    """Metadata of a tensor."""
 
     shape: Size
     dtype: dtype
@@ -31,7 +31,7 @@ class TensorMetadata(NamedTuple):
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    """What a tensor is."""
+    """Return a tensor's metadata."""
     sparse = bool(getattr(result, "is_sparse", False)) or getattr(result, "_tl_is_sparse", False)
     memory_format = None
     if include_contiguity and not sparse:
@@ -44,10 +44,10 @@ def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) ->
 
 @compatibility(is_backward_compatible=True)
 class ShapeProp(Interpreter):
-    """Runs a module's graph and notes on each node what its value is: `meta["tensor_meta"]`, a TensorMetadata or a
-    structure of them, and `meta["type"]`.
+    """Run a graph and store each value's TensorMetadata (or a structure of them) in `meta["tensor_meta"]` and its type
+    in `meta["type"]`.
 
-    fake_mode: run with tensors of this mode, which have no elements.
+    fake_mode: run with fake tensors of this mode.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.shape_prop import ShapeProp
@@ -65,13 +65,13 @@ class ShapeProp(Interpreter):
                 self.fake_module = _as_fake(gm, fake_mode)
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node, which is noted on it."""
+        """Return and record a node's value."""
         try:
             if self.fake_module is not None:
                 self.module = self.fake_module
             with self.fake_mode or contextlib.nullcontext():
                 result = super().run_node(n)
-        except Exception as error:
+        except Exception as error:  # the node's function may raise anything
             traceback.print_exc()
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
         finally:
@@ -92,14 +92,14 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Run the module on sample inputs; its result."""
+        """Run the module on sample inputs; return its result."""
         if self.fake_mode is not None:
             args = tuple(self.fake_mode.from_tensor(arg) if isinstance(arg, Tensor) else arg for arg in args)
         return super().run(*args)
 
 
 def _as_fake(module: Any, mode: Any) -> Any:
-    """A copy of a module whose parameters and buffers have no elements."""
+    """Return a copy of a module with fake parameters and buffers."""
     memo = {
         id(tensor): mode.from_tensor(tensor)
         for tensors in (module.parameters(), module.buffers())

@@ -1,4 +1,4 @@
-"""A module cut into submodules, by a function that says where each node goes."""
+"""Splits a module into submodules by a callback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _get_attr_from_qualname = _get_attr
 
 @compatibility(is_backward_compatible=True)
 class Partition:
-    """One of the submodules while it is made."""
+    """A submodule under construction."""
 
     def __init__(self, name: str) -> None:
         self.name, self.submod_name = name, f"submod_{name}"
@@ -40,7 +40,7 @@ class Partition:
 
 
 class _Splitter:
-    """Cuts one module."""
+    """Splitter of one module."""
 
     def __init__(self, m: GraphModule, split_callback: Callable[[Node], Any], affix: str | None) -> None:
         self.module = m
@@ -59,7 +59,7 @@ class _Splitter:
                     self._crosses(used, node)
 
     def _crosses(self, made: Node, used: Node) -> None:
-        """Note that a value goes from where it is made to where it is used."""
+        """Record a value that crosses from its producer's partition to a user."""
         source, goal = self.of.get(made), self.of.get(used)
         if source == goal:
             return
@@ -72,7 +72,7 @@ class _Splitter:
             self.partitions[goal].dependencies.setdefault(source)
 
     def order(self) -> list[str]:
-        """The partitions, each behind those that it needs. RuntimeError for a circle."""
+        """Return the partitions in topological order. Raise RuntimeError for a cycle."""
         waits = {name: len(partition.dependencies) for name, partition in self.partitions.items()}
         ready = [name for name, count in waits.items() if not count]
         found = []
@@ -88,7 +88,7 @@ class _Splitter:
         return found
 
     def take_inputs(self, partition: Partition, keep_names: bool) -> None:
-        """The partition's placeholders; modules that are read as attributes come along instead."""
+        """Create the partition's placeholders; submodules read as attributes are copied instead."""
 
         def is_module(name: str) -> bool:
             node = self.nodes[name]
@@ -108,7 +108,7 @@ class _Splitter:
         partition.inputs = given
 
     def copy_nodes(self, keep_names: bool, qualname_map: dict[str, str] | None) -> None:
-        """The nodes, each in its partition's graph."""
+        """Copy the nodes to their partition's graph."""
         for node, name in self.of.items():
             partition = self.partitions[name]
             env = partition.environment
@@ -131,7 +131,7 @@ class _Splitter:
 
 
 class _RootModule:
-    """The module around: inputs, attributes, and calls of the partitions."""
+    """Outer module: inputs, attributes and calls of partitions."""
 
     def __init__(self, splitter: _Splitter, keep_names: bool) -> None:
         self.splitter, self.keep_names = splitter, keep_names
@@ -140,7 +140,7 @@ class _RootModule:
         self.attributes: dict[str, Any] = {}
 
     def outer(self, node: Node) -> None:
-        """An input or an attribute, once."""
+        """Copy an input or attribute node once."""
         if node.name in self.env:
             return
         if node.op == "placeholder":
@@ -154,7 +154,7 @@ class _RootModule:
         self.env[node.name] = made
 
     def call(self, partition: Partition, tuple_return: bool) -> None:
-        """A partition's call, and its results by their names."""
+        """Add a partition's call; return its results by name."""
         for name in partition.inputs:
             if self.splitter.nodes[name].op in ("placeholder", "get_attr"):
                 self.outer(self.splitter.nodes[name])
@@ -186,12 +186,14 @@ def split_module(
     partition_affix: str | None = None,
     tuple_return: bool = False,
 ) -> GraphModule:
-    """A module that calls submodules `submod_0`, `submod_1` and so on, each with a part of the graph.
+    """Return a module that calls submodules `submod_0`, `submod_1`, ..., each with a part of the graph.
 
-    split_callback: says of a node in which part it goes. qualname_map: gets the modules' new names with their old ones.
-    keep_original_order: the parts are called in the order in which the graph begins with them. keep_original_node_name,
-    keep_original_input_name: names in the parts are those of the graph. partition_affix: `submod_<affix>_0`.
-    tuple_return: parts with one result return a tuple, too. RuntimeError where parts need each other.
+    split_callback: returns a node's partition. qualname_map: filled with old names by new names of modules.
+    keep_original_order: call partitions in the order of their first nodes. keep_original_node_name,
+    keep_original_input_name: keep names in partitions. partition_affix: prefix `submod_<affix>_`. tuple_return: return
+    single results as tuples. Raise RuntimeError for cyclic partitions.
+
+    `root_m` has no effect: PyTorch ignores it too.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.split_module import split_module

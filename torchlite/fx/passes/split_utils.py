@@ -1,4 +1,4 @@
-"""A module cut into submodules by tags on its nodes."""
+"""Splits a module into submodules by node tags."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Component", "getattr_recursive", "setattr_recursive", "split_by_tags
 
 @compatibility(is_backward_compatible=False)
 def getattr_recursive(obj: Any, name: str) -> Any:
-    """The attribute of a dotted name; None where there is none."""
+    """Return the attribute of a dotted name, None if there is none."""
     for part in name.split("."):
         if isinstance(obj, ModuleList):
             obj = obj._modules.get(part)
@@ -42,7 +42,7 @@ def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
 @compatibility(is_backward_compatible=False)
 @dataclass
 class Component:
-    """One of the submodules while it is made: its graph, and by which nodes of the whole it is connected."""
+    """A submodule under construction: its graph, and the nodes at its boundary."""
 
     graph: Graph
     order: int
@@ -55,7 +55,7 @@ class Component:
     gm: GraphModule | None = None
 
     def inner(self, node: Node) -> Node:
-        """What stands here for a node from outside."""
+        """Return the inner node for an outside value."""
         if node.op == "get_attr":
             if node not in self.getattr_maps:
                 self.getattr_maps[node] = self.graph.get_attr(str(node.target), type_expr=node.type)
@@ -77,10 +77,10 @@ def split_by_tags(
     return_tuple: bool = False,
     GraphModuleCls: Any = GraphModule,
 ) -> Any:
-    """A module whose submodules are called as the tags, in their order; each has the nodes with this attribute `tag`.
+    """Return a module with one submodule per tag, in order; nodes are assigned by their attribute `tag`.
 
-    return_fqn_mapping: return a pair, with the new names of modules and attributes by their old ones. return_tuple:
-    submodules with one result return a tuple, too. GraphModuleCls: the class of the module that is returned.
+    return_fqn_mapping: also return a mapping of old to new names of modules and attributes. return_tuple: submodules
+    with one result return a tuple. GraphModuleCls: class of the result.
     """
     components = {tag: Component(Graph(), place, tag) for place, tag in enumerate(tags)}
     main = Graph()
@@ -125,7 +125,7 @@ def split_by_tags(
 
 
 def _take(node: Node, components: dict[str, Component], home: dict[Node, Component], copies: dict[Node, Node]) -> None:
-    """Copy a node into the graph of its tag."""
+    """Copy a node to the graph of its tag."""
     if not hasattr(node, "tag"):
         raise AssertionError(f"Node does not have tag: {node.format_node()}")
     part = home[node] = components[node.tag]

@@ -1,4 +1,4 @@
-"""What several passes need: names of targets, groups of nodes, order."""
+"""Helpers of passes: target names, node groups, topological sort."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 @compatibility(is_backward_compatible=False)
 def get_acc_ops_name(k: Any) -> str:
-    """The name of a class, or of an op of a library of such."""
+    """Return the name of a class or of an op in an ops library."""
     if isinstance(k, str):
         return k
     if "acc_ops" in (k.__module__ or ""):
@@ -38,7 +38,7 @@ def get_acc_ops_name(k: Any) -> str:
 
 @compatibility(is_backward_compatible=False)
 def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
-    """What a node calls: the name of the method, of the function, or of the module's class."""
+    """Return the name of a node's target: method, function or module class."""
     if node.op not in CALLABLE_NODE_OPS:
         raise AssertionError(f"Expect op types of {', '.join(CALLABLE_NODE_OPS)}, but found {node.op}")
     target: Any = node.target
@@ -52,17 +52,17 @@ def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
 
 @compatibility(is_backward_compatible=False)
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether ShapeProp found a node's value to be a tensor."""
+    """True if ShapeProp recorded a tensor for a node."""
     kind = node.meta.get("type")
     return kind is not None and issubclass(kind, Tensor)
 
 
 @compatibility(is_backward_compatible=False)
 class FxNetAccFusionsFinder:
-    """Groups of nodes between which values go that are no tensors, so that they have to stay together.
+    """Find groups of nodes connected by non-tensor values, which must stay together.
 
-    module: its graph has been through ShapeProp. acc_nodes: the nodes that are looked at; those are taken out of the
-    set whose group has others in it. Calling it gives the group of each node that is in one.
+    module: after ShapeProp. acc_nodes: nodes to group; groups that contain other nodes are removed from the set. A call
+    returns the group of each grouped node.
     """
 
     def __init__(self, module: GraphModule, acc_nodes: NodeSet) -> None:
@@ -70,7 +70,7 @@ class FxNetAccFusionsFinder:
         self.nodes = list(module.graph.nodes)
 
     def _group(self, start: Node) -> NodeSet:
-        """All that is connected with a node by values that are no tensors, and what lies between them."""
+        """Return all nodes connected with a node by non-tensor values, and nodes between them."""
         group = {start}
         pending = [start]
         while pending:
@@ -85,7 +85,7 @@ class FxNetAccFusionsFinder:
         return group
 
     def _between(self, group: NodeSet) -> list[Node]:
-        """Nodes that use one of the group and that one of the group uses, by whatever way."""
+        """Return the nodes on paths between nodes of the group."""
         below: NodeSet = set()
         for node in self.nodes:
             if any(arg in group or arg in below for arg in node.all_input_nodes):
@@ -126,9 +126,7 @@ def _replace_order(gm: GraphModule, order: list[Node]) -> GraphModule:
 
 @compatibility(is_backward_compatible=False)
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Bring a module's nodes into an order in which each comes behind what it uses: those first that wait for least.
-    RuntimeError for a circle.
-    """
+    """Sort a module's nodes topologically, nodes with fewest pending inputs first. Raise RuntimeError for a cycle."""
     waits = {node: len(node.all_input_nodes) for node in gm.graph.nodes}
     ready = deque(node for node in gm.graph.nodes if not waits[node])
     order = []
@@ -144,7 +142,7 @@ def legalize_graph(gm: GraphModule) -> GraphModule:
 
 @compatibility(is_backward_compatible=False)
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """As `legalize_graph`; nodes stay as they stand where they can."""
+    """Sort a module's nodes topologically, keeping the order where possible."""
     place = {node: i for i, node in enumerate(gm.graph.nodes)}
     waits = {node: len(node.all_input_nodes) for node in gm.graph.nodes}
     ready = [(place[node], node) for node in gm.graph.nodes if not waits[node]]

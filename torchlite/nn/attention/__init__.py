@@ -32,6 +32,8 @@ def sdpa_kernel(backends, set_priority=False):
     """Within this context attention may use `backends`, one SDPBackend or a list of them: the switches of
     `torch.backends.cuda` say so.
 
+    `set_priority` has no effect: the ways that are allowed give the same result by one implementation.
+
     >>> import torchlite as torch
     >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel
     >>> with sdpa_kernel(SDPBackend.MATH):

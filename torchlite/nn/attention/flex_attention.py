@@ -40,7 +40,7 @@ class AuxOutput(NamedTuple):
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """A mask of which everything counts."""
+    """A mask of which everything counts. `head`, `token_q` and `token_kv` have no effect."""
     return batch.new_ones((), dtype=torch.bool, device=batch.device)
 
 
@@ -134,7 +134,8 @@ def _pair(size: Any) -> tuple[int, int]:
 class BlockMask:
     """A mask by blocks: which blocks of keys each block of queries sees in part (`kv_indices`, the first
     `kv_num_blocks` of a row) and in full (`full_kv_indices`), and the same seen from the keys (`q_indices` …). Inside
-    blocks that are seen in part `mask_mod` decides.
+    blocks that are seen in part `mask_mod` decides. `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and
+    `dq_kv_order_spt` have no effect: they order the writes of a Triton kernel.
     """
 
     def __init__(
@@ -150,7 +151,11 @@ class BlockMask:
         full_q_indices: Tensor | None,
         BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
         mask_mod: Callable[..., Any] = noop_mask,
-        **orders: Any,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: bool | None = None,
     ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -181,9 +186,14 @@ class BlockMask:
         mask_mod: Callable[..., Any] | None = None,
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
-        **orders: Any,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """A BlockMask of what queries see; what keys see is worked out."""
+        """A BlockMask of what queries see; what keys see is worked out. `dq_write_order`, `dq_write_order_full` and
+        `dq_kv_order` have no effect: they order the writes of a Triton kernel.
+        """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -278,9 +288,12 @@ def create_block_mask(
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
-    **orders: Any,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ) -> BlockMask:
     """The BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+
+    `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 
     >>> create_block_mask(lambda b, h, q, k: q >= k, None, None, 4, 4, BLOCK_SIZE=2).to_dense()
     tensor([[[[1, 0],
@@ -377,6 +390,8 @@ def flex_attention(
     (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the logarithms of sums). A
     query that sees no key gives zeros. All scores are computed: blocks save nothing yet. ValueError for sizes, dtypes
     or devices that do not fit.
+
+    `kernel_options` has no effect: it tunes Triton kernels.
 
     >>> q = k = v = torch.ones(1, 1, 2, 4)
     >>> flex_attention(q, k, v, lambda score, b, h, q, k: score + (q - k)).shape

@@ -361,7 +361,7 @@ def _run_always_call_hooks(module, args, kwargs, result, called):
                 changed = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
                 if changed is not None:
                     result = changed
-            except Exception as error:
+            except Exception as error:  # the user's hook may raise anything; the first error is raised
                 warnings.warn(
                     "module forward hook with ``always_call=True`` raised an exception that was silenced as "
                     f"another error was raised in forward: {error}",

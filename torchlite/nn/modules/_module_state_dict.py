@@ -254,7 +254,7 @@ def _load_tensor(module, name, param, key, value, assign, error_msgs):
                 else:
                     value.requires_grad_(param.requires_grad)
             setattr(module, name, value)
-    except Exception as error:
+    except Exception as error:  # all errors of a state dict are raised as one
         error_msgs.append(
             f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
             f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."

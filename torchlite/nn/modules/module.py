@@ -279,7 +279,7 @@ class Module(_Parts):
     __call__ = _wrapped_call_impl
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
-        """`forward` as tracing calls it; nothing is traced here, so it is the same."""
+        """`forward`, by the name under which PyTorch's tracer calls it. `torch.jit.trace` records `forward` itself."""
         return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -751,7 +751,7 @@ def _convert(module, name, param, fn):
         param.grad = None
         try:
             torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-        except Exception as error:
+        except Exception as error:  # the gradient is put back
             param.grad = grad
             raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
         if grad is not None and new_grad is not None:

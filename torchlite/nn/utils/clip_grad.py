@@ -30,7 +30,7 @@ def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """The norm of the norms of `tensors` (one tensor or several), as if all were one vector: a 0-d tensor. `foreach`
-    changes nothing here.
+    changes nothing here. `foreach` has no effect: gradients are always handled in groups where that is faster.
     """
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     norm_type = float(norm_type)
@@ -52,7 +52,9 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, not above 1, in place."""
+    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, not above 1, in place. `foreach` has no
+    effect: gradients are always handled in groups where that is faster.
+    """
     with torch.no_grad():
         grads = _gradients(parameters)
         if not grads:
@@ -76,6 +78,8 @@ def clip_grad_norm_(
 
     Returns the norm from before, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a norm
     that is not finite, where `error_if_nonfinite`.
+
+    `foreach` has no effect: gradients are always handled in groups where that is faster.
     """
     if not isinstance(parameters, torch.Tensor):
         is_generator = isinstance(parameters, types.GeneratorType)
@@ -104,7 +108,9 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every gradient element to [-clip_value, clip_value], in place."""
+    """Clamp every gradient element to [-clip_value, clip_value], in place. `foreach` has no effect: gradients are
+    always handled in groups where that is faster.
+    """
     clip_value = float(clip_value)
     with torch.no_grad():
         grads = _gradients(parameters)

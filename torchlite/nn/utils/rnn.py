@@ -66,7 +66,7 @@ class PackedSequence(_Packed):
 
     def cpu(self, *args: Any, **kwargs: Any) -> Any:
         """Move to the CPU."""
-        return _map_fields(self, lambda data: data.cpu())
+        return self.to(*args, device="cpu", **kwargs)
 
     def pin_memory(self) -> Any:
         """The same with its data in pinned memory."""

@@ -1,1 +1,1 @@
-"""Programs of the aten dialect as ONNX: for each op a function that writes it in ONNX's, into a `Writer`."""
+"""Export rules: for each ATen op a function that adds its ONNX nodes to an `OnnxGraphBuilder`."""

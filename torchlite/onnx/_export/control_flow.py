@@ -1,4 +1,4 @@
-"""Control flow: a graph inside a graph becomes a body, which reads the values around it by their names."""
+"""Export rules of control flow: subgraphs become ONNX bodies that read outer values by name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def _graph_of(module: Any) -> Any:
 
 
 def _value_info(name: str, value: WriterValue) -> Message:
-    """A value's type; its sizes are those of the values that come and go."""
+    """Return a value's type with the sizes of loop-carried values."""
     about = Message("TypeOfTensor", elem_type=NUMBERS[value.dtype])
     return Message("ValueInfo", name=name, type=Message("Type", tensor_type=about))
 
 
 class _BodyWriter:
-    """A graph that is written into another writer's names."""
+    """Builder of a body in the outer builder's namespace."""
 
     def __init__(self, work: Any) -> None:
         self.work, self.outer = work, work.writer
@@ -43,14 +43,14 @@ class _BodyWriter:
         return WriterValue(name, dtype, sizes)
 
     def run(self, module: Any, values: list[Any]) -> list[Any]:
-        """What a module gives of values."""
+        """Add a module's nodes applied to values; return its results."""
         nodes = list(_graph_of(module))
         env = dict(zip((n for n in nodes if n.op == "placeholder"), values, strict=True))
         found = self.work.graph(nodes, module, env)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def output(self, value: Any) -> None:
-        """One result, which is a value of the body's own."""
+        """Return an output, copied if it is not a value of the body."""
         if not isinstance(value, WriterValue):
             kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
             value = WriterValue(self.writer.put(value, kind), kind, ())
@@ -83,7 +83,7 @@ def cond(work: Any, predicate: Any, true_graph: Any, false_graph: Any, operands:
 
 
 class _InlineWriter:
-    """A graph that is written where it is called."""
+    """Builder that inlines a subgraph at its call."""
 
     def __init__(self, work: Any) -> None:
         self.work = work

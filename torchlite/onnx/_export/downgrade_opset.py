@@ -1,7 +1,7 @@
-"""Nodes of opset 18 in those of the opsets 11 to 17: inputs that were attributes, and ops that are written in others.
+"""Rewrites opset 18 nodes for opsets 11 to 17: inputs that were attributes, and missing ops.
 
-A rule takes the writer, the node's inputs, how many results it has, and its attributes. It writes other nodes and
-returns the names of their results, or it changes the attributes and returns the inputs that are left for the node.
+A rule takes the builder, inputs, number of outputs and attributes of a node. It adds other nodes and returns their
+outputs, or it changes the attributes and returns the remaining inputs of the node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INTEGERS = frozenset(number for name, number in NUMBERS.items() if name.startsw
 
 
 def _constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
-    """The integers of a constant. UnsupportedOperatorError for what is computed."""
+    """Return a constant's integers. Raise UnsupportedOperatorError for a computed value."""
     within: OnnxGraphBuilder | None = w
     while within is not None:
         message = within.initializers.get(w.put(value))
@@ -30,7 +30,7 @@ def _constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
 
 
 def _as_attribute(name: str) -> Callable:
-    """The second input is an attribute."""
+    """Convert the second input to an attribute."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
         if len(inputs) > 1 and inputs[1] is not None:
@@ -41,7 +41,7 @@ def _as_attribute(name: str) -> Callable:
 
 
 def _downgrade_split(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
-    attributes.pop("num_outputs", None)  # parts of one size
+    attributes.pop("num_outputs", None)  # equal parts
     return InputList(inputs) if w.version >= 13 else _as_attribute("split")(w, kind, inputs, outputs, attributes)
 
 
@@ -55,7 +55,7 @@ def _downgrade_shape(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int,
 
 
 def _drop_attribute(*names: str) -> Callable:
-    """An attribute that has no words yet, which only matters where it is set."""
+    """Remove attributes that the older op lacks; raise if they matter."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
         for name in names:
@@ -70,13 +70,13 @@ def _resize(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attribut
     inputs = _drop_attribute("antialias", "keep_aspect_ratio_policy")(w, kind, inputs, outputs, attributes)
     if w.version >= 13:
         return InputList(inputs)
-    nothing = w.constant([], "float32")  # no input may be left out yet
+    nothing = w.constant([], "float32")  # no input is optional yet
     inputs += [None] * (3 - len(inputs))
     return InputList([inputs[0], *(nothing if value is None else value for value in inputs[1:3]), *inputs[3:]])
 
 
 def _via_comparison(choose: Callable) -> Callable:
-    """An op that had no words for integers, by comparisons."""
+    """Express an op that lacked integer support by comparisons."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
         return choose(w, *inputs) if any(_is_integer(w, value) for value in inputs) else InputList(inputs)
@@ -85,7 +85,7 @@ def _via_comparison(choose: Callable) -> Callable:
 
 
 def _is_integer(w: OnnxGraphBuilder, value: Any) -> bool:
-    """Whether a value, or a constant of which the name is given, has integers."""
+    """True if a value, or the constant of a name, has an integer type."""
     if isinstance(value, WriterValue):
         return not value.is_float
     held = w.initializers.get(value) if isinstance(value, str) else None
@@ -131,7 +131,7 @@ def _layer_norm(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attr
 
 
 def _softmax(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
-    """The dimensions from the axis on were one: a dimension that is not the last one goes there and back."""
+    """Softmax normalized over all dimensions from the axis on; transpose if the axis is not the last."""
     x, axis = inputs[0], attributes.get("axis", -1)
     if axis == -1 or (isinstance(x, WriterValue) and axis % x.ndim == x.ndim - 1):
         attributes["axis"] = -1
@@ -175,7 +175,7 @@ def _supported_from(version: int) -> Callable:
     return rule
 
 
-# The version from which on a node is as it is written, and what it is before.
+# The version from which on a node keeps its form, and the rule for older ones.
 RULES: dict[str, tuple[int, Callable]] = {
     **{f"Reduce{what}": (18, _as_attribute("axes")) for what in (
         "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")},

@@ -1,4 +1,4 @@
-"""Ops that go element by element."""
+"""Export rules of elementwise ops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAME = {
     "abs": "Abs", "ceil": "Ceil", "floor": "Floor", "neg": "Neg", "relu": "Relu", "round": "Round", "sign": "Sign",
     "sgn": "Sign", "hardswish": "HardSwish", "bitwise_not": "",
 }  # fmt: skip
-# Ops whose integers become floats first.
+# Ops that convert integers to floats.
 _FLOATS = {
     "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
     "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "log": "Log", "reciprocal": "Reciprocal",
@@ -25,7 +25,7 @@ _FLOATS = {
 
 
 def to_float_type(w: OnnxGraphBuilder, x: WriterValue) -> Any:
-    """A value with numbers that are no integers."""
+    """Cast a value to a floating-point type."""
     return x if x.is_float else WriterValue(w.cast(x, "float32"), "float32", x.sizes)
 
 
@@ -44,10 +44,10 @@ for _name, _kind in _FLOATS.items():
 
 
 def to_common_type(w: OnnxGraphBuilder, *values: Any, dtype: str | None = None) -> tuple[list[Any], str]:
-    """Values in the type in which they are computed together, and that type."""
+    """Return values cast to their promoted type, and the type."""
     tensors = [v for v in values if isinstance(v, WriterValue)]
     if dtype is None:
-        # Those without dimensions and numbers only decide where they are of a higher kind.
+        # Zero-dimensional tensors and numbers count only if their category is higher.
         with_dims = [v.dtype for v in tensors if v.ndim] or [v.dtype for v in tensors]
         dtype = promoted_type(*with_dims) if with_dims else "int64"
         kinds = [v.is_float for v in tensors] + [isinstance(v, float) for v in values]
@@ -103,7 +103,7 @@ def div(w: OnnxGraphBuilder, x: Any, y: Any, *, rounding_mode: str | None = None
 def _floor_divide(w: OnnxGraphBuilder, a: str, b: str, dtype: str) -> str:
     if dtype.startswith(("float", "bfloat")):
         return w.op("Floor", w.op("Div", a, b))
-    # ONNX divides integers towards zero: what is left over, with the divisor's sign, is taken away first.
+    # ONNX division of integers truncates; subtract the remainder with the divisor's sign first.
     return w.op("Div", w.op("Sub", a, w.op("Mod", a, b)), b)
 
 

@@ -1,4 +1,4 @@
-"""An ONNX graph while it is written."""
+"""OnnxGraphBuilder: builds an ONNX graph, with names, constants and nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST = (1 << 63) - 1
 
 
 class WriterValue(NamedTuple):
-    """A value of the graph: its name, the name of its elements' type, and its sizes, None where they are not fixed."""
+    """Value of the graph: name, element type name, and sizes (None if dynamic)."""
 
     name: str
     dtype: str
@@ -37,24 +37,24 @@ Value = WriterValue | str | int | float | bool
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a dtype of torch's or torchlite's."""
+    """Return the name of a dtype of torch or torchlite."""
     return str(dtype).rpartition(".")[2]
 
 
 def is_fixed(size: Any) -> bool:
-    """Whether a size is a number rather than a symbol."""
+    """True if a size is a number."""
     return type(size) is int
 
 
 def make_tensor(name: str, array: np.ndarray, dtype: str) -> Message:
-    """A tensor's message; its bytes are the array's own memory."""
+    """Return a TensorProto that shares the array's memory."""
     flat = np.ascontiguousarray(array)
     data = flat.reshape(-1).view(np.uint8).data if flat.size else b""
     return Message("Tensor", dims=[int(n) for n in array.shape], data_type=NUMBERS[dtype], name=name, raw_data=data)
 
 
 def make_attribute(name: str, value: Any) -> Message:
-    """An attribute's message, of the type that its value is."""
+    """Return an AttributeProto of the value's type."""
     if isinstance(value, (bool, int)):
         return Message("Attribute", name=name, type=_KINDS["int"], i=int(value))
     if isinstance(value, float):
@@ -73,7 +73,7 @@ def make_attribute(name: str, value: Any) -> Message:
 
 
 def promoted_type(*dtypes: str) -> str:
-    """The type in which elements of several are computed."""
+    """Return the promoted element type."""
     floats = [d for d in dtypes if _RANK.get(d, 0) >= 5]
     best = max(floats or dtypes, key=lambda d: _RANK.get(d, 0))
     if {"uint8", "int8"} <= set(dtypes) and not floats:
@@ -82,15 +82,15 @@ def promoted_type(*dtypes: str) -> str:
 
 
 class InputList(list):
-    """What a rule of `OLDER` leaves of a node's inputs, where the node stays."""
+    """Inputs that a rule of `OLDER` leaves to the original node."""
 
 
-# By a node's kind the version from which on it is as it is written here, and what writes it before: `older.py`.
+# By node kind: the version from which on it keeps its form, and the rule for older ones (`downgrade_opset`).
 OLDER: dict[str, tuple[int, Callable]] = {}
 
 
 class OnnxGraphBuilder:
-    """A graph's nodes and constants. `version` is that of ONNX's ops."""
+    """Nodes and constants of a graph. `version` is the opset version."""
 
     def __init__(self, version: int, outer: OnnxGraphBuilder | None = None) -> None:
         self.version, self.outer = version, outer
@@ -100,10 +100,10 @@ class OnnxGraphBuilder:
         self.constants: dict[Any, str] = {}
         self.functions: dict[str, Message] = outer.functions if outer is not None else {}
         self.domains: dict[str, int] = outer.domains if outer is not None else {"": version}
-        self.where = ""  # the node that is being written, for the names of values
+        self.where = ""  # prefix of value names: the current node
 
     def name(self, wish: str) -> str:
-        """A name that no other value has."""
+        """Return a unique name."""
         unique, count = wish, 0
         while unique in self.taken:
             count += 1
@@ -112,7 +112,7 @@ class OnnxGraphBuilder:
         return unique
 
     def constant(self, array: Any, dtype: str) -> str:
-        """A small constant's name: the same one gets the same name."""
+        """Return the name of a small constant; equal constants share a name."""
         from .._tensor_data import numpy_dtype
 
         array = np.asarray(array, numpy_dtype(dtype))
@@ -124,13 +124,13 @@ class OnnxGraphBuilder:
         return self.constants[key]
 
     def put(self, value: Any, dtype: str = "int64") -> str:
-        """The name of a value, or of a constant of the given type."""
+        """Return the name of a value, or of a constant of the given type."""
         if isinstance(value, WriterValue):
             return value.name
         return value if isinstance(value, str) else self.constant(value, dtype)
 
     def op(self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Write a node of opset 18 or of the writer's; the name of its result, or a list of several."""
+        """Add an opset 18 node, downgraded to the builder's opset if needed; return the name of its output, or a list."""
         if self.version < 18 and not domain:
             since, rule = OLDER.get(kind, (0, None))
             if rule is not None and self.version < since:
@@ -141,7 +141,7 @@ class OnnxGraphBuilder:
         return self.node(kind, inputs, outputs, attributes, domain)
 
     def node(self, kind: str, inputs: Sequence[Any], outputs: int, attributes: dict[str, Any], domain: str = "") -> Any:
-        """Write a node as it is."""
+        """Add a node without downgrade."""
         names = [self.name(f"{self.where or kind.lower()}_{kind.lower()}") for _ in range(outputs)]
         given = ["" if value is None else self.put(value) for value in inputs]
         while given and not given[-1]:
@@ -156,14 +156,14 @@ class OnnxGraphBuilder:
         return names[0] if outputs == 1 else names
 
     def cast(self, value: Any, dtype: str, known: str | None = None) -> str:
-        """A value in another type; `known` is its own where it is only a name."""
+        """Cast a value; `known` is its type if only a name is given."""
         now = value.dtype if isinstance(value, WriterValue) else known
         if isinstance(value, (bool, int, float)):
             return self.constant(value, dtype)
         return self.put(value) if now == dtype else self.op("Cast", value, to=NUMBERS[dtype])
 
     def ints(self, values: Sequence[Any]) -> str:
-        """A list of integers, some of which may be values of the graph."""
+        """Return an integer list, some of which may be values."""
         if all(is_fixed(value) or isinstance(value, bool) for value in values):
             return self.constant([int(v) for v in values], "int64")
         parts = [
@@ -175,7 +175,7 @@ class OnnxGraphBuilder:
         return self.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
 
     def size(self, x: WriterValue, dim: int) -> Any:
-        """A size: a number, or the name of a value without dimensions."""
+        """Return a size: a number, or the name of a scalar value."""
         dim %= x.ndim
         fixed = x.sizes[dim]
         if fixed is not None:
@@ -184,13 +184,13 @@ class OnnxGraphBuilder:
         return self.op("Squeeze", part, self.constant([0], "int64"))
 
     def shape(self, x: WriterValue) -> str:
-        """All sizes."""
+        """Return all sizes."""
         if all(n is not None for n in x.sizes):
             return self.constant(list(x.sizes), "int64")
         return self.op("Shape", x)
 
     def reshape(self, x: Any, sizes: Sequence[Any]) -> str:
-        """A value in another shape; 0 is a size of zero here."""
+        """Reshape a value; 0 denotes an empty dimension here."""
         unknown = [i for i, n in enumerate(sizes) if not is_fixed(n)]
         if len(unknown) == 1 and all(is_fixed(n) and n > 0 for i, n in enumerate(sizes) if i not in unknown):
             sizes = [-1 if i in unknown else n for i, n in enumerate(sizes)]
@@ -207,7 +207,7 @@ class OnnxGraphBuilder:
         return self.op("Slice", x, self.ints([begin]), self.ints([end]), self.ints([dim]), self.ints([step]))
 
     def product(self, sizes: Sequence[Any]) -> Any:
-        """A product of sizes."""
+        """Return the product of sizes."""
         fixed = math.prod(n for n in sizes if is_fixed(n))
         out: Any = fixed
         for n in sizes:
@@ -223,8 +223,8 @@ _TABLE: dict[str, Callable] = {}
 
 
 def translates(*names: str) -> Callable[[Callable], Callable]:
-    """Let a function write ops of aten. It takes the writer, the op's arguments, values as `Val`, and returns the name
-    of the result, or a list of several.
+    """Register a function as export rule of ATen ops. It takes the builder and the op's arguments, values as
+    `WriterValue`, and returns the name of the result or a list.
     """
 
     def register(function: Callable) -> Callable:
@@ -236,10 +236,10 @@ def translates(*names: str) -> Callable[[Callable], Callable]:
 
 
 def find_rule(target: str) -> Callable | None:
-    """What writes an op: by its overload's name, else by its own."""
+    """Return the export rule of an op, by overload name, else by op name."""
     return _TABLE.get(target) or _TABLE.get(target.rpartition(".")[0])
 
 
 def is_supported() -> list[str]:
-    """The ops that can be written."""
+    """Return the ops with export rules."""
     return sorted(_TABLE)

@@ -1,4 +1,4 @@
-"""Ops that take elements by their places, or put them there."""
+"""Export rules of gather, scatter and index ops."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _select_by_mask(w: OnnxGraphBuilder, x: WriterValue, dim: int, mask: WriterV
 
 
 def _index_many(w: OnnxGraphBuilder, x: WriterValue, dims: list[int], indices: list[WriterValue]) -> str:
-    """Several indices, which broadcast: their dimensions go first, then where the first of them stood."""
+    """Index by several broadcast indices: move their dimensions first, then to the position of the first."""
     shape: Any = indices[0].name
     for other in indices[1:]:
         shape = w.op("Add", shape, other)
@@ -124,7 +124,7 @@ def scatter(
 
 
 def _trim_source(w: OnnxGraphBuilder, src: WriterValue, index: WriterValue) -> str:
-    """The part of a value that an index of its rank or less in size has places for."""
+    """Return the part of a source that an index covers."""
     dims = list(range(src.ndim))
     return w.op("Slice", src, w.ints([0] * len(dims)), w.shape(index), w.ints(dims))
 
@@ -165,7 +165,7 @@ def scatter_reduce(
 
 
 def _expand_row_index(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, source: WriterValue) -> str:
-    """An index of one dimension for every element of a source."""
+    """Expand a one-dimensional index to every element of a source."""
     shaped = w.reshape(index, [-1 if d == dim % x.ndim else 1 for d in range(x.ndim)])
     return w.op("Expand", shaped, w.shape(source))
 

@@ -1,4 +1,4 @@
-"""ONNX's own ops in a program: what `torch.onnx.ops` makes."""
+"""Export rules of `torch.onnx.ops`: ONNX's own ops in a program."""
 
 from __future__ import annotations
 

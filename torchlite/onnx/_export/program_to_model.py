@@ -1,4 +1,4 @@
-"""A whole program of the aten dialect as an ONNX model."""
+"""Translates an exported program to an ONNX ModelProto."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from typing import Any, NamedTuple
 from .._element_types import NUMBERS
 from .._protobuf import Message
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
-from . import control_flow, downgrade_opset, elementwise, indexing, layers, onnx_ops, recurrent, reductions, shape_ops
+from . import (
+    attention,
+    control_flow,
+    conv_pool,
+    downgrade_opset,
+    elementwise,
+    indexing,
+    losses,
+    matmul,
+    normalization,
+    onnx_ops,
+    random,
+    recurrent,
+    reductions,
+    resize,
+    shape_ops,
+)  # fmt: skip
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
 
 __all__ = [
-    "ExportedGraph",
-    "indexing",
-    "layers",
-    "downgrade_opset",
-    "onnx_ops",
-    "elementwise",
-    "recurrent",
-    "reductions",
-    "shape_ops",
-    "translate",
-]
+    "ExportedGraph", "attention", "conv_pool", "downgrade_opset", "elementwise", "indexing", "losses", "matmul",
+    "normalization", "onnx_ops", "random", "recurrent", "reductions", "resize", "shape_ops", "translate",
+]  # fmt: skip
 
-# Versions of the format by the version of ONNX's ops from which on they are written.
+# IR versions by the opset version from which on they apply.
 _FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (15, 8), (12, 7), (0, 6))
 _CHECKS = (
     "aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range",
@@ -38,8 +46,8 @@ _VIEWS = frozenset(
 
 
 class ExportedGraph(NamedTuple):
-    """What is to be written: the graph, the tensors by their placeholders' names, the other placeholders in order, and
-    which of the outputs are the program's own.
+    """Export input: the graph, tensors by placeholder name, other placeholders in order, and which outputs are the
+    user's.
     """
 
     graph: Any
@@ -50,7 +58,7 @@ class ExportedGraph(NamedTuple):
 
 
 def target_name(target: Any) -> str:
-    """How a call's target is called: aten.add.Tensor, _operator.mul, cond."""
+    """Return the name of a call's target: aten.add.Tensor, _operator.mul, cond."""
     text = str(target)
     if hasattr(target, "_overloadname") or hasattr(target, "overload"):
         return text.removeprefix("torch.ops.")
@@ -63,7 +71,7 @@ def target_name(target: Any) -> str:
 
 
 def as_array(value: Any) -> tuple[Any, str]:
-    """A tensor's elements and its type's name; of types that NumPy lacks, their bits."""
+    """Return a tensor's elements and type name; for types that NumPy lacks, their bits."""
     name = dtype_name(value.dtype)
     value = value.detach().cpu().contiguous()
     if name.startswith(("bfloat", "float8")):
@@ -76,14 +84,14 @@ def as_array(value: Any) -> tuple[Any, str]:
 
 
 class GraphTranslator:
-    """Writes graphs: the program's, and those inside it."""
+    """Translator of the program's graph and its subgraphs."""
 
     def __init__(self, writer: OnnxGraphBuilder, custom: Mapping[Any, Callable] | None = None) -> None:
         self.writer, self.custom = writer, custom or {}
         self.names: dict[Any, str] = {}
 
     def value_of(self, node: Any, name: str, meta: Any = None) -> Any:
-        """A node's value, with what is known of its elements."""
+        """Return a node's value with its metadata."""
         meta = node.meta.get("val") if meta is None and node is not None else meta
         if meta is None:
             raise OnnxExporterError(f"{name}: the graph does not say what it is (no meta['val'])")
@@ -97,7 +105,7 @@ class GraphTranslator:
         return WriterValue(name, kind, ())
 
     def graph(self, nodes: Iterable[Any], owner: Any, env: dict[Any, Any]) -> Any:
-        """Write nodes; what stands behind the output."""
+        """Translate nodes; return the output's values."""
         for node in nodes:
             if node.op == "call_function":
                 self.writer.where = re.sub(r"\W", "_", str(node.name))
@@ -111,7 +119,7 @@ class GraphTranslator:
         return None
 
     def attribute(self, node: Any, owner: Any) -> Any:
-        """A module inside the graph's, or a tensor, which becomes a constant."""
+        """Return a submodule, or a tensor as constant."""
         found = owner
         for part in node.target.split("."):
             found = getattr(found, part)
@@ -123,7 +131,7 @@ class GraphTranslator:
         return WriterValue(name, dtype, tuple(array.shape))
 
     def arguments(self, value: Any, env: dict[Any, Any]) -> Any:
-        """Arguments with values in the place of nodes."""
+        """Return arguments with nodes replaced by values."""
         if hasattr(value, "op") and hasattr(value, "users"):
             return env[value]
         if isinstance(value, (list, tuple)):
@@ -133,7 +141,7 @@ class GraphTranslator:
         return value
 
     def call(self, node: Any, owner: Any, env: dict[Any, Any]) -> Any:
-        """One node."""
+        """Translate one node."""
         name = target_name(node.target)
         args, kwargs = self.arguments(node.args, env), self.arguments(node.kwargs, env)
         if name == "_operator.getitem":
@@ -147,7 +155,7 @@ class GraphTranslator:
             result = written(self.writer, *args, **kwargs)
         except OnnxExporterError:
             raise
-        except Exception as error:
+        except Exception as error:  # a rule, which may be the user's, raises anything
             raise OnnxExporterError(
                 f"{node.name} ({name}): {type(error).__name__}: {error}{_source_location(node)}"
             ) from error
@@ -157,7 +165,7 @@ class GraphTranslator:
         return value
 
     def rule(self, target: Any, name: str) -> tuple[Callable, bool]:
-        """What writes an op, and whether the op writes to its first argument."""
+        """Return the export rule of an op, and True if the op is in-place."""
         for key in (target, name, name.rpartition(".")[0].replace(".", "::")):
             if key in self.custom:
                 given = self.custom[key]
@@ -173,7 +181,7 @@ class GraphTranslator:
         return written, True
 
     def replaced(self, node: Any, env: dict[Any, Any], value: Any) -> None:
-        """After a write the argument is what was written."""
+        """Rebind the mutated argument to the new value."""
         first = node.args[0]
         base = target_name(first.target).split(".")[1] if first.op == "call_function" else ""
         if base.rstrip("_") in _VIEWS or any(
@@ -186,7 +194,7 @@ class GraphTranslator:
         env[first] = value
 
     def named(self, node: Any, result: Any) -> Any:
-        """A node's results with what its meta says of them."""
+        """Return a node's results with its metadata."""
         if result is None:
             return None
         meta = node.meta.get("val")
@@ -212,7 +220,7 @@ def _source_location(node: Any) -> str:
 
 
 def value_info(name: str, meta: Any, axes: Mapping[int, str] | None = None) -> Message:
-    """The type and shape of an input or output."""
+    """Return the type and shape of an input or output."""
     if not hasattr(meta, "dtype"):
         kind = {"bool": "bool", "float": "float32"}.get(type(meta).__name__, "int64")
         about = Message("TypeOfTensor", elem_type=NUMBERS[kind], shape=Message("TensorShape"))
@@ -230,13 +238,13 @@ def value_info(name: str, meta: Any, axes: Mapping[int, str] | None = None) -> M
 
 
 def dim_param(size: Any) -> str:
-    """What a size that is not fixed is called."""
+    """Return the name of a dynamic size."""
     node = getattr(size, "node", None)
     return str(getattr(node, "expr", None) or getattr(size, "expr", None) or size)
 
 
 class ExportOptions(NamedTuple):
-    """How a model is to be written."""
+    """Options of the export."""
 
     version: int
     input_names: list[str]
@@ -250,7 +258,7 @@ class ExportOptions(NamedTuple):
 
 
 def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
-    """The model of a program."""
+    """Return the model of a program."""
     writer = OnnxGraphBuilder(wanted.version)
     writer.domains.update(wanted.domains)
     work = GraphTranslator(writer, wanted.custom)
@@ -272,7 +280,7 @@ def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
             if hasattr(meta, "dtype") or meta is not None and not isinstance(meta, (int, float, bool, str)):
                 inputs.append(value_info(name, meta, wanted.axes.get(name)))
                 env[node] = work.value_of(node, name)
-            else:  # a number or None that the program was captured with
+            else:  # a constant argument of the program
                 env[node] = meta
     results = work.graph(program.graph.nodes, program.owner, env)
     metas = _results_meta(program.graph)
@@ -297,7 +305,7 @@ def _results_meta(graph: Any) -> list[Any]:
 
 
 def _output(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
-    """The name under which a result leaves: of what comes in, or leaves twice, a copy."""
+    """Return the output name of a result; copy an input or a repeated result."""
     if not isinstance(value, WriterValue):
         value = WriterValue(writer.put(value), "int64", ())
         known = known | set(writer.initializers)
@@ -337,7 +345,7 @@ def _model(writer: OnnxGraphBuilder, inputs: list, outputs: list, weights: list,
 
 
 def all_inputs(node: Message) -> Iterable[str]:
-    """What a node reads, its bodies included."""
+    """Return the values that a node reads, including its bodies."""
     yield from node.input
     for item in node.attribute:
         if item.g is not None:
@@ -347,7 +355,7 @@ def all_inputs(node: Message) -> Iterable[str]:
 
 
 def needed_tensors(nodes: list[Message], wanted: set[str]) -> list[Message]:
-    """The nodes that results stand on."""
+    """Return the nodes that results depend on."""
     kept, read = [], set(wanted)
     for node in reversed(nodes):
         if read & set(node.output):

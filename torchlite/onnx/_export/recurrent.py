@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM as ONNX's, a layer a node; and embedding bags, which take a loop's place with sums of rows."""
+"""Export rules of RNN, GRU and LSTM (one node per layer), and of embedding bags."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .reductions import reduce_with
 
 
 def _gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows: int) -> str:
-    """Weights with their gates in ONNX's order, a direction a row."""
+    """Return weights with gates in ONNX's order, one direction per row."""
     known = [w.initializers.get(part.name) for part in parts]
     if all(message is not None for message in known) and parts[0].dtype in ("float32", "float64", "float16"):
-        # Weights of the program: they are written in that order, and nothing is left to do when the model runs.
+        # Reorder the program's weights at export time.
         arrays = [np.frombuffer(m.raw_data, parts[0].dtype).reshape(tuple(m.dims)) for m in known if m is not None]
         whole = np.stack([np.concatenate([a[i * rows : (i + 1) * rows] for i in order]) for a in arrays])
         name = w.name(f"{parts[0].name}_onnx")
@@ -60,7 +60,7 @@ def _layers(
         )  # fmt: skip
         for kept, state in zip(found, last, strict=True):
             kept.append(state)
-        # time, direction, batch, part: the directions go side by side.
+        # From (time, direction, batch, part): concatenate the directions.
         if ways == 1:
             value = w.squeeze(out, 1)
         else:
@@ -76,7 +76,7 @@ def _layers(
 
 
 def _merge_directions(w: OnnxGraphBuilder, names: list[str], dtype: str) -> str:
-    """Two biases as one."""
+    """Concatenate the weights of both directions."""
     known = [w.initializers.get(name) for name in names]
     if all(message is not None for message in known):
         arrays = [np.frombuffer(m.raw_data, dtype).reshape(tuple(m.dims)) for m in known if m is not None]
@@ -186,7 +186,7 @@ def embedding_bag(
     w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, scale_grad: bool = False, mode: int = 0, sparse: bool = False,
     per_sample: WriterValue | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> list[str]:  # fmt: skip
-    """Each row goes to its bag, which is the number of bags that begin at or before it."""
+    """Sum rows per bag; a row's bag is the number of offsets at or before it."""
     if padding_idx is not None and padding_idx < 0:
         padding_idx = None if padding_idx == -1 else padding_idx + (weight.sizes[0] or 0)
     begins: Any = w.slice(offsets, 0, 0, -1) if include_last_offset else offsets

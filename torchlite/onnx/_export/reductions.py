@@ -1,4 +1,4 @@
-"""Ops that make one element of many, and sort."""
+"""Export rules of reductions, scans and sorting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _dims(x: WriterValue, dim: Any) -> list[int]:
 
 
 def reduce_with(w: OnnxGraphBuilder, kind: str, x: Any, dims: list[int], keepdim: bool) -> str:
-    """A reduction over dimensions; over none it is the value itself."""
+    """Reduce over dimensions; over none, return the value."""
     if not dims:
         return w.op("Identity", x)
     axes = w.constant(dims, "int64")
@@ -127,7 +127,7 @@ def norm(
 def _var_or_std(
     w: OnnxGraphBuilder, x: WriterValue, dims: list[int], correction: Any, keepdim: bool
 ) -> tuple[str, str]:
-    """A variance and the mean."""
+    """Return variance and mean."""
     value = to_float_type(w, x)
     middle = reduce_with(w, "ReduceMean", value, dims, True)
     apart = w.op("Sub", value, middle)
@@ -141,7 +141,7 @@ def _var_or_std(
 
 
 def _correction(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
-    """The dimensions, the correction and `keepdim` of a variance: `unbiased` may stand before or behind the dims."""
+    """Return dims, correction and `keepdim`; `unbiased` may precede or follow the dims."""
     if rest and isinstance(rest[0], bool):
         return None, int(rest[0]), False
     dim = rest[0] if rest else None

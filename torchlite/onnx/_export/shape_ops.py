@@ -1,4 +1,4 @@
-"""Ops that shape and move values, and make them."""
+"""Export rules of shape, view, copy and factory ops."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def roll(w: OnnxGraphBuilder, x: WriterValue, shifts: Any, dims: Any = ()) -> st
         out, axes = w.reshape(x, [-1]), [0]
     for move, d in zip(moves, axes, strict=True):
         n = x.sizes[d % x.ndim] if dims else math.prod(n or 0 for n in x.sizes)
-        cut = -(move % n) if n else -move  # from the end, so that the size need not be known
+        cut = -(move % n) if n else -move  # from the end, so the size may be unknown
         if cut:
             out = w.op("Concat", w.slice(out, d, cut, LAST), w.slice(out, d, 0, cut), axis=d % x.ndim)
     return out if dims else w.op("Reshape", out, w.shape(x))
@@ -225,7 +225,7 @@ def roll(w: OnnxGraphBuilder, x: WriterValue, shifts: Any, dims: Any = ()) -> st
 
 @translates("aten.pad", "aten.constant_pad_nd")
 def pad(w: OnnxGraphBuilder, x: WriterValue, pad: Any, mode: Any = "constant", value: Any = None) -> str:
-    if not isinstance(mode, str):  # constant_pad_nd has the value here
+    if not isinstance(mode, str):  # constant_pad_nd has its value here
         mode, value = "constant", mode
     if mode == "constant" and value is None:
         value = 0
@@ -264,7 +264,7 @@ def triu(w: OnnxGraphBuilder, x: WriterValue, diagonal: int = 0) -> str:
 
 
 def _tril_or_triu(w: OnnxGraphBuilder, x: WriterValue, diagonal: int, upper: int) -> str:
-    if x.dtype == "bool":  # which onnxruntime does not cut
+    if x.dtype == "bool":  # onnxruntime cannot slice bool
         return w.cast(w.op("Trilu", w.cast(x, "int64"), w.constant(diagonal, "int64"), upper=upper), "bool", "int64")
     return w.op("Trilu", x, w.constant(diagonal, "int64") if diagonal else None, upper=upper)
 

@@ -1,4 +1,4 @@
-"""Ops of ai.onnx.ml: what models of scikit-learn and its kin are made of."""
+"""Ops of ai.onnx.ml: classical models as exported from scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _as_array(values: Any) -> np.ndarray:
 
 
 def _lookup_table(given: dict[str, Any], prefix: str) -> list | None:
-    """Keys or values by the one attribute that has them."""
+    """Return the keys or values from whichever typed attribute is set."""
     for name in (f"{prefix}_int64s", f"{prefix}_floats", f"{prefix}_strings"):
         if given.get(name) is not None:
             return list(given[name])
@@ -43,7 +43,7 @@ def label_encoder(
     given = locals()
     keys, values = _lookup_table(given, "keys") or [], _lookup_table(given, "values") or []
     known = {k: values[place] for k, place in index_of_keys(keys).items() if k == k}
-    nothing = next((v for k, v in zip(keys, values, strict=True) if k != k), None)  # what no number stands for
+    nothing = next((v for k, v in zip(keys, values, strict=True) if k != k), None)  # the value for NaN
     if values_strings is not None or values_tensor is not None and not isinstance(values_tensor, Tensor):
         missing: Any = default_string if default_tensor is None else _as_array(default_tensor).ravel()[0]
     elif values_floats is not None:
@@ -220,7 +220,7 @@ def dict_vectorizer(x: dict, *, int64_vocabulary: Ints = None, string_vocabulary
     return torch.tensor([[x.get(word, 0) for word in words]])
 
 
-_COMPARE = [torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne]  # by the numbers of TreeEnsemble
+_COMPARE = [torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne]  # by mode number of TreeEnsemble
 _MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
 
 
@@ -228,7 +228,7 @@ def _find_leaves(
     x: Tensor, root: Tensor, features: Tensor, splits: Tensor, modes: list[int], yes: Tensor, no: Tensor,
     is_leaf: Tensor, missing: Tensor, members: dict[int, Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The node at which each row of `x` ends, for each root: all rows go down one step at a time."""
+    """Return the leaf of each row of `x` for each root: all rows descend one level at a time."""
     now = root.reshape(1, -1).expand(x.shape[0], -1)
     kinds = torch.tensor(modes)
     count = check_elements("a tree ensemble", *now.shape, each=4)
@@ -307,7 +307,7 @@ def _nodes_by_id(trees: Any, nodes: Any) -> dict[tuple[int, int], int]:
 
 
 def _child_nodes(place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:
-    """Where the nodes are that follow each node of a tree; 0 for leaves."""
+    """Return the child nodes of each tree node; 0 for leaves."""
     found = [0 if mode == "LEAF" else place.get((t, n), -1) for t, n, mode in zip(trees, nodes, modes, strict=True)]
     if min(found, default=0) < 0:
         raise ValueError("a tree has no node that another one leads to")
@@ -315,7 +315,7 @@ def _child_nodes(place: dict[tuple[int, int], int], trees: Any, nodes: Any, mode
 
 
 def _legacy_tree_sums(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tuple[Tensor, dict]:
-    """What the leaves of the older tree ops add up to."""
+    """Return the sums of leaf values for the older tree ops."""
     trees, nodes = given["nodes_treeids"], given["nodes_nodeids"]
     place = _nodes_by_id(trees, nodes)
     if wrong := set(given["nodes_modes"]) - {"LEAF", *_MODES}:
@@ -323,7 +323,7 @@ def _legacy_tree_sums(x: Tensor, given: dict[str, Any], kind: str, targets: int)
     yes, no = (
         _child_nodes(place, trees, given[f"nodes_{way}nodeids"], given["nodes_modes"]) for way in ("true", "false")
     )
-    first: dict[int, int] = {}  # by tree: its first node
+    first: dict[int, int] = {}  # first node by tree
     for (tree, _), i in place.items():
         first[tree] = min(i, first.get(tree, i))
     is_leaf = torch.tensor([mode == "LEAF" for mode in given["nodes_modes"]])
@@ -389,7 +389,7 @@ def tree_ensemble_classifier(
     found, _ = _legacy_tree_sums(x, given, "class", len(labels))
     base = base_values if base_values_as_tensor is None else base_values_as_tensor.tolist()
     scores = found.sum(1)
-    if len(labels) == 2 and set(class_ids) <= {0}:  # one score says how likely the second class is
+    if len(labels) == 2 and set(class_ids) <= {0}:  # a single score is that of the second class
         one = _add_base_values(scores[:, :1], base)
         first = _AFTER[post_transform](one)
         even = 0.5 if post_transform in ("NONE", "LOGISTIC") else 0.0

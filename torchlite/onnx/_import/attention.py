@@ -1,4 +1,4 @@
-"""Attention, and what goes with it."""
+"""ONNX ops Attention, RotaryEmbedding and causal convolution with state."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .resource_limits import check_broadcast, check_elements, check_products, ch
 
 
 def _split_heads(x: Tensor, count: int) -> Tensor:
-    """Heads out of the last dimension: batch, head, time, part."""
+    """Split the last dimension into heads: (batch, head, time, features)."""
     return x.reshape(x.shape[0], x.shape[1], count, x.shape[2] // count).transpose(1, 2)
 
 
 def _attention_bias(
     q: Tensor, k: Tensor, mask: Tensor | None, offset: Any, lengths: Tensor | None, causal: int, left: int, right: int
 ) -> Tensor:
-    """What is added to the scores: 0 where a query may look, minus infinity elsewhere, or what the mask has."""
+    """Return the additive bias of scores: 0 where attention is allowed, -inf elsewhere, or the mask's values."""
     rows, columns = q.shape[2], k.shape[2]
-    check_elements("Attention", rows, columns, each=8)  # what follows has several of these, of wider types
+    check_elements("Attention", rows, columns, each=8)  # several intermediate results of wider types
     bias = torch.zeros(rows, columns, dtype=q.dtype, device=q.device)
     if mask is not None:
         missing = columns - mask.shape[-1]
@@ -50,7 +50,7 @@ def _attention_bias(
 
 
 def _allow_scores(what: str, q: Tensor, key: Tensor, value: Tensor) -> None:
-    """Check the elements of the scores, of the result, and of keys and values that heads have in common."""
+    """Check the sizes of the scores, the result, and keys and values shared by heads."""
     rows = q.shape[:3]
     check_products(what, check_elements(what, *rows, key.shape[2]) * (q.shape[3] + value.shape[3]), q)
     check_elements(what, *rows, value.shape[3])
@@ -93,7 +93,7 @@ def attention(
         scores = scores + bias
     weights = scores if softmax_precision is None else scores.to(dtype_of(softmax_precision))
     weights = torch.softmax(weights, -1)
-    if bias is not None:  # a query that may look nowhere takes nothing
+    if bias is not None:  # a fully masked query gives zero
         nowhere = torch.isneginf(torch.amax(bias, -1, True))
         weights = torch.where(nowhere, torch.zeros_like(weights), weights)
     shown = {2: scores, 3: weights}.get(qk_matmul_output_mode, shown).to(q.dtype)

@@ -1,4 +1,4 @@
-"""Ops that make constants and change types."""
+"""ONNX ops that create constants and convert types."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 5734
 
 
 def make_narrow(values: Tensor, type: str) -> NarrowTensor:
-    """A tensor that is held by a wider dtype."""
+    """Return a tensor of a narrow type."""
     return NarrowTensor(values, type)
 
 
 def to_plain(value: Any) -> Any:
-    """A value as a program gets it: of narrow types what holds them."""
+    """Return a value for the user: narrow types as their wider dtype."""
     if isinstance(value, NarrowTensor):
         return value.values
     return [to_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def on_device_of(value: Any, other: Any) -> Any:
-    """A value that may be on the host, on the device of another."""
+    """Move a value from the host to another's device if needed."""
     if isinstance(value, Tensor) and isinstance(other, Tensor) and value.device != other.device:
         return value.to(other.device)
     return value
@@ -55,7 +55,7 @@ def bit_cast(x: Any, *, to: int) -> Tensor:
 
 
 def convert(x: Any, name: str, saturate: bool = True, round_mode: str = "up") -> Any:
-    """A value with elements of another type."""
+    """Cast a value to another element type."""
     if isinstance(x, np.ndarray):
         return x if name == "string" else _parse_text(x, name)
     values = x.values if isinstance(x, NarrowTensor) else x
@@ -79,7 +79,7 @@ def _float8(values: Tensor, name: str, saturate: bool) -> Tensor:
     dtype, most = getattr(torch, name), _FLOAT8[name]
     wide = values.to(torch.float32)
     if not saturate:
-        # What rounds beyond the largest number is infinity, or no number where the type has no infinity.
+        # Overflow rounds to infinity, or NaN if the type has no infinity.
         out = wide.to(dtype)
         return out
     clamped = torch.clamp(wide, -most, most)

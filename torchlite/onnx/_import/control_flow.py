@@ -1,4 +1,4 @@
-"""If, Loop and Scan: the bodies are modules. What a body reads of the graph around it are inputs behind its own."""
+"""ONNX ops If, Loop, Scan and SequenceMap: bodies are modules whose last inputs are outer references."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .sequences import check_sequence_element
 
 
 def if_(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
-    """One of two bodies."""
+    """Run one of two bodies."""
     return then_branch(*then_reads) if truth("If", condition) else else_branch(*else_reads)
 
 
 def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int) -> tuple:
-    """A body run until its condition is false, or as often as is said; what it gives each time is stacked."""
+    """Run a body until its condition is False or the count is reached; stack scan outputs."""
     most = None if count is None else int(single_number(count))
     going = True if condition is None else truth("Loop", condition)
     state, step = list(carried), 0
@@ -44,7 +44,7 @@ def scan(
     body: Any, state: tuple, inputs: tuple, reads: tuple, input_axes: list[int], input_directions: list[int],
     output_axes: list[int], output_directions: list[int],
 ) -> tuple:  # fmt: skip
-    """A body run over the slices of its inputs."""
+    """Run a body over slices of its inputs."""
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
@@ -69,7 +69,7 @@ def scan(
 def scan_opset8(
     body: Any, lengths: Any, state: tuple, inputs: tuple, reads: tuple, directions: list[int], outputs: int
 ) -> tuple:
-    """Scan as it was in version 8: over dimension 1, for each of a batch by itself."""
+    """Scan of opset 8: over dimension 1, for each batch element separately."""
     batch = (inputs or state)[0].shape[0]
     counts = [inputs[0].shape[1]] * batch if lengths is None else lengths.tolist()
     rows = []
@@ -91,7 +91,7 @@ def _pad_length(x: Tensor, length: int) -> Tensor:
 
 
 def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
-    """A body run over the elements of sequences."""
+    """Run a body over the elements of sequences."""
     found: list[list] = [[] for _ in range(count)]
     for i in range(len(values[0])):
         check_steps("SequenceMap", 1)
@@ -102,7 +102,7 @@ def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
 
 
 def gradient(body: Any, values: tuple, reads: tuple) -> tuple:
-    """The derivatives of what a body gives by its first inputs."""
+    """Return the gradients of a body's result with respect to its first inputs."""
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in values]
         out = body(*leaves, *reads)

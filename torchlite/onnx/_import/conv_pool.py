@@ -1,4 +1,4 @@
-"""Convolutions and pools: windows over the dimensions behind the second."""
+"""ONNX convolution and pooling ops."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torchlite.nn import functional as F
 from .op_registry import Ints, ints, op, to_common_device
 from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 
-_FEW = 8  # filters, for which a product of matrices is slow
-_MAX_SPATIAL_DIMS = 128  # of a kernel, which is no product of matrices then
-_PLACE = 256  # elements of work for a place of a window: pooling goes through these
+_FEW = 8  # filters; with fewer, a matrix product is inefficient
+_MAX_SPATIAL_DIMS = 128  # of a kernel; not a matrix product then
+_PLACE = 256  # work per window position, in elements; pooling loops over these
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 _MAX: dict[int, Callable] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -25,7 +25,7 @@ _AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 def resolve_padding(
     auto: str, pads: Ints, sizes: Any, kernel: list[int], strides: list[int], dilations: list[int]
 ) -> tuple[list[int], list[int]]:
-    """What stands before and behind each dimension."""
+    """Return the padding before and after each dimension."""
     rank = len(kernel)
     if auto in ("NOTSET", "", None):
         both = pads or [0] * 2 * rank
@@ -42,13 +42,13 @@ def resolve_padding(
 
 
 def allow_padded(what: str, x: Tensor, begin: list[int], end: list[int]) -> None:
-    """Check the elements of a tensor with what stands before and behind its dimensions."""
+    """Check the size of a tensor with padding."""
     sizes = (max(n + a + b, 1) for n, a, b in zip(x.shape[2:], begin, end, strict=True))
     check_elements(what, x.shape[0], x.shape[1], *sizes)
 
 
 def to_torch_padding(begin: list[int], end: list[int]) -> list[int]:
-    """Padding as `pad` has it, the last dimension first."""
+    """Return padding in `F.pad`'s order, last dimension first."""
     return [n for pair in zip(reversed(begin), reversed(end), strict=True) for n in pair]
 
 
@@ -74,7 +74,7 @@ def conv(
 
 
 def _fast(w: Tensor, filters: int) -> int:
-    """Products of a convolution in the time of an element. Few filters read each window for little."""
+    """Return how many products of a convolution cost as much as an element. Few filters reuse each window less."""
     if max(w.shape[2:], default=1) >= _MAX_SPATIAL_DIMS:
         return 2
     return (64 if filters >= _FEW else 8) // max(w.dtype.itemsize // 4, 1)
@@ -95,7 +95,7 @@ def conv_transpose(
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
     check_elements("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
-    check_objects("ConvTranspose", math.prod(kernel))  # places of the kernel, one at a time
+    check_objects("ConvTranspose", math.prod(kernel))  # positions of the kernel, one at a time
     check_steps("ConvTranspose", 8 * math.prod(kernel))
     check_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, _fast(w, w.shape[1]))
     wanted = output_shape[-rank:] if output_shape else None
@@ -113,7 +113,7 @@ def conv_transpose(
     ):
         return _TRANSPOSED[rank](x, w, b, strides, begin, extra, group, dilations)
     out = _TRANSPOSED[rank](x, w, b, strides, [0] * rank, [0] * rank, group, dilations)
-    # Output padding is what zeros behind the input would give; cropping is padding below zero.
+    # Output padding pads the input with zeros; negative padding crops.
     return F.pad(out, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)])) if (
         b is None or not any(extra)) else _padded_with_bias(out, b, begin, end, extra)  # fmt: skip
 
@@ -165,7 +165,7 @@ def deform_conv(
 def _ceil_mode_padding(
     sizes: Any, kernel: list[int], strides: list[int], dilations: list[int], begin: list[int], end: list[int]
 ) -> list[int]:
-    """What else stands behind each dimension so that the last window, which begins inside, is whole."""
+    """Return the additional padding after each dimension that completes the last window in ceil mode."""
     extra = []
     for n, k, s, d, a, b in zip(sizes, kernel, strides, dilations, begin, end, strict=True):
         reach = (k - 1) * d + 1
@@ -179,7 +179,7 @@ def _ceil_mode_padding(
 def _allow_windows(
     what: str, x: Tensor, kernel: list[int], strides: list[int], dilations: list[int], begin: list[int], end: list[int]
 ) -> int:
-    """The elements of all windows. Checks them as work."""
+    """Check and return the number of elements in all windows."""
     count = math.prod(x.shape[:2])
     for n, k, s, d, a, b in zip(x.shape[2:], kernel, strides, dilations, begin, end, strict=True):
         count *= max(-(-(n + a + b - (k - 1) * d - 1) // max(s, 1)) + 1, 1) * max(k, 1)
@@ -222,7 +222,7 @@ def max_pool(
 
 
 def _to_flat_indices(places: Tensor, shape: Any, sizes: Any, shift: list[int], columns_first: int) -> Tensor:
-    """Places in one image as places in the whole tensor."""
+    """Convert positions within an image to positions in the tensor."""
     rest = places
     parts: list[Tensor] = []
     for n in reversed(sizes):
@@ -252,7 +252,7 @@ def average_pool(
     ):  # fmt: skip
         return _AVERAGE[rank](x, kernel, strides, begin, bool(ceil_mode), bool(count_include_pad))
     rest = _ceil_mode_padding(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
-    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums of narrower ones would copy all windows
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums in narrower types would copy all windows
     counts = torch.ones(1, 1, *x.shape[2:], dtype=wide.dtype, device=x.device)
     counts = F.pad(
         F.pad(counts, to_torch_padding(begin, end), value=float(count_include_pad)), to_torch_padding([0] * rank, rest)
@@ -264,7 +264,7 @@ def average_pool(
 
 
 def unfold_windows(x: Tensor, kernel: list[int], strides: list[int], dilations: list[int]) -> Tensor:
-    """What each window holds, in dimensions behind the others."""
+    """Return the elements of each window as trailing dimensions."""
     for d, (k, s, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
         x = x.unfold(2 + d, (k - 1) * dilation + 1, s)
         if dilation > 1:

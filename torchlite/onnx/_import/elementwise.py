@@ -1,11 +1,8 @@
-"""Ops that go element by element."""
+"""ONNX elementwise ops."""
 
 from __future__ import annotations
 
-import collections
-import itertools
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +10,9 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .matmul import checked_matmul
 from .op_registry import Number, fits_into, op, single_number, to_common_device
-from .resource_limits import check_broadcast, check_elements, check_matmul, check_products, check_work, count_value
+from .resource_limits import check_broadcast, check_elements, check_work, count_value
 
 PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
@@ -31,7 +29,7 @@ _TWO: dict[str, Callable] = {
     "GreaterOrEqual": torch.ge, "BitwiseAnd": torch.bitwise_and, "BitwiseOr": torch.bitwise_or,
     "BitwiseXor": torch.bitwise_xor,
 }  # fmt: skip
-# What a node calls without a function of ours between, where its tensors are all on one device.
+# Torch functions that nodes call directly if all tensors are on one device.
 DIRECT: dict[str, Callable] = {**PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
 
 
@@ -66,19 +64,14 @@ def _register_broadcast(name: str, function: Callable) -> Callable:
     return run
 
 
-def checked_matmul(x: Tensor, y: Tensor) -> Tensor:
-    check_matmul(x, y)
-    return torch.matmul(x, y)
-
-
-# As DIRECT, where the result may be larger than both inputs.
+# As DIRECT, for functions whose result may be larger than both inputs.
 CHECKED = {name: _register_broadcast(name, f) for name, f in _TWO.items() if name != "Equal"} | {
     "MatMul": checked_matmul
 }
 
 
 def broadcast_checked(name: str, *values: Any) -> tuple:
-    """Tensors of one device, None among them, whose elements are not too many where they are broadcast."""
+    """Return tensors (or None) on one device after a check of the broadcast size."""
     given = [v for v in values if hasattr(v, "shape")]
     if len(given) > 1:
         check_broadcast(name, *given)
@@ -86,7 +79,7 @@ def broadcast_checked(name: str, *values: Any) -> tuple:
 
 
 def legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
-    """The second tensor as it stood against the first before version 7: from a dimension on, rather than at the end."""
+    """Return the second tensor aligned as before opset 7: from a given dimension on."""
     if not broadcast or axis is None:
         return y
     axis %= x.ndim
@@ -126,7 +119,7 @@ def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) 
 @op("Mod")
 def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
     x, y = broadcast_checked("Mod", x, y)
-    if fmod and x.is_floating_point():  # the C library divides bit by bit
+    if fmod and x.is_floating_point():  # C's fmod iterates over bits
         check_work("Mod", 64 * max(x.numel(), y.numel()))
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
@@ -151,7 +144,7 @@ def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
 
 
 def _logical_shift_right(a: Tensor, b: Tensor, bits: int) -> Tensor:
-    """A shift that fills with zeros where 64 bits without a sign stand as some with one."""
+    """Shift right with zero fill, for uint64 stored as int64."""
     if bits < 64 or a.dtype is not torch.int64:
         return a >> b
     rest = torch.where(b == 0, torch.full_like(b, -1), (torch.ones_like(b) << torch.clamp(64 - b, max=63)) - 1)
@@ -182,7 +175,7 @@ def _fold_variadic(name: str, function: Callable, values: tuple) -> Tensor:
     first, *rest = broadcast_checked(name, *values)
     for value in rest:
         first = function(first, value)
-        count_value(first)  # gradients may keep it
+        count_value(first)  # a gradient may keep it alive
     return first
 
 
@@ -293,109 +286,6 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
     if not detect_negative:
         found = found & (x > 0)
     return found if detect_positive else found & (x < 0)
-
-
-@op("CumSum")
-def cumsum(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
-    return _cumulative(torch.cumsum, 0, x, int(single_number(axis)), exclusive, reverse)
-
-
-@op("CumProd")
-def cumprod(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
-    return _cumulative(torch.cumprod, 1, x, int(single_number(axis)), exclusive, reverse)
-
-
-def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive: int, reverse: int) -> Tensor:
-    axis %= x.ndim
-    if reverse:
-        x = torch.flip(x, [axis])
-    if exclusive:
-        head = torch.full_like(x.narrow(axis, 0, 1), start)
-        x = torch.cat([head, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
-    out = function(x, axis).to(x.dtype)
-    return torch.flip(out, [axis]) if reverse else out
-
-
-@op("Det")
-def det(x: Tensor) -> Tensor:
-    check_products("Det", x.numel() * x.shape[-1], x)
-    check_work("Det", 128 * math.prod(x.shape[:-2]))  # of each matrix, however small it is
-    return torch.linalg.det(x)
-
-
-@op("MatMul")
-def matmul(x: Tensor, y: Tensor) -> Tensor:
-    x, y = to_common_device(x, y)
-    check_matmul(x, y)
-    return torch.matmul(x, y)
-
-
-@op("Gemm")
-def gemm(
-    a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
-    transB: int = 0, broadcast: int = 0,
-) -> Tensor:  # fmt: skip
-    a, b, c = to_common_device(a, b, c)
-    if transA:
-        a = a.t()
-    right = b.t() if transB else b
-    check_matmul(a, right)
-    if c is not None:
-        fits_into("Gemm", c, (a.shape[0], right.shape[1]))
-    if alpha == 1 and beta == 1 and transB and c is not None and c.ndim == 1 and a.is_floating_point():
-        return F.linear(a, b, c)
-    out = torch.matmul(a, right)
-    if alpha != 1:
-        out = (alpha * out).to(a.dtype)
-    if c is None:
-        return out
-    return out + (c if beta == 1 else (beta * c).to(a.dtype))
-
-
-_LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
-
-
-@op("Einsum")
-def einsum(*operands: Tensor, equation: str) -> Tensor:
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = [_LETTERS.findall(term) for term in left.split(",")]
-    if len(terms) != len(operands) or "".join(map("".join, terms)) != left.replace(",", ""):
-        raise ValueError(f"Einsum: {equation[:100]!r} is no equation of {len(operands)} operands")
-    said = collections.Counter(c for term in terms for c in term)
-    out = _LETTERS.findall(right) if arrow else sorted(c for c, count in said.items() if c == "..." or count == 1)
-    tensors = list(to_common_device(*operands))
-    result, term = tensors[0], terms[0]
-    said.update(out)
-    for c in term:
-        said[c] -= 1
-    for i in range(1, len(terms)):  # one after the other, so that each step's size is known
-        for c in terms[i]:
-            said[c] -= 1
-        kept = [c for c in dict.fromkeys([*term, *terms[i]]) if said[c]] if i + 1 < len(terms) else out
-        result = _einsum_pair((term, terms[i]), (result, tensors[i]), kept)
-        term = kept
-    return _einsum_pair((terms[0],), (result,), out) if len(terms) == 1 else result
-
-
-def _einsum_pair(terms: tuple, operands: tuple, out: list[str]) -> Tensor:
-    """An Einsum of one or two operands."""
-    sizes: dict[str, int] = {}
-    dots: tuple[int, ...] = ()
-    for term, x in zip(terms, operands, strict=True):
-        place = term.index("...") if "..." in term else len(term)
-        count = x.ndim - len(term) + 1 if "..." in term else 0
-        shape = [*x.shape[:place], *x.shape[place + count :]]
-        for letter, n in zip([c for c in term if c != "..."], shape, strict=False):
-            sizes[letter] = max(sizes.get(letter, 1), n)
-        own = tuple(x.shape[place : place + count])
-        dots = tuple(max(p) for p in itertools.zip_longest(own[::-1], dots[::-1], fillvalue=1))[::-1]
-    size = check_elements("Einsum", *(sizes.get(c, 1) for c in out if c != "..."), *(dots if "..." in out else ()))
-    if len(operands) == 2:
-        check_products("Einsum", math.prod(sizes.values()) * math.prod(dots), operands[0])
-    found = torch.einsum(f"{','.join(map(''.join, terms))}->{''.join(out)}", *operands)
-    if size:
-        count_value(found)
-    return found
 
 
 @op("Range")

@@ -1,4 +1,4 @@
-"""Ops that take elements by their places, or put them there."""
+"""ONNX gather, scatter, TopK, Unique and related ops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .resource_limits import check_elements, check_work, dtype_width
 
 
 def _wrap_negative(indices: Tensor, length: int) -> Tensor:
-    """Indices counted from the front."""
+    """Return indices with negative ones wrapped."""
     indices = indices.to(torch.int64)
     return torch.where(indices < 0, indices + length, indices)
 
@@ -55,7 +55,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 def _to_flat_indices(indices: Tensor, sizes: Any) -> Tensor:
-    """The last dimension of indices made one number, which is too large where an index lies outside of its size."""
+    """Return index tuples as flat indices, too large if out of range."""
     place = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
     outside = torch.zeros_like(place, dtype=torch.bool)
     for i, n in enumerate(sizes):
@@ -147,7 +147,7 @@ def top_k(x: Tensor, k: Number = None, *, axis: int = -1, largest: int = 1, sort
         places = found.indices.narrow(axis, 0, count)
         values = torch.gather(x.to(torch.int64), axis, places).to(x.dtype)
     else:
-        # Of equal elements the first comes first.
+        # Stable for equal elements.
         found = torch.sort(x, dim=axis, descending=bool(largest), stable=True)
         values, places = found.values.narrow(axis, 0, count), found.indices.narrow(axis, 0, count)
     return (values, places) if outputs > 1 else values
@@ -178,7 +178,7 @@ def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1, outputs: int 
         array, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
     inverse = inverse.reshape(-1)
-    if not sorted:  # in the order in which they come
+    if not sorted:  # in order of appearance
         order = np.argsort(first)
         back = np.empty_like(order)
         back[order] = np.arange(order.size)

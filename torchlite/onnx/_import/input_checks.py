@@ -1,4 +1,4 @@
-"""What stands at a program's beginning: its inputs are asked for their types and shapes; and what constants are."""
+"""Checks of a model's inputs, and its constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._element_types import NARROW, NarrowTensor
 
 
 def check_tensor_input(value: Any, name: str, type: str, sizes: list[int | None] | None) -> Any:
-    """An input of a program. TypeError for another type of elements, ValueError for a shape that is none of its."""
+    """Check a model input. Raise TypeError for another element type, ValueError for a mismatched shape."""
     if type == "string":
         value = value if isinstance(value, np.ndarray) else np.asarray(value, object)
         shape = value.shape
@@ -35,12 +35,12 @@ def check_tensor_input(value: Any, name: str, type: str, sizes: list[int | None]
 
 
 def int_constant(values: list, sizes: list[int], dtype: str) -> Tensor:
-    """A small constant that stays with the host, where shapes are computed."""
+    """Return a small integer constant on the host, used in shape computations."""
     return torch.tensor(values, dtype=getattr(torch, dtype)).reshape(sizes)
 
 
 def string_constant(values: list[str], sizes: list[int]) -> np.ndarray:
-    """A constant of text."""
+    """Return a string constant."""
     out = np.empty(len(values), object)
     out[:] = values
     return out.reshape(sizes)

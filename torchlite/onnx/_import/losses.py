@@ -1,4 +1,4 @@
-"""Losses."""
+"""ONNX loss ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisations, softmax and dropout."""
+"""ONNX normalizations, softmax and dropout."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def lp_norm(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 
 @op("LRN")
 def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Tensor:
-    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums of narrower ones would copy all windows
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums in narrower types would copy all windows
     flat = (wide * wide).reshape(x.shape[0], 1, x.shape[1], -1)
     before = (size - 1) // 2
     check_elements("LRN", flat.shape[0], x.shape[1] + max(size, 0) - 1, flat.shape[3])

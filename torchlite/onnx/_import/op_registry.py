@@ -1,4 +1,4 @@
-"""Which function does an op of a version."""
+"""Registry of ONNX op implementations by domain, name and version; argument conversions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torchlite import Tensor
 
 from .resource_limits import check_elements, check_steps
 
-# What inputs are that are numbers rather than data: Python's where the file says them, else tensors.
+# Types of numeric inputs: Python values if constant, else tensors.
 Ints: TypeAlias = Any
 Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
-_NUMBER = 12  # elements for a number of Python in a list
-_FEW = 4  # numbers, as many as a shape usually has
+_NUMBER = 12  # cost of a Python number in a list, in elements
+_FEW = 4  # usual length of a shape
 
 
 class Op(NamedTuple):
-    """A function for an op from a version on. `attributes` is None where it takes any, `host` names its inputs that are
-    numbers, `required` those that it has to have.
+    """Implementation of an op from a version on. `attributes` is None if it takes any, `host` names numeric inputs,
+    `required` names mandatory attributes.
     """
 
     since: int
@@ -35,14 +35,14 @@ class Op(NamedTuple):
     rest: bool
     counts: bool
     required: tuple[str, ...] = ()
-    kinds: dict[str, type] = {}  # of attributes that are a number or a text
+    kinds: dict[str, type] = {}  # types of scalar attributes
 
 
 _TABLE: dict[tuple[str, str], list[Op]] = {}
 
 
 def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Callable]:
-    """Let a function do ops from a version on."""
+    """Register a function for ops from a version on."""
 
     def register(function: Callable) -> Callable:
         params = inspect.signature(function).parameters.values()
@@ -68,24 +68,24 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Ca
 
 
 def find_op(domain: str, name: str, version: int) -> Op | None:
-    """What does an op of a version of its domain; None where nothing does."""
+    """Return the implementation of an op version in its domain, None if there is none."""
     return next((entry for entry in reversed(_TABLE.get((domain, name), [])) if entry.since <= version), None)
 
 
 def op_versions(domain: str, name: str) -> list[int]:
-    """From which versions on there are functions for an op."""
+    """Return the versions with implementations of an op."""
     return [entry.since for entry in _TABLE.get((domain, name), [])]
 
 
 def _check_list_length(what: str, count: int) -> None:
-    """Check the numbers of a list that is made of a tensor. Ops go through lists."""
+    """Check the length of a list made from a tensor, as ops loop over it."""
     check_elements(what, count, each=_NUMBER)
     if count > _FEW:
         check_steps(what, count // _FEW)
 
 
 def ints(value: Any) -> list[int] | None:
-    """Integers of an input or attribute."""
+    """Return an input or attribute as integers."""
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, Tensor):
@@ -95,7 +95,7 @@ def ints(value: Any) -> list[int] | None:
 
 
 def floats(value: Any) -> list[float] | None:
-    """Numbers of an input or attribute."""
+    """Return an input or attribute as floats."""
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, (Tensor, np.ndarray)):
@@ -105,7 +105,7 @@ def floats(value: Any) -> list[float] | None:
 
 
 def single_number(value: Any) -> Any:
-    """The one number of an input or attribute; None where it is empty."""
+    """Return an input or attribute as a single number, None if empty."""
     if isinstance(value, Tensor):
         if value.numel() > 1:
             raise ValueError(f"an input is one number, but got a tensor of shape {tuple(value.shape)}")
@@ -118,7 +118,7 @@ def single_number(value: Any) -> Any:
 
 
 def truth(what: str, condition: Any) -> bool:
-    """The one boolean value of a condition."""
+    """Return a condition's single Boolean value."""
     found = single_number(condition)
     if not isinstance(found, bool):
         raise ValueError(f"{what}: a condition is one boolean value, but got {type(found).__name__}")
@@ -126,14 +126,14 @@ def truth(what: str, condition: Any) -> bool:
 
 
 def fits_into(what: str, value: Any, shape: Any) -> None:
-    """Check that a value is broadcast to a shape, which it does not make larger."""
+    """Check that a value broadcasts to a shape without enlarging it."""
     sizes = tuple(value.shape)
     if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes[::-1], shape[::-1], strict=False)):
         raise ValueError(f"{what}: a tensor of shape {sizes} cannot be broadcast to {tuple(shape)}")
 
 
 def to_common_device(*values: Any) -> tuple:
-    """Tensors of one device: those of the host, where shapes are computed, go to that of the others."""
+    """Move host tensors, from shape computations, to the device of the others."""
     place = next((v.device for v in values if isinstance(v, Tensor) and v.device.type != "cpu"), None)
     if place is None:
         return values
@@ -141,7 +141,7 @@ def to_common_device(*values: Any) -> tuple:
 
 
 def normalize_dims(dims: list[int], rank: int) -> list[int]:
-    """Dimensions counted from the front. IndexError for one that is not there, ValueError for one given twice."""
+    """Return nonnegative dimensions. Raise IndexError if out of range, ValueError for a duplicate."""
     for d in dims:
         if not -rank <= d < max(rank, 1):
             raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")

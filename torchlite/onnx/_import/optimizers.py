@@ -1,4 +1,4 @@
-"""Steps of optimizers: ai.onnx.preview.training."""
+"""ONNX optimizer steps (ai.onnx.preview.training)."""
 
 from __future__ import annotations
 

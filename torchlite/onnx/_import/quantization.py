@@ -1,4 +1,4 @@
-"""Ops on quantised numbers."""
+"""ONNX quantization ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _values(x: Any) -> Tensor:
 
 
 def _expand_scale(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
-    """A scale or zero for each element: one for all, for a place of the axis, or for a block of places."""
+    """Expand a scale or zero point: per tensor, per axis or per block."""
     if value.numel() == 1:
         return value.reshape(())
     if not block:
@@ -116,7 +116,7 @@ def conv_integer(
 
 
 def _requantize_scale(first: Tensor, second: Tensor, result: Tensor) -> Tensor:
-    """The scales of two factors by that of their product."""
+    """Return the combined scale of a product: both input scales divided by the result's."""
     check_broadcast("scales", first, second, result)
     return first.to(torch.float64) * second.to(torch.float64) / result.to(torch.float64)
 

@@ -1,4 +1,4 @@
-"""Random numbers: from a seed that the file has they are the same each time."""
+"""ONNX random ops; a seed attribute makes them deterministic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._element_types import dtype_of
 from .op_registry import Ints, op
 from .resource_limits import check_elements, check_work
 
-_CALL = 1 << 16  # what a generator's start costs, as elements
+_CALL = 1 << 16  # cost of creating a generator, in elements
 
 
 def _generator(seed: float | None) -> Any:

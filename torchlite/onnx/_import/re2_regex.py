@@ -1,4 +1,4 @@
-"""Regular expressions of RE2's syntax, matched in time that is linear in the text: no step is taken back."""
+"""RE2 regular expressions, matched in linear time by an NFA without backtracking."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from .resource_limits import check_steps
 
-_MOST_REPEATS = 1000  # as RE2 has it
+_MOST_REPEATS = 1000  # RE2's limit
 _MOST_STATES = 2_500
 _DEEPEST = 100
-_CACHE_SIZE = 50_000  # states in the sets whose next ones are kept
+_CACHE_SIZE = 50_000  # maximum number of cached NFA states
 _Test = Callable[[str], bool]
 
 
 def _in_ranges(*ranges: str) -> _Test:
-    """Whether a character is in ranges such as "az": a binary search."""
+    """Return a test of a character against ranges such as "az", by binary search."""
     lows: list[str] = []
     highs: list[str] = []
     for low, high in sorted((r[0], r[1]) for r in ranges):
@@ -55,12 +55,12 @@ def _case_insensitive(test: _Test) -> _Test:
 
 
 class RE2Pattern:
-    """A pattern as a machine of states. ValueError for one that RE2 does not take, or that is too large."""
+    """Pattern compiled to an NFA. Raise ValueError for invalid or too large patterns."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
         self.flags = frozenset[str]()
-        # By state: a test of a character, "split" to two states, or an assertion such as "^"; and the next states.
+        # By state: a character test, "split" or an assertion such as "^"; and the next states.
         self.states: list[tuple[Any, tuple[int, ...]]] = []
         self.tree = self._alternatives()
         if self.at < len(text):
@@ -70,7 +70,7 @@ class RE2Pattern:
         self.known: dict[tuple, frozenset[int]] = {}
         self.held = 0
 
-    # The text as a tree: ("char", test), ("at", assertion), ("all", parts), ("any", parts), ("times", part, a, b).
+    # Parse tree nodes: ("char", test), ("at", assertion), ("all", parts), ("any", parts), ("times", part, a, b).
 
     def _wrong(self, why: str) -> ValueError:
         return ValueError(f"RegexFullMatch: the pattern {self.text[:100]!r}: {why}")
@@ -127,7 +127,7 @@ class RE2Pattern:
                 most = int(found[3]) if found[3] else None if found[2] else least
                 if max(least, most or 0) > _MOST_REPEATS or most is not None and most < least:
                     raise self._wrong(f"the repeat {found[0]}")
-            self._take("?")  # which of the ways to match comes first does not matter
+            self._take("?")  # greediness does not affect whether it matches
             part = ("times", part, least, most)
 
     def _atom(self) -> tuple:
@@ -163,7 +163,7 @@ class RE2Pattern:
             elif flags is not None:
                 self.at = flags.end()
                 self.flags = frozenset((self.flags | set(flags[1])) - set(flags[2] or ""))
-                if flags[3] == ")":  # for the rest of the group around it
+                if flags[3] == ")":  # applies to the rest of the enclosing group
                     return ("all", [])
             else:
                 raise self._wrong(f"the group (?{self._peek()}")
@@ -183,7 +183,7 @@ class RE2Pattern:
         return self._char(test) if isinstance(test, str) else ("char", test)
 
     def _escaped(self) -> str | _Test:
-        """What stands behind a backslash: a character, or a test of one."""
+        """Parse an escape: a character, or a class test."""
         c = self._next()
         if c.lower() in _CLASSES:
             return _CLASSES[c] if c in _CLASSES else _negate(_CLASSES[c.lower()])
@@ -217,7 +217,7 @@ class RE2Pattern:
     def _class(self) -> _Test:
         negated, first = self._take("^"), True
         ranges: set[str] = set()
-        tests: dict[str, _Test] = {}  # by their texts: each once
+        tests: dict[str, _Test] = {}  # shared by their text
         while first or self._peek() != "]":
             first = False
             posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.text, self.at)
@@ -252,7 +252,7 @@ class RE2Pattern:
         c = self._next()
         return self._escaped() if c == "\\" else c
 
-    # The tree as states, made from behind.
+    # -- tree to NFA, built backwards
 
     def _state(self, kind: Any, *nexts: int) -> int:
         if len(self.states) >= _MOST_STATES:
@@ -283,10 +283,10 @@ class RE2Pattern:
             then = self._built(what, then)
         return then
 
-    # Matching: the set of states that the text so far leads to.
+    # -- matching: simulate the set of reachable states
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
+        """True if the pattern matches the entire text."""
         check_steps("RegexFullMatch", 1 + len(text) // 8)
         before, now = "", frozenset([self.begin])
         for c in text:
@@ -308,7 +308,7 @@ class RE2Pattern:
         return self.end in self._reached(now, before, "")
 
     def _reached(self, begin: frozenset[int], before: str, after: str) -> set[int]:
-        """The states that need no character to be reached, between two characters ("" for the text's ends)."""
+        """Return the states reachable without input between two characters ("" at the ends)."""
         found, waiting = set(begin), list(begin)
         word = bool(before and _WORD(before)) != bool(after and _WORD(after))
         holds = {

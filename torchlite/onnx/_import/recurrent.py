@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM."""
+"""ONNX RNN, GRU and LSTM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchlite.nn import functional as F
 from .op_registry import ints, op
 from .resource_limits import check_matmul, check_steps
 
-# By name: a function with its two numbers, and what these are where the file does not say.
+# By name: a function of two parameters, and their defaults.
 _ACTIVATIONS: dict[str, tuple[Callable, float, float]] = {
     "relu": (lambda x, a, b: torch.relu(x), 0, 0),
     "tanh": (lambda x, a, b: torch.tanh(x), 0, 0),
@@ -45,7 +45,7 @@ def _activation_functions(names: list[str], alphas: Any, betas: Any) -> list[Cal
 
 
 def _run_cell(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) -> tuple[Tensor, tuple]:
-    """A cell over time, for rows of several lengths."""
+    """Run a cell over time, for rows of different lengths."""
     count = x.shape[0]
     check_steps("a recurrent layer", 16 * count)
     rows = None if lengths is None else torch.tensor(ints(lengths) or [], device=x.device).reshape(-1, 1)
@@ -75,7 +75,7 @@ def _directions(direction: str) -> list[bool]:
 
 
 def _pack_results(found: list, layout: int, outputs: int) -> Any:
-    """What the directions gave, as the op has it: all steps, and the last state."""
+    """Return both directions' results in the op's form: all steps and the last state."""
     y = torch.stack([out for out, _ in found], 1)
     last = [torch.stack(parts) for parts in zip(*(state for _, state in found), strict=True)]
     if layout:
@@ -219,7 +219,7 @@ def _run_torch_layer(
     function: Callable, order: tuple, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, start: Any, ways: list,
     layout: int, outputs: int,
 ) -> Any:  # fmt: skip
-    """The library's own layer, which has the gates in another order."""
+    """Run torch's layer, whose gates have another order."""
     gates, hidden = len(order), r.shape[-1]
     check_steps("a recurrent layer", 4 * x.shape[0])
 

@@ -1,18 +1,19 @@
-"""Ops that make one element of many."""
+"""ONNX reductions and cumulative ops."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
 
-from .op_registry import Ints, ints, normalize_dims, op
+from .op_registry import Ints, Number, ints, normalize_dims, op, single_number
 from .resource_limits import check_work
 
 
 def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
-    """The dimensions to reduce, None for nothing to do."""
+    """Return the dimensions to reduce, None for a no-op."""
     given = ints(axes)
     if not given:
         return None if noop else list(range(x.ndim))
@@ -62,7 +63,7 @@ def _max(x: Tensor, dims: list[int], keep: bool) -> Tensor:
 def _min_max(function: Any, info: Any, end: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
     if x.numel():
         return function(x, dims, keep)
-    # Of nothing it is what every element would beat.
+    # The identity of the reduction.
     start = (float("inf") if end == "max" else float("-inf")) if x.is_floating_point() else (
         end == "max" if x.dtype is torch.bool else getattr(info(x.dtype), end))  # fmt: skip
     sizes = [1 if d in dims else n for d, n in enumerate(x.shape) if keep or d not in dims]
@@ -87,3 +88,24 @@ _register_reduction("ReduceL2", _sum, before=lambda x: _to_wide(x) * _to_wide(x)
 _register_reduction("ReduceSumSquare", _sum, before=torch.square)
 _register_reduction("ReduceLogSum", _sum, before=_to_wide, after=torch.log)
 _register_reduction("ReduceLogSumExp", _log_sum)
+
+
+@op("CumSum")
+def cumsum(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
+    return _cumulative(torch.cumsum, 0, x, int(single_number(axis)), exclusive, reverse)
+
+
+@op("CumProd")
+def cumprod(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
+    return _cumulative(torch.cumprod, 1, x, int(single_number(axis)), exclusive, reverse)
+
+
+def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive: int, reverse: int) -> Tensor:
+    axis %= x.ndim
+    if reverse:
+        x = torch.flip(x, [axis])
+    if exclusive:
+        head = torch.full_like(x.narrow(axis, 0, 1), start)
+        x = torch.cat([head, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
+    out = function(x, axis).to(x.dtype)
+    return torch.flip(out, [axis]) if reverse else out

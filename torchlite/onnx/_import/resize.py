@@ -1,4 +1,4 @@
-"""Resize and Upsample: each dimension by itself, as a sum over neighbours whose places are counted out on the host."""
+"""ONNX Resize and Upsample: separable interpolation with coordinates computed on the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .resource_limits import check_elements, check_work
 
 
 class ResizeOptions(NamedTuple):
-    """How elements between elements are found."""
+    """Options of the interpolation."""
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
@@ -28,7 +28,7 @@ class ResizeOptions(NamedTuple):
 
 
 def _source_coordinates(n: int, count: int, scale: float, roi: tuple[float, float], way: str) -> np.ndarray:
-    """Where the new elements stand among the old ones."""
+    """Return the source coordinates of output elements."""
     at, length = np.arange(count, dtype=np.float64), scale * n
     if way == "align_corners":
         return np.zeros(count) if length == 1 else at * (n - 1) / (length - 1)
@@ -70,7 +70,7 @@ def _round_nearest(source: np.ndarray, rule: str) -> np.ndarray:
 def _neighbours(
     n: int, count: int, scale: float, roi: tuple[float, float], way: ResizeOptions
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """For each new element the places of old ones, their weights, and whether it lies outside."""
+    """Return, for each output element, its source indices, weights, and whether it is out of range."""
     source = _source_coordinates(n, count, scale, roi, way.coordinates)
     outside = None
     if way.coordinates == "tf_crop_and_resize":
@@ -113,7 +113,7 @@ def _resize_dim(x: Tensor, d: int, count: int, scale: float, roi: tuple[float, f
 
 
 def _interpolate(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOptions) -> Tensor | None:
-    """By the library's function, where it means the same."""
+    """Interpolate by torch's function where it is equivalent."""
     changed = [d for d in range(x.ndim) if sizes[d] != x.shape[d]]
     rank = x.ndim - 2
     exact = all(scales[d] * x.shape[d] == sizes[d] for d in range(x.ndim))
@@ -135,7 +135,7 @@ def _interpolate(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOp
 def _resize(
     x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[float, float]], way: ResizeOptions
 ) -> Tensor:
-    for d in range(x.ndim):  # each dimension after those before it
+    for d in range(x.ndim):  # one dimension after another
         check_elements("Resize", *sizes[: d + 1], *x.shape[d + 1 :])
         if way.antialias and way.mode != "nearest":
             reach = 2 * math.ceil(2 / min(scales[d], 1.0)) if scales[d] > 0 else 0

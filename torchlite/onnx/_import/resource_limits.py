@@ -1,9 +1,8 @@
-"""How much a run of a loaded model may make: attributes and values of a small file can ask for any number.
+"""Resource limits of loaded models: memory, CPU time and work of a run.
 
-One number bounds a run: the elements that its values may hold at once, four bytes each. What makes a value checks its
-size first (`allow`); the code of the module counts each value that was made (`Limits.hold`). Values are freed after
-their last use, and weak references to their memory tell which are left. CPU time and work are bounded by multiples of
-that number: time where ops follow each other, and work within an op.
+A limit is a number of elements (four bytes each) that values may hold at once. Ops check the size of a result first
+(`check_elements`), and generated code counts each value (`RunLimits.hold`). Values are freed after their last use, and
+weak references show which are alive. CPU time and work are bounded by multiples of the limit.
 """
 
 from __future__ import annotations
@@ -26,32 +25,33 @@ from ..._types.layouts import MAX_DIMS
 from .._element_types import NarrowTensor
 from ..errors import OnnxFileError
 
-MAX_ELEMENTS = 1 << 20  # elements of all values at once, beside what the file and the inputs pay for
-ELEMENTS_PER_FILE_ELEMENT = 8  # elements more for each one that the file has, four bytes of it
-ELEMENTS_PER_INPUT_ELEMENT = 256  # elements more for each one of the inputs
-_PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
-_WORK = 256  # times as many elements may all results of a run have
-_TIME = 800  # nanoseconds of CPU time for an element
-_STEP = 5_000  # nanoseconds of a step of Python within an op
-_ALONE = 1 << 28  # elements of a result where no loaded model runs
-_BETWEEN = 1 << 16  # values until those that are alive are counted
-_OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
-_LOOK = 4 * _OBJECT  # elements that are made between two looks at the clock
-_FREE = 1 << 16  # elements that results of broadcasting have unasked
+MAX_ELEMENTS = 1 << 20  # constant part of the limit
+ELEMENTS_PER_FILE_ELEMENT = 8  # additional elements per element (four bytes) of the file
+ELEMENTS_PER_INPUT_ELEMENT = 256  # additional elements per input element
+# additional elements for products of inputs with inputs, and with the file's elements
+_PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50
+_WORK = 256  # total elements of all results, as a multiple of the limit
+_TIME = 800  # CPU time per element in nanoseconds
+_STEP = 5_000  # CPU time per Python step in nanoseconds
+_ALONE = 1 << 28  # maximum elements of a result outside loaded models
+_BETWEEN = 1 << 16  # elements between counts of live values
+_OBJECT, _OBJECTS = 64, 256  # additional elements per value, beyond this number of values
+_LOOK = 4 * _OBJECT  # elements between clock checks
+_FREE = 1 << 16  # elements of broadcast results without check
 
 
 def element_budget(file: int, inputs: int) -> int:
-    """The elements that a run's values may hold at once, by those of the file and of the inputs.
+    """Return the limit of a run, given the elements of the file and the inputs.
 
-    Results may be products: channels are of the weights and positions of the inputs, and attention has scores for
-    pairs of positions.
+    Results may be products: channels come from weights and positions from inputs, and attention has scores for pairs of
+    positions.
     """
     product = min(inputs * (inputs + file), _PRODUCT + _PRODUCT_OF_FILE * file)
     return MAX_ELEMENTS + ELEMENTS_PER_FILE_ELEMENT * file + ELEMENTS_PER_INPUT_ELEMENT * inputs + product
 
 
 class TrackedSequence(list):
-    """A sequence that an op made, which weak references can tell of: `objects` is how many were made for it."""
+    """Sequence that supports weak references; `objects` is the number of objects created for it."""
 
     __slots__ = ("__weakref__", "objects")
 
@@ -61,11 +61,10 @@ class TrackedSequence(list):
 
 
 class RunLimits:
-    """What one call of a module may make. `most` is the elements that its values may hold at once, and bounds its CPU
-    time. `kept` says whose memory does not count: the inputs' and the module's.
+    """Counter of one call of a module. `most` bounds live elements and CPU time. `kept` returns memory that does not
+    count: inputs and module tensors.
 
-    The first values, which are `free` elements in all, count as if they stayed: a usual run makes no more, and need not
-    know which of them are left.
+    The first `free` elements are counted without checking which values are alive, as a typical run creates no more.
     """
 
     __slots__ = ("base", "end", "free", "kept", "left", "look", "made", "most", "next", "own")
@@ -73,15 +72,15 @@ class RunLimits:
     def __init__(self, most: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
         self.most, self.free, self.kept = most, free, kept
         self.end = time.thread_time_ns() + int(_TIME * max(most, MAX_ELEMENTS) * slowness())
-        self.look = 0  # when so many elements are made, the clock is looked at
-        self.made = 0  # elements of all values, and work that stands for some
-        self.left: list[weakref.ref] | None = None  # memory of values that may be alive, where it is asked for
+        self.look = 0  # element count of the next clock check
+        self.made = 0  # elements created, including work
+        self.left: list[weakref.ref] | None = None  # weak references to memory of possibly live values
         self.own: set[int] = set()
-        # What is alive is no more than was made beyond `base`. At `next` it is counted.
+        # At most the elements created since `base` are alive. `next` is the next count.
         self.base, self.next = 0, free
 
     def hold(self, value: Any) -> None:
-        """Count a value that was made. OnnxFileError where too much is alive."""
+        """Count a new value. Raise OnnxFileError if too many elements are alive."""
         kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._tl_array
@@ -91,7 +90,7 @@ class RunLimits:
             array = value
             made = self.made = self.made + _array_elements(array) + _OBJECT
         else:
-            if isinstance(value, tuple):  # several results, or a tensor of a narrow type: lists have what was counted
+            if isinstance(value, tuple):  # several results, or a narrow tensor; lists contain counted values
                 for item in value:
                     self.hold(item)
             return
@@ -103,13 +102,13 @@ class RunLimits:
             self.check_time("the model")
 
     def replace(self, value: Any) -> None:
-        """Count a value that is as large as one that was freed: its time alone."""
+        """Count the time of a value that replaces a freed one of equal size."""
         self.look -= _OBJECT + (value._tl_array.nbytes >> 2)
         if self.made > self.look:
             self.check_time("the model")
 
     def check_time(self, what: str, steps: int = 0) -> None:
-        """OnnxFileError where so many steps of Python would end after the call's time."""
+        """Raise OnnxFileError if so many Python steps would exceed the time limit."""
         self.look = self.made + _LOOK
         if time.thread_time_ns() + _STEP * steps > self.end:
             raise OnnxFileError(
@@ -117,7 +116,7 @@ class RunLimits:
             )
 
     def count(self, what: str, more: int) -> None:
-        """Count what is alive. OnnxFileError where it and `more` elements are too many."""
+        """Count live elements. Raise OnnxFileError if they and `more` exceed the limit."""
         if self.left is None:
             self.left, live = [], min(self.made - self.base, self.free)
             self.own = {id(_base_array(_to_array(x))) for x in self.kept()}
@@ -129,12 +128,12 @@ class RunLimits:
         if live + more > self.most:
             raise _raise_excess(what, live + more, self.most, live if more else 0)
         self.base = self.made - live
-        # A part is made before the next count, however little is left, for counts take time; and lists stay short.
+        # Allow some progress before the next count, as counts take time; and keep lists short.
         self.next = self.made + min(max(self.most - live, self.most // 16), _OBJECT * (len(self.left) + _BETWEEN))
         self.spend("the results", 0)
 
     def spend(self, what: str, work: int) -> None:
-        """Count work that no value shows, as elements that are made."""
+        """Count work as created elements."""
         self.made += work
         self.base += work
         self.next += work
@@ -145,7 +144,7 @@ class RunLimits:
 
 
 class _CurrentRun(threading.local):
-    """A thread's call; None outside calls of modules that were loaded, where each result counts by itself."""
+    """Counter of the current call in this thread, None outside loaded modules, where each result is checked alone."""
 
     limits: RunLimits | None = None
 
@@ -154,8 +153,8 @@ RUN = _CurrentRun()
 
 
 def value_counter() -> tuple[Callable[[Any], None], Callable[[Any], None]]:
-    """What counts each value that a node of a loaded model makes, and each that is as large as one that it freed. Where
-    gradients are recorded, both stay.
+    """Return the functions that count each new value and each value that replaces a freed one. With gradients recorded,
+    both stay alive.
     """
     limits = RUN.limits
     if limits is None:
@@ -164,7 +163,7 @@ def value_counter() -> tuple[Callable[[Any], None], Callable[[Any], None]]:
 
 
 def count_value(value: Any) -> None:
-    """Count a value that an op makes on its way to its result."""
+    """Count an intermediate value of an op."""
     if RUN.limits is not None:
         RUN.limits.hold(value)
 
@@ -174,8 +173,8 @@ def _count_nothing(value: Any) -> None:
 
 
 def check_elements(what: str, *sizes: int, each: int = 1) -> int:
-    """The elements of a result with these sizes, before it is made. OnnxFileError for more than may be alive. `each`
-    is for what stands for several: eight bytes are two. What is beside the result counts as work too.
+    """Check the elements of a result of these sizes before it is created, and count additional ones as work. Raise
+    OnnxFileError if they exceed the limit. `each`: width of an element in units of four bytes.
     """
     if len(sizes) > MAX_DIMS:
         raise OnnxFileError(f"{what}: a shape of {len(sizes)} dimensions")
@@ -193,31 +192,31 @@ def check_elements(what: str, *sizes: int, each: int = 1) -> int:
 
 
 def check_objects(what: str, count: int) -> None:
-    """Check how many objects of Python are made."""
+    """Check the number of Python objects to create."""
     check_elements(what, count, each=_OBJECT)
 
 
 def dtype_width(dtype: Any) -> int:
-    """For how many elements of four bytes one of a dtype stands."""
+    """Return the width of a dtype in units of four bytes."""
     return max(dtype.itemsize // 4, 1)
 
 
 def check_work(what: str, count: int) -> None:
-    """Check work that no result shows, counted as elements that are made."""
+    """Check work, counted as created elements."""
     limits = RUN.limits
     if limits is not None:
         limits.spend(what, count)
 
 
 def check_steps(what: str, count: int) -> None:
-    """Check steps of Python that an op takes, or a loop of ops."""
+    """Check Python steps of an op or a loop."""
     limits = RUN.limits
     if limits is not None:
         limits.check_time(what, count)
 
 
 def check_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
-    """Check the elements of a result of tensors that are broadcast."""
+    """Check the elements of a broadcast result."""
     first, second = x.shape, y.shape
     if not rest and (first == second or nonzero_numel(first) * nonzero_numel(second) <= _FREE):
         return
@@ -227,7 +226,7 @@ def check_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
 
 
 def check_matmul(a: Any, b: Any) -> None:
-    """Check the elements of a matrix product, and its work."""
+    """Check the elements and work of a matrix product."""
     first, second = a.shape, b.shape
     if nonzero_numel(first) * nonzero_numel(second) > _FREE and len(first) > 1 and len(second) > 1:
         batch = max(math.prod(first[:-2]), math.prod(second[:-2]))
@@ -239,12 +238,12 @@ def check_matmul(a: Any, b: Any) -> None:
 
 
 def check_products(what: str, count: int, x: Any, fast: int = 64) -> None:
-    """Check the work of products that BLAS adds up: `fast` of floating-point numbers in the time of an element."""
+    """Check the work of multiply-adds by BLAS: `fast` floating-point ones take the time of an element."""
     check_work(what, count // (fast if x.is_floating_point() else 2))
 
 
 def count_elements(value: Any) -> int:
-    """How many elements of four bytes a tensor, an array of text or all in a sequence have."""
+    """Return the elements (four bytes) of a tensor, a string array or a sequence."""
     if isinstance(value, NarrowTensor):
         value = value.values
     if isinstance(value, (list, tuple)):
@@ -253,26 +252,26 @@ def count_elements(value: Any) -> int:
 
 
 def nonzero_numel(shape: Iterable[int]) -> int:
-    """The elements of a shape, where a size of 0 counts as 1: what an op makes of a tensor without elements may have as
-    many, a sum over the size that is 0 for example.
+    """Return the number of elements of a shape with zero sizes counted as 1: an op on an empty tensor may return that
+    many, for example a sum over the empty dimension.
     """
     return math.prod(n or 1 for n in shape)
 
 
 def _narrow_elements(array: Any) -> int:
-    """The elements that an array of one or two bytes each stands for: numbers of floating point take much longer."""
+    """Return the cost of an array of one- or two-byte elements; narrow floats take longer."""
     if array.itemsize == 2:
         return 4 * array.nbytes
     return array.nbytes >> 2 if array.dtype.char in "?bB" else 16 * array.nbytes
 
 
 def _to_array(value: Any) -> Any:
-    """The array of a tensor, or an array itself."""
+    """Return a tensor's array, or an array itself."""
     return value._tl_array if hasattr(value, "_tl_array") else value
 
 
 def _base_array(array: Any) -> Any:
-    """The array that an array is a view of, which lives as long as its memory."""
+    """Return the array that owns a view's memory."""
     base = getattr(array, "base", None)
     while base.__class__ is np.ndarray:
         array, base = base, base.base
@@ -280,8 +279,8 @@ def _base_array(array: Any) -> Any:
 
 
 def _array_elements(array: Any) -> int:
-    """The elements of four bytes in an array; a text has one for each letter and some for itself. An array without
-    elements counts as its extent.
+    """Return the elements (four bytes) in an array; a string counts its characters plus a constant. An empty array
+    counts its extent.
     """
     if array.__class__ is not TrackedSequence and 0 in array.shape:
         return nonzero_numel(array.shape)
@@ -304,5 +303,5 @@ def _raise_excess(what: str, count: int, most: int, alive: int) -> OnnxFileError
 
 
 def more_with(most: int) -> str:
-    """How to allow more than an error says: a power of two, at least four times as much."""
+    """Return the hint of an error message to raise the limit: a power of two, at least four times as much."""
     return f"torch.onnx.load(f, max_elements={1 << (4 * most - 1).bit_length()}) allows more"

@@ -1,4 +1,4 @@
-"""Sequences, which are lists here, and optional values, which are None or what they hold."""
+"""ONNX sequences (lists) and optionals (None or a value)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sequence_construct(*values: Any) -> list:
 
 
 def check_sequence_element(what: str, value: Any) -> Any:
-    """A value as an element of a sequence. ValueError for a sequence: ops make none of sequences."""
+    """Return a value as a sequence element. Raise ValueError for a nested sequence."""
     if isinstance(value, list):
         raise ValueError(f"{what}: an element of a sequence is a tensor, and no sequence")
     return value
@@ -104,7 +104,7 @@ def optional_get_element(value: Any) -> Any:
 
 
 def sparse_to_dense(values: Tensor, indices: Tensor, sizes: Ints) -> Tensor:
-    """A sparse tensor of a file with all its elements."""
+    """Return a sparse tensor of a file as dense."""
     shape = ints(sizes) or []
     check_elements("a sparse tensor", *shape)
     place = indices

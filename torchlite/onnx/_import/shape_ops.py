@@ -1,4 +1,4 @@
-"""Ops that move and shape what a tensor holds. Text is NumPy's arrays of Python's strings, which they move alike."""
+"""ONNX shape, slice, pad and layout ops. String arrays are NumPy object arrays and use the same functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .resource_limits import check_elements, check_objects
 
 
 def accepts_narrow(function: Any) -> Any:
-    """A function of a tensor that also takes one of a narrow type."""
+    """Extend a function of tensors to narrow tensors."""
 
     def run(x: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(x, NarrowTensor):
@@ -140,7 +140,7 @@ def _slice_dim(x: Any, d: int, a: int, b: int, step: int) -> Any:
 
 
 def _clamp_bound(value: int, n: int, step: int) -> int | None:
-    """A bound as Python's slices have it: far below zero means before the first, which they only say by None."""
+    """Return a slice bound in Python's convention; far below zero means None."""
     if value < -n:
         return 0 if step > 0 else (-n - 1)
     return min(value, n)
@@ -191,7 +191,7 @@ def pad(
 
 
 def _pad_by_index(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
-    """A dimension made longer by what it holds: places are counted out on the host."""
+    """Pad a dimension by index (reflect, edge or wrap), with indices computed on the host."""
     n = x.shape[d]
     if before == after == 0:
         return x
@@ -255,7 +255,7 @@ def reverse_sequence(x: Tensor, lengths: Ints, *, batch_axis: int = 1, time_axis
         raise ValueError(f"ReverseSequence: {counts.numel()} lengths for a batch of {x.shape[batch_axis]}")
     n = x.shape[time_axis]
     step = torch.arange(n, device=x.device).reshape(-1, 1)
-    place = torch.where(step < counts, counts - 1 - step, step)  # time, batch
+    place = torch.where(step < counts, counts - 1 - step, step)  # (time, batch)
     place = place if time_axis < batch_axis else place.t()
     sizes = [n if d in (time_axis, batch_axis) else 1 for d, n in enumerate(x.shape)]
     return torch.gather(x, time_axis, place.reshape(sizes).expand(x.shape))
@@ -282,7 +282,7 @@ def col2im(
     if rank == 2 and begin == end:
         return F.fold(x, image, block, dilations, begin, strides)
     n, channels = x.shape[0], x.shape[1] // math.prod(block)
-    # Where each element of each block lands, counted out on the host.
+    # Target position of each block element, computed on the host.
     place = np.zeros((*block, *counts), np.int64)
     for d in range(rank):
         at = np.arange(block[d])[:, None] * dilations[d] + np.arange(counts[d]) * strides[d]

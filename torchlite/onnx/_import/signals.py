@@ -1,4 +1,4 @@
-"""Ops of signals: Fourier transforms, windows, mel weights."""
+"""ONNX signal ops: Fourier transforms, windows, mel filter banks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
     axis %= x.ndim
     whole = x[..., 0] if x.shape[-1] == 1 else torch.complex(x[..., 0].contiguous(), x[..., 1].contiguous())
     n = None if length is None else int(single_number(length))
-    # A length with large prime factors takes several transforms of longer ones.
+    # Lengths with large prime factors need several longer transforms.
     check_elements("DFT", *(n if d == axis and n is not None else size for d, size in enumerate(x.shape)), each=4)
     check_work("DFT", 32 * x.numel() // x.shape[axis] * (x.shape[axis] if n is None else n) if x.numel() else 0)
     if inverse and onesided:

@@ -1,4 +1,4 @@
-"""Ops of text: NumPy's arrays of Python's strings."""
+"""ONNX string ops on NumPy object arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .resource_limits import check_broadcast, check_elements, check_objects, che
 
 
 def string_array(values: Any, shape: Any) -> np.ndarray:
-    """An array of text."""
+    """Return a string array."""
     items = list(values)
     out = np.empty(len(items), object)
     out[:] = items
@@ -29,7 +29,7 @@ def string_array(values: Any, shape: Any) -> np.ndarray:
 def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     check_broadcast("StringConcat", x, y)
     a, b = np.broadcast_arrays(x, y)
-    # Each text that both have counts, wherever broadcasting repeats it.
+    # Broadcasting repeats strings, so count both sides.
     check_elements("StringConcat", 16 * a.size + sum(map(len, a.ravel())) + sum(map(len, b.ravel())))
     return string_array((p + q for p, q in zip(a.ravel(), b.ravel(), strict=True)), a.shape)
 
@@ -54,12 +54,12 @@ def regex_full_match(x: np.ndarray, *, pattern: str) -> Tensor:
 
 
 def _strip_accents(word: str) -> str:
-    """A word without the marks on its letters."""
+    """Return a word without accents."""
     if word.isascii():
         return word
     check_elements(
         "StringNormalizer", 18 * len(word), each=16
-    )  # the most letters that one becomes, and what an object takes
+    )  # maximum expansion of a character, and cost of an object
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
@@ -93,7 +93,7 @@ def tf_idf(
     out = np.zeros((len(rows), columns), np.float32)
     for i, row in enumerate(rows):
         for size in range(max(min_gram_length, 1), min(max_gram_length, len(ngram_counts), len(row)) + 1):
-            # Longer skips lead out of the row.
+            # Longer skips leave the row.
             widest = min(max_skip_count + 1, (len(row) - 1) // (size - 1)) if size > 1 else 1
             check_steps("TfIdfVectorizer", widest * len(row) * (1 + size // 8))
             for skip in range(1, widest + 1):

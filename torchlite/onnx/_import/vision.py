@@ -1,4 +1,4 @@
-"""Ops of images and boxes."""
+"""ONNX image and box ops."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
 
 
 def _bilinear_neighbours(image: Tensor, y: Tensor, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """The four neighbours of places in an image (channels, height, width), and their weights."""
+    """Return the four neighbours of positions in an image (channels, height, width), and their weights."""
     height, width = image.shape[1:]
     inside = ((y >= -1) & (y <= height) & (x >= -1) & (x <= width)).to(image.dtype)
     y, x = torch.clamp(y, 0, height - 1), torch.clamp(x, 0, width - 1)
@@ -72,7 +72,7 @@ def _roi_align(
         if not math.isfinite(down + across):
             raise ValueError(f"RoiAlign: a region of {high} by {wide}")
         steps_y, steps_x = (ratio, ratio) if ratio > 0 else (math.ceil(down), math.ceil(across))
-        # Of each sample: four neighbours of every channel, and their weights.
+        # Per sample: four neighbours of every channel, and their weights.
         check_work(
             "RoiAlign", check_elements("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0))
         )
@@ -148,7 +148,7 @@ def _suppress(low: Any, high: Any, scores: Any, limit: int, threshold: float, fl
     return kept
 
 
-# Those of ONNX. Pillow has readers of others that start programs.
+# ONNX's formats. Other Pillow readers may start programs.
 _FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 
 

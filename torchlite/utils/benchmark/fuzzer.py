@@ -76,6 +76,8 @@ class FuzzedTensor:
         dim_parameter: str | None = None, roll_parameter: str | None = None, dtype: Any = torch.float32,
         cuda: bool = False, tensor_constructor: Callable | None = None,
     ) -> None:  # fmt: skip
+        if roll_parameter is not None:
+            raise NotImplementedError("FuzzedTensor(): roll_parameter")
         self._name, self._size, self._steps = name, size, steps
         self._contiguous, self._least, self._most = probability_contiguous, min_elements, max_elements
         self._bytes, self._dim, self._dtype = max_allocation_bytes, dim_parameter, dtype or torch.float32

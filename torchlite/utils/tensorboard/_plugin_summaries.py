@@ -67,7 +67,7 @@ def pr_curve_raw(
     tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, num_thresholds: int = 127,
     weights: Any = None,
 ) -> Any:  # fmt: skip
-    """A curve that was computed already."""
+    """A curve that was computed already. `weights` has no effect: they are counted in the curve already."""
     rows = np.stack([as_array(row) for row in (tp, fp, tn, fn, precision, recall)]).astype(np.float32)
     content = import_proto("plugin_pr_curve_pb2").PrCurvePluginData(version=0, num_thresholds=min(num_thresholds, 127))
     return plugin_summary(tag, "pr_curves", to_tensor_proto(rows), content.SerializeToString())

@@ -26,7 +26,7 @@ def _summary(**value: Any) -> Any:
 def scalar(
     name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False
 ) -> Any:
-    """A number. AssertionError for a tensor of several."""
+    """A number. AssertionError for a tensor of several. `collections` has no effect: PyTorch ignores it too."""
     array = as_array(tensor).squeeze()
     if array.ndim:
         raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and "

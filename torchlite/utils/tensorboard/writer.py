@@ -275,11 +275,11 @@ class SummaryWriter:
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """Refuses: there is no traced graph to draw."""
+        """NotImplementedError: graphs are not written for TensorBoard."""
         graph(model, input_to_model, verbose, use_strict_trace)
 
     def add_onnx_graph(self, prototxt: Any) -> None:
-        """Refuses: there is no graph to draw."""
+        """NotImplementedError: graphs are not written for TensorBoard."""
         graph(prototxt, None)
 
     def flush(self) -> None:

@@ -1,1 +1,1 @@
-"""Kernels that compute, move, choose, count and draw elements: what array libraries have under these names."""
+"""Array library kernels: elementwise, reductions, indexing, sorting, random numbers."""

@@ -1,4 +1,4 @@
-"""New arrays: empty, filled, ranges."""
+"""Array creation: empty, filled, ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.kernel_registration import on_device
 
 
 def full(device: Device, shape, value, kind: str) -> Array:
-    """A new array of one value."""
+    """Return a new array filled with one value."""
     return fill_with(empty(device, tuple(shape), kind), value)
 
 
@@ -29,7 +29,7 @@ def _full(device, size, value, dtype):
 
 
 def arange_of_kind(device: Device, start, step, count: int, kind: str) -> Array:
-    """start, start + step, …: worked out in 64-bit integers, or in the widest floating type of the device."""
+    """Return start, start + step, …, computed in int64, or in the widest floating type of the device."""
     out = empty(device, (count,), kind)
     if count:
         if CATEGORY[kind] in "ib":

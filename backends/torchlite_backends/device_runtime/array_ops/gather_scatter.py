@@ -1,4 +1,4 @@
-"""Launches of the gather and scatter kernels over arrays seen as (P, N, Q); the ops are in index.py and scatter.py."""
+"""Launches of the gather and scatter kernels over arrays viewed as (P, N, Q); the ops are in `index` and `scatter`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,13 @@ from ..core.device import Device, grid
 from ..core.device_asserts import error_array, error_of_code, raise_if_blocking
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import cast
-from .creation import full
+from .launch_sizes import copy_kind, local_size_one, work_sizes
 
-# Elements are moved by size alone.
-_COPY_KINDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 _ACCUMULATION_KINDS = {"f16": "f32", "bf16": "f32"}
 
 
-def copy_kind(x: Array) -> str:
-    """The kind under which elements as large as those of `x` are copied."""
-    return _COPY_KINDS[x.itemsize]
-
-
 class ThreeDimView(NamedTuple):
-    """An array seen as (P, N, Q) with a step for each, from the array's own offset."""
+    """Array viewed as (P, N, Q) with a stride for each, from the array's offset."""
 
     array: Array
     sizes: tuple[int, int, int]
@@ -41,7 +34,7 @@ class ThreeDimView(NamedTuple):
 
 
 def _merge_dims(shape, steps) -> tuple[int, int] | None:
-    """Several dimensions as one of a length and a step, None where memory does not allow it."""
+    """Merge several dimensions into one length and stride; None if memory does not allow it."""
     sizes, (merged,) = collapse(shape, steps)
     return (sizes[0], merged[0]) if len(sizes) == 1 else None
 
@@ -55,9 +48,9 @@ def _row_major_3d(shape, first: int, last: int, joined: bool) -> tuple[tuple[int
 
 
 def try_as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDimView | None:
-    """`x` with the dimensions before `first`, from `first` up to `last`, and from there on made one each, None where
-    memory does not allow it. Of `joined` ones the middle is all memory that those dimensions reach, for flat places in
-    it.
+    """View `x` as 3-d: dimensions before `first`, from `first` to `last`, and the others; None if impossible.
+
+    With `joined` the middle covers all memory of those dimensions, for flat indices into it.
     """
     if x.contiguous:
         return ThreeDimView(x, *_row_major_3d(x.shape, first, last, joined))
@@ -76,41 +69,24 @@ def try_as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDim
 
 
 def as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDimView:
-    """`planes_as_they_lie` of `x`, or of a copy."""
+    """Return `try_as_3d` of `x`, or of a copy."""
     found = try_as_3d(x, first, last, joined)
     return as_3d(clone_row_major(x), first, last, joined) if found is None else found
 
 
-def work_sizes(device: Device, count: int, least: int = 256) -> tuple[int, tuple[int], tuple[int]]:
-    """How many neighbouring elements a work-item takes, and the global and local size: one on a GPU, on a CPU as many
-    as keep its units busy.
-    """
-    if not device.is_cpu:
-        return 1, grid(count, device.group), (device.group,)
-    take = max(least, -(-count // (8 * device.units)))
-    return take, (-(-count // take),), (1,)
-
-
-def local_size_one(device: Device) -> tuple[int] | None:
-    """The local size of work-items with much to do: on a CPU one, so that the driver does not try to run several as the
-    lanes of a vector.
-    """
-    return (1,) if device.is_cpu else None
-
-
 def index_array(index: Array) -> Array:
-    """An index array as int32 or int64 in row-major order."""
+    """Return an index array as contiguous int32 or int64."""
     return as_contiguous(index if index.kind in ("i64", "i32") else cast(index, "i64"))
 
 
 def check_dim_not_empty(index: Array, size: int, code: int) -> None:
-    """An error at once for indices into a dimension without elements."""
+    """Raise for indices into a dimension without elements."""
     if index.size and not size:
         raise error_of_code(code, int(to_numpy(index).reshape(-1)[0]), 0)
 
 
 def take_slices(x: ThreeDimView, index: Array, out: Array, size: int, wrap: bool, code: int) -> Array:
-    """out[p, b, q] = x[p, index[b], q]."""
+    """Gather slices: out[p, b, q] = x[p, index[b], q]."""
     device = out.device
     check_dim_not_empty(index, size, code)
     if out.size:
@@ -138,7 +114,7 @@ def take_slices(x: ThreeDimView, index: Array, out: Array, size: int, wrap: bool
 
 
 def gather_3d(x: ThreeDimView, index: Array, out: Array, code: int) -> Array:
-    """out[p, n, q] = x[p, index[p, n, q], q] for row-major `index` and `out` of one shape."""
+    """Gather elements: out[p, n, q] = x[p, index[p, n, q], q] for contiguous `index` and `out` of one shape."""
     device, (P, size, Q) = out.device, x.sizes
     check_dim_not_empty(index, size, code)
     if out.size:
@@ -173,20 +149,17 @@ def _scatter_program(
 
 
 def _depends_on_order(operation: str, kind: str) -> bool:
-    """Whether the order in which equal places are combined can be seen."""
+    """True if the order in which equal indices are combined is visible in the result."""
     return operation == "set" or operation in ("add", "multiply") and kind[0] in "fc"
 
 
 def scatter_3d(
     operation: str, out: ThreeDimView, index: ThreeDimView, source: ThreeDimView, wrap: bool, code: int
 ) -> None:
-    """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or
-    amin.
+    """Scatter: combine out[p, index[p, n, q], q] with source[p, n, q] by set, add, multiply, amax or amin.
 
-    Steps of 0 repeat the index or the source.
-
-    On a CPU places that occur more than once are combined in their order; on a GPU in any, unless
-    `torch.use_deterministic_algorithms` is on.
+    Strides of 0 repeat the index or the source. On a CPU repeated indices are combined in order, on a GPU in any,
+    unless `torch.use_deterministic_algorithms` is on.
     """
     device = out.array.device
     P, N, Q = out.sizes[0], index.sizes[1], out.sizes[2]
@@ -241,9 +214,7 @@ def scatter_3d(
 
 
 def scatter_in_float32(operation: str, out: Array, scatter: Callable[[Array], None]) -> Array:
-    """`out` after `scatter` wrote into it, or, where it is of half precision and values are combined, into a copy in
-    single.
-    """
+    """Run `scatter` on `out`, or for combinations in half precision on a float32 copy; return `out`."""
     wide = _ACCUMULATION_KINDS.get(out.kind) if operation != "set" else None
     if wide is None:
         scatter(out)
@@ -253,29 +224,15 @@ def scatter_in_float32(operation: str, out: Array, scatter: Callable[[Array], No
     return cast(copy, out.kind)
 
 
-def device_cached(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make` gave for a key."""
-    entries = device.kept(family, 512)
-    found = entries.get(key)
-    if found is None:
-        found = entries[key] = make()
-    return found
-
-
-def cached_scalar(device: Device, value: Any, kind: str) -> Array:
-    """A 0-d array of a number, kept for the next time. It must not be written into."""
-    return device_cached(device, "constants", (kind, repr(value)), lambda: full(device, (), value, kind))
-
-
 def scalar_as_3d(value: Array, sizes: tuple[int, int, int]) -> ThreeDimView:
-    """A 0-d array repeated."""
+    """View a 0-d array as repeated."""
     return ThreeDimView(value, sizes, (0, 0, 0))
 
 
 def flat_indices(indices: list[Array], shape, sizes, steps, codes, wrap: bool = True) -> Array:
-    """The places that index arrays, broadcast to `shape`, name together: int32, -1 where one does not fit.
+    """Return the flat indices of index arrays broadcast to `shape`: int32, -1 for one out of bounds.
 
-    `sizes`, `steps` and error codes are those of the indexed dimensions.
+    `sizes`, `steps` and `codes` (of errors) are those of the indexed dimensions.
     """
     device, count = indices[0].device, len(indices)
     kind = "i32" if all(i.kind == "i32" for i in indices) else "i64"
@@ -313,7 +270,7 @@ def _pack_numbers(numbers) -> bytes:
 
 
 def divide_by_count(x: Array, counts: Array) -> Array:
-    """x / max(counts, 1), rounded down for integers; both row-major."""
+    """Divide x by max(counts, 1), rounding down for integers; both contiguous."""
     device, out = x.device, empty(x.device, x.shape, x.kind)
     if out.size:
         whole = CATEGORY[x.kind] in "ib"

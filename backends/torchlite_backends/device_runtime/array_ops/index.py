@@ -1,4 +1,4 @@
-"""Reading and writing by index: slices, integer arrays and masks."""
+"""Advanced indexing: reads and writes by slices, integer arrays and masks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..core.device_asserts import INDEXED, error_code
 from ..core.pointwise_dispatch import cast
 from ..core.views import basic_index, expand, permute
 from .creation import full
+from .device_cache import cached_scalar
 from .gather_scatter import (
     ThreeDimView,
     as_3d,
-    cached_scalar,
     flat_indices,
     index_array,
     scatter_3d,
@@ -27,11 +27,10 @@ from .masks import compress, flat_true_indices, masked_assign, true_indices
 
 
 class _AdvancedIndex:
-    """An index with arrays over an array of a shape.
+    """Index with arrays over an array of a shape.
 
-    `dims` is the order of the array's dimensions that has the indexed ones together, from `first` up to `last`;
-    `arrays` are the index arrays of those, `shape` is what these are broadcast to, `lead` and `rest` are the shapes
-    before and after.
+    `dims` is the order of the array's dimensions with the indexed ones adjacent, from `first` to `last`; `arrays` are
+    their index arrays, `shape` the broadcast shape of these, `lead` and `rest` the shapes before and after.
     """
 
     def __init__(self, shape, index):
@@ -78,9 +77,7 @@ class _AdvancedIndex:
         return x if self.dims == tuple(range(x.ndim)) else permute(x, self.dims)
 
     def places_in(self, x: Array, planes: ThreeDimView) -> tuple[Array, int, bool]:
-        """For an array in the order of `ordered`: one index array for the middle of its planes, the length of that, and
-        whether it may count from the end.
-        """
+        """Return one index array for the middle of a 3-d view, its length, and whether it may count from the end."""
         codes = [error_code(INDEXED, axis) for axis in self.axes]
         if len(self.arrays) == 1:
             return index_array(self.arrays[0]), planes.sizes[1], True
@@ -142,7 +139,7 @@ def _index_backward(input, shape, index):
 
 
 def _write(target: Array, index, value: Any, operation: str) -> None:
-    """target[index] = value, or combined with it where places repeat."""
+    """Assign target[index] = value, or combine at repeated indices."""
     if operation == "set" and _write_masked(target, index, value):
         return
     where = _AdvancedIndex(target.shape, index)
@@ -160,8 +157,9 @@ def _write(target: Array, index, value: Any, operation: str) -> None:
 
 
 def _write_masked(target: Array, index, value: Any) -> bool:
-    """target[mask] = value where the value is the same for each place of the mask: no places need be found. Whether
-    that was so.
+    """Assign target[mask] = value for a value with one element per mask element, without computing indices.
+
+    Return False if the value does not allow that.
     """
     masks = [i for i in index if i.__class__ is Array]
     if len(masks) != 1 or masks[0].kind != "b8" or not masks[0].ndim:
@@ -177,10 +175,10 @@ def _write_masked(target: Array, index, value: Any) -> bool:
 
 
 def _broadcast_value(target: Array, value: Any, shape) -> Array:
-    """The value as an array of the target's kind, broadcast to a shape. RuntimeError where it does not fit."""
+    """Return the value as an array of the target's kind, broadcast to a shape. RuntimeError if it does not fit."""
     if value.__class__ is not Array:
         if isinstance(value, complex) and target.kind[0] != "c":
-            fill_with(target, value)  # says what is wrong
+            fill_with(target, value)  # raises the error
         value = cached_scalar(target.device, value, target.kind)
     elif value.kind != target.kind:
         value = cast(value, target.kind)
@@ -203,7 +201,7 @@ def _setitem_(input, index, value):
     if value.__class__ is Array:
         while value.ndim > target.ndim and value.shape[0] == 1:
             value = view_of(value, value.shape[1:], value.steps[1:], value.offset)
-        expand(value, target.shape)  # says what is wrong
+        expand(value, target.shape)  # raises the error
     copy_into(target, value)
 
 

@@ -1,4 +1,4 @@
-"""Masks: where they hold, and writing there; and repetition by count, which needs the same running sums."""
+"""Masks: nonzero indices, masked select and assignment; and repeat_interleave, which needs the same prefix sums."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from ..core.device_asserts import REPEATS, error_code, error_of_code
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import select_where
 from ..core.views import broadcast_view
-from .gather_scatter import copy_kind, local_size_one, work_sizes
+from .launch_sizes import copy_kind, local_size_one, work_sizes
 
 
 def _block_lengths(count: int) -> tuple[int, int]:
-    """The length of the blocks in which `count` elements are counted, and how many there are."""
+    """Return the block length for counting `count` elements, and the number of blocks."""
     length = max(256, -(-count // 4096))
     return length, -(-count // length)
 
 
 def _block_offsets(counted: Array) -> tuple[Array, int]:
-    """For each block of a row-major array of masks or counts the sum of the elements before it, int32; and the length
-    of the blocks.
+    """Return for each block the int32 sum of the elements before it, and the block length.
 
-    The total follows the sums, and after it whether a count was negative.
+    `counted` is a contiguous array of masks or counts. The total follows the sums, and a flag for negative counts.
     """
     device = counted.device
     length, blocks = _block_lengths(counted.size)
@@ -41,15 +40,13 @@ def _block_offsets(counted: Array) -> tuple[Array, int]:
 
 
 def _offsets_and_count(mask: Array) -> tuple[Array, int, int]:
-    """`_starts` of a mask with elements, and how many of them are true. Waits for the device: the number decides a
-    shape.
-    """
+    """Return `_block_offsets` of a non-empty mask, and its number of true elements. Waits for the device."""
     sums, length = _block_offsets(mask)
     return sums, length, int(to_numpy(view_of(sums, (1,), (1,), sums.size - 2))[0])
 
 
 def flat_true_indices(mask: Array) -> Array:
-    """Where a mask holds, as int32 places in its row-major order."""
+    """Return the flat int32 indices at which a mask is true."""
     mask = as_contiguous(mask)
     if not mask.size:
         return empty(mask.device, (0,), "i32")
@@ -63,7 +60,7 @@ def flat_true_indices(mask: Array) -> Array:
 
 
 def true_indices(mask: Array) -> list[Array]:
-    """Where a mask holds: one int32 array of coordinates for each dimension."""
+    """Return an int32 array of coordinates for each dimension at which a mask is true."""
     flat, device = flat_true_indices(mask), mask.device
     if mask.ndim < 2:
         return [flat]
@@ -77,7 +74,7 @@ def true_indices(mask: Array) -> list[Array]:
 
 
 def compress(x: Array, mask: Array) -> Array:
-    """The elements of `x` where a mask of its shape holds, as a vector."""
+    """Return the elements of `x` at which a mask of its shape is true, as a vector."""
     x, mask = as_contiguous(x), as_contiguous(mask)
     if not x.size:
         return empty(x.device, (0,), x.kind)
@@ -91,7 +88,7 @@ def compress(x: Array, mask: Array) -> Array:
 
 
 def masked_assign(out: Array, mask: Array, value: Array) -> None:
-    """Write `value`, broadcast, into `out` where the mask, broadcast, holds."""
+    """Write `value`, broadcast, into `out` where the broadcast mask is true."""
     select_where(mask, value, out, out)
 
 
@@ -115,7 +112,7 @@ def masked_scatter(input, mask, source):
 
 
 def _repeat_interleave_indices(repeats):
-    """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
+    """Return the index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
     kind = from_np(repeats.dtype)
     if kind.category != 1 or repeats.kind[0] == "u":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind.scalar_name}'")

@@ -11,7 +11,8 @@ from ..core.broadcasting import collapse
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import fill_with
 from ..core.views import slice_view
-from .gather_scatter import cached_scalar, copy_kind, work_sizes
+from .device_cache import cached_scalar
+from .launch_sizes import copy_kind, work_sizes
 
 
 def constant_pad_nd(input, pad, value=0):
@@ -38,7 +39,7 @@ def constant_pad_nd(input, pad, value=0):
 
 
 def _pad_rows(x: Array, out: Array, before: list[int], value) -> None:
-    """Rows of the innermost padded dimension with those behind it, each copied between two runs of the value."""
+    """Copy rows of the innermost padded dimension, each between two runs of the value."""
     steps = x.steps
     inner, last = 1, x.ndim - 1
     while last > 0 and x.shape[last] == out.shape[last]:

@@ -1,5 +1,6 @@
-"""The kernels of the pointwise ops: rules of the tables with the parameters of their op's record, and what Python
-decides before a launch.
+"""Kernels of pointwise ops: expression rules called with the parameters of the op's record.
+
+Choices that depend on arguments are made in Python before the launch.
 """
 
 from __future__ import annotations
@@ -37,9 +38,7 @@ def _not_implemented(kernel: str, kind: str) -> NotImplementedError:
 
 
 def _copy_if_overlapping(x, target: Array):
-    """An operand as it is, or a copy of it where writing into `target` would change elements that
-    are still to be read.
-    """
+    """Return an operand, or a copy if writing `target` would change elements still to be read."""
     if (
         x.__class__ is Array
         and x.buffer is target.buffer
@@ -83,12 +82,11 @@ for _name, _rule in RULES.items():
             KERNELS[_name + "_"] = _in_place
 
 
-# -- ops with something to decide or with numbers: `kernel(*the record's parameters, out=None)`, from which the in-place
-# form comes too --
+# -- Ops with options or numbers: `kernel(*the record's parameters, out=None)`, also the source of the in-place form --
 
 
 def register_with_inplace(function: Callable) -> Callable:
-    """Offer a kernel, and its in-place form."""
+    """Register a kernel and its in-place form."""
     name = function.__name__
 
     def in_place(input, *others, **keywords):
@@ -101,9 +99,7 @@ def register_with_inplace(function: Callable) -> Callable:
 
 
 def register_scalar_op(name: str, operands: int, *defaults, check: Callable | None = None) -> None:
-    """Offer the kernels of an op whose record has `operands` operands and then the numbers of its rule, the last ones
-    with defaults.
-    """
+    """Register the kernels of an op with `operands` operands followed by its rule's numbers, the last with defaults."""
     rule = RULES[name]
     count = operands + len(rule.numbers)
 
@@ -215,7 +211,7 @@ KERNELS["positive"], KERNELS["conj"], KERNELS["conj_physical"] = positive, conj,
 
 
 def complex_part(x: Array, which: int) -> Array:
-    """A view of the real (0) or imaginary (1) parts of a complex array."""
+    """View the real (0) or imaginary (1) parts of a complex array."""
     out = view_of(x, x.shape, tuple([2 * s for s in x.steps]), 2 * x.offset + which)
     out.kind = REAL_KIND[x.kind]
     out.dtype = dtype_of_kind(out.kind)

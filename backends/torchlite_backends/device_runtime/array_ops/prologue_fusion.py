@@ -1,5 +1,6 @@
-"""Reductions of rows that elementwise ops which wait (`machinery.waiting`) give: one launch for both, with the bits
-that each would have by itself.
+"""Fusion of row reductions with deferred elementwise ops (`core.lazy_fusion`) that compute their input.
+
+One launch serves both, with bitwise the results of separate ones.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ WIDTH = 16  # elements that both take at one time
 
 
 def pending_chain(waiting: LazyQueue, x: Array) -> tuple[int, list[PendingOp], list[Array], list[Array | None]] | None:
-    """Where `x` is what a step gives that waits: its place among the steps, these, what they read, and the arrays that
-    they have to write, of each step its own or None. `x` is not written where nobody reads it later (`waiting.owner_to_drop`).
+    """Return the deferred chain that computes `x`, or None: its index, the steps, their inputs, and arrays to write.
+
+    The arrays have an entry per step, None if unused. `x` is not written if nobody reads it later
+    (`LazyQueue.owner_to_drop`).
     """
     steps = waiting.steps
     place = next((k for k, step in enumerate(steps) if step.result() is x), None)
@@ -31,8 +34,9 @@ def pending_chain(waiting: LazyQueue, x: Array) -> tuple[int, list[PendingOp], l
 
 
 def broadcast_layout(inputs: list[Array], shape: tuple[int, ...], reduced: int) -> list[str] | None:
-    """How the inputs of a chain lie beside rows over the last `reduced` dimensions of its shape, see
-    `torchlite_backends.kernel_sources.reduce.BESIDE_ROWS`; None where one lies otherwise.
+    """Return the layout of a chain's inputs relative to rows over the last `reduced` dimensions, or None.
+
+    See `torchlite_backends.kernel_sources.reduce.BROADCAST_LAYOUTS`.
     """
     found = []
     for x in inputs:
@@ -46,8 +50,9 @@ def broadcast_layout(inputs: list[Array], shape: tuple[int, ...], reduced: int) 
 
 
 def fused_reduction_launch(text: str, name: str, signature: str, x: Array, reduced: int, **kinds: str) -> Any:
-    """A function that starts the kernel `name`, which reduces rows over the last `reduced` dimensions of `x`, with the
-    ops that give `x`: of its sizes and of the arrays and values behind `x`. None where they cannot be joined.
+    """Return a launcher of the row-reduction kernel `name` fused with the ops that compute `x`; None if impossible.
+
+    It takes the sizes, and the arrays and values that follow `x`.
     """
     device = x.device
     found = pending_chain(device.waiting, x)

@@ -1,6 +1,4 @@
-"""Random numbers: the engine behind `torch.Generator`, and the kernels that draw from it
-(`torchlite_backends.kernel_sources.philox`).
-"""
+"""Random number generators and sampling kernels over Philox (`torchlite_backends.kernel_sources.philox`)."""
 
 from __future__ import annotations
 
@@ -39,30 +37,30 @@ _IOTA = f"(ulong16)({', '.join(map(str, range(16)))})"
 
 
 class PhiloxEngine:
-    """A stream of Philox4x32-10: its seed, and as `offset` the number of blocks of four words that have been used."""
+    """Philox4x32-10 generator: its seed, and the number of used blocks of four words as `offset`."""
 
     def __init__(self, seed: int = 0) -> None:
         self.lock = fork_locks.acquire_before_fork(threading.RLock())
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of `seed`, an unsigned 64-bit integer."""
+        """Restart from `seed`, an unsigned 64-bit integer."""
         with self.lock:
             self.initial_seed, self.offset = seed, 0
 
     def seed(self) -> int:
-        """Start an unforeseeable stream; returns its seed (53 bits)."""
+        """Restart from a random seed (53 bits) and return it."""
         seed = int.from_bytes(os.urandom(8), "little") >> 11
         self.manual_seed(seed)
         return seed
 
     def get_state(self) -> np.ndarray:
-        """Seed and offset as 16 bytes."""
+        """Return seed and offset as 16 bytes."""
         with self.lock:
             return np.frombuffer(_STATE.pack(self.initial_seed, self.offset), np.uint8).copy()
 
     def set_state(self, state: np.ndarray) -> None:
-        """Go back to a state that `get_state` gave. RuntimeError for a wrong size."""
+        """Restore a state from `get_state`. RuntimeError for a wrong size."""
         if state.size != _STATE.size:
             raise RuntimeError("RNG state is wrong size")
         with self.lock:
@@ -76,7 +74,7 @@ class PhiloxEngine:
             self.offset = offset & _MASK64
 
     def take(self, blocks: int) -> tuple[int, int, int]:
-        """(low word of the seed, high word, first block) of the next `blocks` blocks."""
+        """Reserve `blocks` blocks; return (low word of the seed, high word, first block)."""
         with self.lock:
             first, seed = self.offset, self.initial_seed
             self.offset = first + blocks & _MASK64
@@ -84,8 +82,9 @@ class PhiloxEngine:
 
 
 class CapturedDraws:
-    """What a graph draws that is being recorded: of each engine the place in memory of its seed and first block, and
-    the blocks that a replay uses.
+    """Random draws of a graph being captured.
+
+    For each generator: the address of its seed and first block, and the number of blocks per replay.
     """
 
     def __init__(self, device: Device):
@@ -93,29 +92,27 @@ class CapturedDraws:
         self.places: dict[PhiloxEngine, tuple[Array, int]] = {}
 
     def take(self, engine: PhiloxEngine, blocks: int) -> tuple[Array, int]:
-        """The engine's place, and how many blocks after the one that is written there the next ones begin."""
+        """Return the generator's address, and the offset of the next blocks from the stored first block."""
         place, ahead = self.places.get(engine) or (empty(self._device, (2,), "i64"), 0)
         self.places[engine] = place, ahead + blocks
         return place, ahead
 
     def renew(self) -> None:
-        """Before a replay: it draws what the engines would draw now, and they go on behind it."""
+        """Before a replay, store the generators' current offsets and advance them."""
         for engine, (place, blocks) in self.places.items():
             low, high, first = engine.take(blocks)
             self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8), keep=True)
 
 
 def seed_arguments(device: Device, engine: PhiloxEngine, blocks: int, text: str) -> tuple[str, str, tuple]:
-    """A kernel's text, and the letters and arguments that say where its words begin: numbers, or a place in memory
-    while a graph is recorded.
-    """
+    """Return source, signature and arguments of a kernel's seed: numbers, or during capture an address."""
     if device.capturing:
         return seeded_from_memory(text), "pQ", device.draws.take(engine, blocks)
     return text, "IIQ", engine.take(blocks)
 
 
 def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
-    """Definitions for the text of a kernel whose results are of `kind` and are worked out in `real`."""
+    """Return definitions for a kernel whose results are of `kind` and computed in `real`."""
     computed = KINDS[kind].computed
     w = "16" if device.is_cpu else ""
     words = {
@@ -141,7 +138,7 @@ def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
 
 @functools.lru_cache(256)
 def block_sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
-    """How many blocks `count` values take, and the grid of work-items of `lanes` blocks each."""
+    """Return the number of blocks for `count` values, and the grid of work-items of `lanes` blocks each."""
     blocks = 16 * -(-count // (16 * per))
     return blocks, grid(blocks // lanes, 64)
 
@@ -156,7 +153,7 @@ def _launch_draw(
     engine: PhiloxEngine,
     *parameters,
 ) -> Array:
-    """A new array of what a kernel of the module `philox` draws."""
+    """Return a new array sampled by a kernel of `kernel_sources.philox`."""
     text, per = source
     out = empty(device, tuple(size), kind)
     if out.size:
@@ -174,7 +171,7 @@ _distribution_source, _integer_source = functools.cache(distribution_source), fu
 def _draw_distribution(
     device: Device, size, dtype, value: str, engine: PhiloxEngine, a=0.0, b=0.0, edge=0.0, limit: int = 0
 ) -> Array:
-    """A new array of a distribution of reals, drawn in double for float64 and else in float."""
+    """Return a new array of real samples, computed in double for float64 and else in float."""
     kind = kind_of(dtype.np)
     real, code = ("double", "d") if kind == "f64" else ("float", "f")
     return _launch_draw(
@@ -194,7 +191,7 @@ def _draw_distribution(
 
 @functools.lru_cache(256)
 def _rounding_edge(low: float, high: float, kind: str) -> float:
-    """The least number that rounds to `high` in a kind: half-way from the number below it."""
+    """Return the least number that rounds to `high` in a kind: the midpoint below it."""
     if kind in ("f64", "f32") or low >= high:
         return high
     dtype = dtype_of_kind(kind)
@@ -236,7 +233,7 @@ def _random_geometric(device, size, dtype, p, generator):
 
 
 def bernoulli_limit(p: float) -> int:
-    """The largest word that counts as a success of probability p > 0."""
+    """Return the largest word that counts as a success of probability p > 0."""
     return min(max(math.ceil(p * 4294967296.0) - 1, 0), 0xFFFFFFFF)
 
 
@@ -272,7 +269,7 @@ def _random_bits(device, size, dtype, span, generator):
 
 @on_device
 def _random_permutation(device, size, dtype, generator):
-    """The order of random keys of 64 bits."""
+    """Return a random permutation, by sorting random 64-bit keys."""
     keys = _launch_draw(
         device, size, "i64", _integer_source(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0
     )
@@ -282,7 +279,7 @@ def _random_permutation(device, size, dtype, generator):
 def _draw_per_element(
     source: str, signature: str, operands: tuple[Array, ...], out: Array, engine: PhiloxEngine, *parameters
 ) -> Array:
-    """Fill `out` by a kernel that gives every element a stream of its own."""
+    """Fill `out` by a kernel with one random stream per element."""
     device = out.device
     if out.size:
         real = "double" if device.fp64 else "float"
@@ -310,7 +307,7 @@ def _random_binomial(count, prob, generator):
 
 
 def _random_multinomial(weights, num_samples, generator):
-    """With replacement: bisection of the running sums of each row."""
+    """Sample with replacement by bisection of each row's cumulative sum."""
     if weights.kind in ("f16", "bf16"):
         weights = cast(weights, "f32")
     sums = as_contiguous(cumsum(weights, -1))

@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, identity matrices, and the index pairs of triangles."""
+"""linspace and logspace, identity matrices, and triangle indices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core.copy_fill import fill_with
 from ..core.device import Device, grid
 from ..core.kernel_registration import on_device
 from .creation import full
-from .rearrange import diagonal
+from .diagonals import diagonal
 
 
 def _launch_spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:

@@ -1,4 +1,4 @@
-"""Joining, splitting, turning, repeating, diagonals and triangles, and the same bits seen otherwise."""
+"""Rearranging kernels: flip, cat, stack, roll, repeat, unfold, and strided moves."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagonal_dims, view_dtype_geometry
+from torchlite._dispatch.argument_checks import check_roll, check_unfold
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
-from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources import rearrange as texts
-from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND, REAL_KIND
 
-from ..core.array import Array, dtype_of_kind, empty, kind_of, view_of
+from ..core.array import Array, empty, view_of
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.copy_fill import copy_into, fill_with
+from ..core.copy_fill import copy_into
 from ..core.device import Device
 from ..core.device_asserts import SCATTERED, error_code
 from ..core.host_transfer import from_numpy
 from ..core.pointwise_dispatch import apply, cast
 from ..core.views import broadcast_view, reshape, select, slice, slice_view
 from .creation import full
-from .gather_scatter import ThreeDimView, copy_kind, scatter_3d, take_slices, work_sizes
+from .gather_scatter import ThreeDimView, scatter_3d, take_slices
+from .launch_sizes import copy_kind, work_sizes
 from .pointwise import RULES
 from .reduce import sum as total
-from .scatter import write_view
 
 _MAX_CAT_INPUTS = 8
 
@@ -44,12 +42,10 @@ def flip(input, dims):
 
 
 class _CatPart(NamedTuple):
-    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a
-    function, by copies.
-    """
+    """Adjacent tensors of a concatenation, copied by one launch, or without a function by separate copies."""
 
     which: tuple[int, ...]
-    at: int  # their place along the dimension
+    at: int  # offset along the dimension
     first: int = 0  # their first element in the result
     function: Any = None
     items: tuple[int, ...] = ()
@@ -60,7 +56,9 @@ class _CatPart(NamedTuple):
 def _cat_launch(
     device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int
 ) -> _CatPart:
-    """Row-major arrays of `rows` rows side by side into rows of the result, which are `pitch` elements long."""
+    """Return the launch that copies contiguous arrays of `rows` rows side by side into result rows of length
+    `pitch`.
+    """
     total = sum(widths)
     take, items, group = work_sizes(device, rows * total, 1024)
     function = device.function(texts.cat_source(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
@@ -78,9 +76,7 @@ def _cat_launch(
 def _cat_parts(
     device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int
 ) -> tuple[tuple[int, ...], list[_CatPart]]:
-    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements
-    are moved.
-    """
+    """Return the result's shape and the parts of a concatenation. `kind` is that for moving elements."""
     kept = [i for i, shape in enumerate(shapes) if shape != (0,)] or [0]
     first = shapes[kept[0]]
     dim = wrap_dim(dim, len(first))
@@ -111,8 +107,9 @@ def _cat_parts(
 def _cat_tensors(
     tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]
 ) -> Array:
-    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies
-    in the result.
+    """Concatenate tensors, taken with these shapes, along a dimension.
+
+    `place(result, at, tensor)` views the result where a tensor goes.
     """
     like = next((t for t in tensors if t.shape != (0,)), tensors[0])
     device, contiguous = like.device, [t.contiguous for t in tensors]
@@ -152,7 +149,7 @@ def stack(tensors, dim=0):
     )
 
 
-# Parts given back
+# Backward of rearranging ops
 
 
 def _slice_backward(input, shape, dim, start, stop, step):
@@ -161,94 +158,11 @@ def _slice_backward(input, shape, dim, start, stop, step):
     return out
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
-    first, second = diagonal_dims(input.ndim, dim1, dim2)
-    rows, columns = input.shape[first], input.shape[second]
-    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    start = input.offset
-    if length:
-        start += max(-offset, 0) * input.steps[first] + max(offset, 0) * input.steps[second]
-    kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return view_of(
-        input,
-        (*[input.shape[a] for a in kept], length),
-        (*[input.steps[a] for a in kept], input.steps[first] + input.steps[second]),
-        start,
-    )
-
-
-def diagonal_backward(grad, shape, offset, dim1, dim2):
-    out = full(grad.device, shape, 0, grad.kind)
-    copy_into(diagonal(out, offset, dim1, dim2), grad)
-    return out
-
-
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    out = clone_row_major(input)
-    return write_view(out, diagonal(out, offset, dim1, dim2), src)
-
-
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    ndim = input.ndim + 1
-    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size, kept = input.shape[-1] + abs(offset), iter(input.shape[:-1])
-    return diagonal_backward(
-        input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second
-    )
-
-
-def _fill_diagonal_view(x: Array, wrap: bool) -> Array:
-    """The places that `fill_diagonal_` writes, as a view."""
-    if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
-        return view_of(x, (min(x.shape),), (sum(x.steps),), x.offset)
-    rows, columns = x.shape
-    return view_of(x, (-(-(rows * columns) // (columns + 1)),), (columns + 1,), x.offset)
-
-
-def _fill_diagonal_(input, value, wrap):
-    if wrap and input.ndim == 2 and not input.contiguous:
-        copy_into(input, _fill_diagonal(input, value, wrap))
-    elif input.size:
-        fill_with(_fill_diagonal_view(input, wrap), value)
-
-
-def _fill_diagonal(input, value, wrap):
-    out = clone_row_major(input)
-    _fill_diagonal_(out, value, wrap)
-    return out
-
-
-def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
-    if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    x, device = as_contiguous(input), input.device
-    out = empty(device, x.shape, x.kind)
-    if out.size:
-        height, width = x.shape[-2:]
-        rows = out.size // width
-        take, items, group = work_sizes(device, rows, max(1, 1024 // width))
-        diagonal = max(min(diagonal, width), -height)
-        device.function(texts.TRIANGLE, "triangle", "ppiiiiii", (16,), T=copy_kind(x))(
-            items, group, x, out, rows, take, height, width, diagonal, lower
-        )
-    return out
-
-
-def tril(input, diagonal=0):
-    return _triangle("tril", input, diagonal, 1)
-
-
-def triu(input, diagonal=0):
-    return _triangle("triu", input, diagonal, 0)
-
-
 # Turning and repeating
 
 
 def _roll_rows(x: Array, shift: int, width: int) -> Array:
-    """Rows of `width` elements of a row-major array turned by a shift."""
+    """Roll rows of `width` elements of a contiguous array."""
     out, device = empty(x.device, x.shape, x.kind), x.device
     take, items, group = work_sizes(device, x.size, 1024)
     device.function(texts.ROLL, "roll", "ppiiii", (16,), T=copy_kind(x))(
@@ -308,49 +222,11 @@ def unfold_backward(grad, shape, dim, size, step):
 # The same bits seen otherwise
 
 
-def _reinterpret(x: Array, kind: str, shape, steps, offset: int) -> Array:
-    """The memory of `x` as elements of another kind."""
-    out = view_of(x, tuple(shape), tuple(steps), offset)
-    out.kind, out.dtype = kind, dtype_of_kind(kind)
-    return out
-
-
-def view_as_real(input):
-    if input.kind not in REAL_KIND:
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    return _reinterpret(
-        input, REAL_KIND[input.kind], (*input.shape, 2), (*[2 * s for s in input.steps], 1), 2 * input.offset
-    )
-
-
-def view_as_complex(input):
-    if input.kind not in ("f16", "f32", "f64"):
-        raise RuntimeError("view_as_complex is only supported for floating point tensors")
-    if not input.ndim or input.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if input.size and input.steps[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s, n in zip(input.steps[:-1], input.shape[:-1], strict=True) if n > 1):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if input.offset % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return _reinterpret(
-        input, COMPLEX_KIND[input.kind], input.shape[:-1], [s // 2 for s in input.steps[:-1]], input.offset // 2
-    )
-
-
-def _view_dtype(input, dtype):
-    kind = kind_of(dtype.np)
-    return _reinterpret(
-        input, kind, *view_dtype_geometry(input.shape, input.steps, input.offset, from_np(input.dtype), dtype)
-    )
-
-
 # Elements added up where a layout puts them
 
 
 def _strided_positions(shape, stride, offset):
-    """The memory position of each element of a layout: NumPy works it out of the layout's numbers, no data are read."""
+    """Return the memory position of each element of a layout, computed by NumPy from strides alone."""
     import numpy as np
 
     positions = np.asarray(offset, np.int64)

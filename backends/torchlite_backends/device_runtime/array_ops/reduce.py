@@ -1,4 +1,4 @@
-"""Reductions over any dimensions, in one launch or, where few outputs take many elements, in parts that are joined."""
+"""Reductions over any dimensions, in one launch, or for few large outputs in partial results that are combined."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..core.device import Device, Function, grid
 from ..core.pointwise_dispatch import cast
 from .prologue_fusion import WIDTH, fused_reduction_launch
 
-_SIMPLE_LOOP_MAX = 4096  # elements up to which the simplest loops serve
+_SIMPLE_LOOP_MAX = 4096  # elements up to which the simplest loops suffice
 _pack = struct.Struct("16if").pack
 INTEGRAL_KINDS = {"b8", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"}
 _EMPTY = {
@@ -38,11 +38,11 @@ _EMPTY = {
     "var": math.nan,
     "std": math.nan,
     "logsumexp": -math.inf,
-}  # what nothing reduces to, else 0
+}  # identity of the reduction, else 0
 
 
 def axes_of(x: Array, dim) -> tuple[int, ...]:
-    """A dimension argument as a tuple counted from the front; None, () and [] mean all."""
+    """Return a dimension argument as a tuple counted from the front; None, () and [] mean all."""
     if dim.__class__ is int and -len(x.shape) <= dim < len(x.shape):
         return (dim % len(x.shape),)
     if dim is None:
@@ -52,15 +52,15 @@ def axes_of(x: Array, dim) -> tuple[int, ...]:
 
 
 def reduced_shape(shape, axes, keepdim: bool) -> tuple[int, ...]:
-    """The result's shape."""
+    """Return the result's shape."""
     if keepdim:
         return tuple([1 if d in axes else n for d, n in enumerate(shape)])
     return tuple([n for d, n in enumerate(shape) if d not in axes])
 
 
 class ReductionLayout:
-    """How the outputs' first elements and the elements of each lie: up to three dimensions of both
-    (outermost first).
+    """Layout of the outputs' first elements and of the elements of each: up to three dimensions of both (outermost
+    first).
     """
 
     __slots__ = ("kept", "sizes", "bases", "lengths", "steps", "count")
@@ -72,7 +72,7 @@ class ReductionLayout:
         self.kept, self.count = math.prod(sizes), math.prod(lengths)
 
     def pack(self, axis: int, chunk: int, parts: int, correction: float) -> bytes:
-        """The kernels' struct."""
+        """Return the kernels' struct."""
         return _pack(
             self.kept,
             *self.sizes[1:],
@@ -87,8 +87,9 @@ class ReductionLayout:
         )
 
     def layout(self, device: Device, real: bool) -> str:
-        """Which loops suit this memory: rows and columns are read as vectors on CPUs; elsewhere a work-group shares an
-        output unless there are enough of them.
+        """Return the loop variant for this memory layout.
+
+        CPUs read rows and columns as vectors. Elsewhere a work-group shares an output unless there are enough outputs.
         """
         if not device.is_cpu:
             side_by_side = self.bases[2] == 1 and self.sizes[2] >= 32
@@ -100,7 +101,7 @@ class ReductionLayout:
         return "column" if self.bases[2] == 1 and self.sizes[2] >= 16 else "any"
 
     def split(self, device: Device, items: int) -> tuple[int, int, int]:
-        """The dimension to split so that the whole device works, the length of a part and the number of parts."""
+        """Return the dimension to split to use the full device, the length and the number of parts."""
         axis = max(range(3), key=lambda d: (self.lengths[d], d))
         wanted, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 4096)
         parts = min(-(-wanted // items), self.kept * self.count // (least * items), self.lengths[axis])
@@ -111,8 +112,9 @@ class ReductionLayout:
 
 
 def reduction_layout(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[ReductionLayout, bool]:
-    """Where the elements of each output lie, and whether x must be copied into rows for that. `ordered` keeps the
-    reduced dimensions in row-major order.
+    """Return the layout of each output's elements, and whether x must be copied into rows first.
+
+    `ordered` keeps the reduced dimensions in row-major order.
     """
     chosen = sorted(axes) if ordered else sorted(axes, key=lambda d: -x.steps[d])
     kept = [d for d in range(x.ndim) if d not in axes]
@@ -125,19 +127,19 @@ def reduction_layout(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[Re
 
 
 def reduced_dims_last(x: Array, axes: tuple[int, ...]) -> Array:
-    """A copy in memory with the reduced dimensions innermost."""
+    """Copy with the reduced dimensions innermost in memory."""
     order = [d for d in range(x.ndim) if d not in axes] + sorted(axes)
     return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 class _Launch:
-    """A kernel with its sizes and packed geometry."""
+    """Kernel with its sizes and packed layout."""
 
     __slots__ = ("function", "items", "group", "geometry", "rows")
 
     def __init__(self, function: Function, items: int, group: int, geometry: bytes, rows: tuple = ()):
         self.function, self.items, self.group, self.geometry = function, grid(items, group), (group,), geometry
-        self.rows = rows  # where it may be joined with what gives its first array: `chained`'s arguments
+        self.rows = rows  # arguments of `fused_reduction_launch` if fusion with the producer is possible
 
     def __call__(self, x: Array, *arrays: Array) -> None:
         function: Any = None
@@ -151,7 +153,7 @@ class _Launch:
 
 
 class _ReductionPlan:
-    """All that is known of a reduction before its data: the output's shape and kinds, and the launches."""
+    """Reduction plan for given shapes: the output's shape and kinds, and the launches."""
 
     __slots__ = ("shape", "kind", "more", "axes", "copied", "whole", "stages", "kept")
 
@@ -179,7 +181,7 @@ class _ReductionPlan:
             else _group_of(device, items * parts)
         )
         widths = (16,) if layout in ("row", "column") else ()
-        # Rows that are read once, by vectors alone, as elementwise ops go over them.
+        # Rows read once and only as vectors, like elementwise ops.
         chains = layout == "row" and len(OPS[op]) == 1 and work == x.kind and x.contiguous and not form.count % WIDTH
         reduced = len(axes) if chains and tuple(sorted(axes)) == tuple(range(x.ndim))[x.ndim - len(axes) :] else 0
         if parts == 1:
@@ -213,7 +215,7 @@ class _ReductionPlan:
             )
 
     def run(self, x: Array) -> tuple[Array, Array]:
-        """The result and, of ops that have one, the second result."""
+        """Return the result and, for ops that have one, the second result."""
         device = x.device
         if self.copied:
             x = reduced_dims_last(x, self.axes)
@@ -236,15 +238,16 @@ class _ReductionPlan:
 
 
 def _group_of(device: Device, items: int) -> int:
-    """A work-group's size where each item has a loop of its own."""
+    """Return the work-group size for items with separate loops."""
     if not device.is_cpu:
         return min(64, device.group)
     return 16 if items >= 64 * device.units else 1
 
 
 def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", correction: float = 0.0) -> Any:
-    """A reduction by its name in `torchlite_backends.kernel_sources.reduce.OPS` into elements of `kind`; a pair for ops with a second
-    output. `work` is the kind to compute in.
+    """Reduce by a name of `torchlite_backends.kernel_sources.reduce.OPS` into elements of `kind`.
+
+    Return a pair for ops with a second output. `work` is the kind to compute in.
     """
     if dim.__class__ is list:
         dim = tuple(dim)
@@ -267,7 +270,7 @@ def _scalar_type_name(x: Array) -> str:
 
 
 def in_dtype(input: Array, dtype) -> tuple[Array, str]:
-    """The input and the kind to reduce it into: integers as int64 unless `dtype` says otherwise."""
+    """Return the input and the kind to reduce it into: integers as int64 unless `dtype` is given."""
     if dtype is None:
         return input, "i64" if input.kind in INTEGRAL_KINDS else input.kind
     kind = kind_of(dtype.np)
@@ -278,7 +281,7 @@ def in_dtype(input: Array, dtype) -> tuple[Array, str]:
 
 @functools.cache
 def accumulation_kind(kind: str) -> str:
-    """What sums and products into `kind` are computed in."""
+    """Return the kind in which sums and products into `kind` are accumulated."""
     return "i64" if kind in INTEGRAL_KINDS and kind != "u64" else compute_kind(kind)
 
 
@@ -344,13 +347,13 @@ def count_nonzero(input, dim=None):
 
 
 def check_not_empty(name: str, x: Array, dim: int) -> None:
-    """IndexError when there is nothing to choose from along `dim`."""
+    """Raise IndexError for a reduction without an identity along an empty `dim`."""
     if x.shape and x.shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
 def _argextreme(op: str, name: str, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
-    """The first place of the greatest or least element, and that element."""
+    """Return the first index of the greatest or least element, and that element."""
     if input.kind[0] == "c":
         raise NotImplementedError(f"\"{name}\" not implemented for '{_scalar_type_name(input)}'")
     if not input.size:

@@ -1,4 +1,4 @@
-"""Running sums, products, extremes and linear recurrences along a dimension."""
+"""Cumulative sums, products, extremes and linear recurrences along a dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _pack = struct.Struct("7i").pack
 
 
 class _ScanPlan:
-    """The launches of a scan of rows of a length whose elements lie `inner` apart."""
+    """Launches of a scan of rows of a length whose elements are `inner` apart."""
 
     __slots__ = ("launches", "states", "form")
 
@@ -49,7 +49,7 @@ class _ScanPlan:
         parts = -(-length // chunk)
         single = (
             work == "f32" and op == "cumsum" and device.is_cpu and device.fp64
-        )  # as PyTorch, sums of single precision are kept in double
+        )  # as in PyTorch, float32 sums accumulate in double
         text = scan_source(op, "f64" if single else work, work, out, layout, group, wide)
         widths = (16,) if layout in ("row", "column") else ()
         self.form = _pack(rows, length, inner, strips, chunk, parts, 0)
@@ -78,7 +78,7 @@ class _ScanPlan:
 
 
 def scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | None = None) -> tuple[Array, Array]:
-    """The running combination and, of extremes, its places."""
+    """Return the running combination and, for extremes, its indices."""
     dim = wrap_dim(dim, x.ndim)
     out = empty(x.device, x.shape, out_kind)
     more = empty(x.device, x.shape, "i64") if op in ("cummax", "cummin") else out
@@ -124,5 +124,5 @@ def logcumsumexp(input, dim):
 
 
 def _linear_recurrence(factor, term, dim):
-    """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
+    """Linear recurrence: out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
     return scan("_linear_recurrence", term, dim, term.kind, compute_kind(term.kind), factor)[0]

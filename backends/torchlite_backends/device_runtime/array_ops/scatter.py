@@ -1,4 +1,4 @@
-"""Selection and writing by index along a dimension or in the flattened array, and whole slices written."""
+"""Gather, scatter and index ops along a dimension or flattened, and slice scatter."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, er
 from ..core.pointwise_dispatch import apply, cast
 from ..core.views import select, slice_view
 from .creation import arange_of_kind, full
+from .device_cache import cached_scalar
 from .gather_scatter import (
     ThreeDimView,
     as_3d,
-    cached_scalar,
     divide_by_count,
     flat_indices,
     gather_3d,
@@ -46,7 +46,7 @@ def _at_least_1d(x: Array) -> Array:
 
 
 def _leading_view(x: Array, shape, but: int = -1) -> Array:
-    """The part of `x` that begins where it does and has a shape; the dimension `but` is left as it is."""
+    """View the leading part of `x` with a shape; the dimension `but` keeps its length."""
     shape = tuple([have if d == but else want for d, (want, have) in enumerate(zip(shape, x.shape, strict=True))])
     return x if shape == x.shape else view_of(x, shape, x.steps, x.offset)
 
@@ -66,9 +66,7 @@ def gather(input, dim, index, *, sparse_grad=False):
 
 
 def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
-    """Write `src` (or one value) into a row-major `out` at the places that an index of as many dimensions names along
-    `dim`.
-    """
+    """Write `src` (or one value) into a contiguous `out` at `index` along `dim`."""
     out, index = _at_least_1d(out), _at_least_1d(index)
     code = error_code(SCATTERED, dim)
     part = try_as_3d(_leading_view(out, index.shape, dim), dim, dim + 1)
@@ -87,9 +85,7 @@ def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | No
 
 
 def _flat_indices_along(out: Array, dim: int, index: Array) -> Array:
-    """The places in a row-major array that an index names along a dimension, for an index smaller than the array in the
-    others.
-    """
+    """Return flat indices for an index smaller than the array in the other dimensions."""
     arrays, sizes, steps = [], [], []
     for d, n in enumerate(index.shape):
         along = index if d == dim else arange_of_kind(out.device, 0, 1, n, "i32")
@@ -135,7 +131,7 @@ _OPERATION = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "amax", "
 
 
 def _identity_value(reduce: str, x: Array):
-    """What a reduction begins with where the input does not count."""
+    """Return the identity of a reduction, its initial value if the input is excluded."""
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     category = CATEGORY[x.kind]
@@ -203,7 +199,7 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 
 
 def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
-    """`out` with the slices of `source` at `index`, a vector, along `dim`; a 0-d source is repeated."""
+    """Combine slices of `out` along `dim` with `source` at the vector `index`; a 0-d source is repeated."""
 
     def write(out):
         target = as_3d(_at_least_1d(out), dim, dim + 1)
@@ -225,7 +221,8 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
         source = apply(RULES["mul"], (source, alpha))
-    code = error_code(SCATTERED if input.ndim == 2 else SELECTED, dim)  # PyTorch has another way for two dimensions
+    # PyTorch has another code path for two dimensions
+    code = error_code(SCATTERED if input.ndim == 2 else SELECTED, dim)
     return _write_slices("add", input, dim, index, source, False, code)
 
 
@@ -234,7 +231,8 @@ def _index_copy_into(input, dim, index, source):
     _check_vector("index_copy_", index)
     if input.kind != source.kind:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"index_copy_(): self and source expected to have the same dtype, but got "
+            f"(self) {_scalar_type_name(input)} and "
             f"(source) {_scalar_type_name(source)}"
         )
     count = source.shape[dim] if source.ndim else 1
@@ -287,7 +285,8 @@ def take(input, index):
 def _put_into(input, index, source, accumulate=False):
     if input.kind != source.kind:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"put_(): self and source expected to have the same dtype, but got "
+            f"self.dtype = {_scalar_type_name(input)} and "
             f"source.dtype = {_scalar_type_name(source)}"
         )
     if index.size != source.size:
@@ -322,7 +321,7 @@ def _slice_view(x, dim, start, end, step):
 
 
 def write_view(out: Array, part: Array, src: Array) -> Array:
-    """`out` after `src` was written into its view `part`. RuntimeError for a source of another shape."""
+    """Write `src` into the view `part` of `out`; return `out`. RuntimeError for a source of another shape."""
     if part.shape != src.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
@@ -354,11 +353,11 @@ def select_backward(grad, shape, dim, index):
     return out
 
 
-# Each of these in two forms: on a copy, and in place
+# Each in two forms: on a copy, and in place
 
 
 def _out_of_place(write):
-    """The kernel of an op that `write` does to a row-major array."""
+    """Return the out-of-place kernel of an op that `write` does to a contiguous array."""
 
     def kernel(input, *args, **options):
         return write(clone_row_major(input), *args, **options)
@@ -367,7 +366,7 @@ def _out_of_place(write):
 
 
 def _in_place(write):
-    """The in-place kernel: into the array itself where it is row-major."""
+    """Return the in-place kernel, which writes contiguous arrays directly."""
 
     def kernel(input, *given, **options):
         args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in given]

@@ -1,4 +1,4 @@
-"""Sorting, selection by rank, search, and distinct elements."""
+"""Sorting, top-k, selection by rank, searchsorted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .scan import scan
 
 _pack = struct.Struct("8i").pack
 _MAX_INSERTION_K = 64  # the most elements that are selected by insertion into a list
-_MIN_RADIX_LENGTH = 1 << 15  # elements from which one row is worth the whole device
+_MIN_RADIX_LENGTH = 1 << 15  # minimum elements of a single row for the radix sort on the full device
 
 
 class SortRows:
-    """The rows of a contiguous array along a dimension: `length` elements that lie `inner` apart."""
+    """Rows of a contiguous array along a dimension: `length` elements that are `inner` apart."""
 
     __slots__ = ("x", "dim", "count", "length", "inner", "device")
 
@@ -38,11 +38,11 @@ class SortRows:
         self.count = x.size // self.length if self.length else 0
 
     def pack(self, width: int = 0, keep: int = 0, parts: int = 1, chunk: int = 0, items: int = 0) -> bytes:
-        """The kernels' struct."""
+        """Return the kernels' struct."""
         return _pack(self.count, self.length, self.inner, width, keep, parts, chunk, items)
 
     def shape(self, length: int, keepdim: bool = True) -> tuple[int, ...]:
-        """The array's shape with rows of another length."""
+        """Return the array's shape with rows of another length."""
         shape = self.x.shape
         return shape[: self.dim] + ((length,) if keepdim else ()) + shape[self.dim + 1 :] if shape else ()
 
@@ -60,7 +60,7 @@ class SortRows:
         )
 
     def items(self, count: int) -> Array:
-        """Memory for items."""
+        """Allocate items."""
         return empty(self.device, (count * (2 if has_64bit_keys(self.x.kind) else 1),), "i64")
 
 
@@ -71,19 +71,19 @@ def _group(device: Device, items: int) -> int:
 
 
 def _launch_items(function: Function, items: int, *arguments) -> None:
-    """A kernel of which each item does a good deal of work."""
+    """Launch a kernel with much work per work-item."""
     group = _group(function.device, items)
     function(grid(items, group), (group,), *arguments)
 
 
 def _launch_elements(function: Function, count: int, *arguments) -> None:
-    """A kernel of which each item does one element."""
+    """Launch a kernel with one element per work-item."""
     group = min(64, function.device.max_group)
     function(grid(count, group), (group,), *arguments)
 
 
 def sorted_items(rows: SortRows, descending: bool) -> tuple[Array, int]:
-    """The items of all rows in order, ties as they stood, and the distance of two rows of items."""
+    """Return the items of all rows sorted stably, and the distance of two rows of items."""
     device = rows.device
     if not device.is_cpu:
         return _bitonic_sort(rows, descending)
@@ -134,14 +134,11 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-_FIRST, _LAST = (
-    "(i)",
-    "(g.length - 1 - (i))",
-)  # which of equal elements is selected: as PyTorch, of the greatest the last
+_FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")  # selected among equal elements: as in PyTorch the last of the greatest
 
 
 def _write(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
-    """The elements and places of the first `keep` items of each row."""
+    """Return elements and indices of the first `keep` items of each row."""
     device = rows.device
     values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
     parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
@@ -158,7 +155,7 @@ def _scalar_name(x: Array) -> str:
 
 
 def _scalar_and_index(x: Array) -> tuple[Array, Array]:
-    """A 0-d array's only element and its place."""
+    """Return a 0-d array's only element and its index."""
     return cast(x, x.kind, empty(x.device, (), x.kind)), from_numpy(np.zeros((), np.int64), x.device)
 
 
@@ -193,7 +190,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
-    """The items of the first k of each row, in order, and the distance of two rows of items."""
+    """Return the items of the first k of each row in order, and the distance of two rows of items."""
     device = rows.device
     wanted, least = (4 * device.units, 16384) if device.is_cpu else (1024 * device.units, max(64, 8 * k))
     parts = max(1, min(-(-wanted // rows.count), rows.length // least)) if rows.count < wanted else 1
@@ -223,8 +220,9 @@ def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
 
 
 def select_by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) -> tuple[Array, Array]:
-    """One element of each row and its place: of a rank (`which` 0), the median (1), the median of what is not NaN (2),
-    or the one that comes most often (3).
+    """Return one element of each row and its index.
+
+    `which` is 0 for the element of a rank, 1 for the median, 2 for the median without NaN, 3 for the mode.
     """
     check_takes(input, "fib", ("kthvalue_cpu", "median_cpu", "nanmedian_cpu", "mode_cpu")[which])
     rows = SortRows(input, dim)

@@ -72,7 +72,7 @@ def nanmedian_all(input):
 
 
 def _histogram_parts(device: Device, count: int, size: int) -> int:
-    """Into how many parts elements are counted: each has a histogram of its own."""
+    """Return the number of parts with separate histograms."""
     wanted = 2 * device.units if device.is_cpu else 512
     return max(1, min(wanted, count // (4096 if device.is_cpu else 256), (1 << 22) // max(size, 1)))
 
@@ -80,7 +80,7 @@ def _histogram_parts(device: Device, count: int, size: int) -> int:
 def _histogram(
     x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0
 ) -> Array:
-    """How much of `x` falls into each of `size` bins, as elements of `kind`."""
+    """Return the weight of `x` in each of `size` bins, as elements of `kind`."""
     device = x.device
     if weights is not None:
         check_takes(weights, "fib", "bincount_cpu")
@@ -125,7 +125,7 @@ def bincount(input, weights=None, minlength=0):
 
 
 def _histogram_range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
-    """The limits of a histogram: those given, or the data's where both are equal."""
+    """Return the limits of a histogram: the arguments, or the data's range where both are equal."""
     if low == high and x.size:
         low, high = float(to_numpy(amin(x))), float(to_numpy(amax(x)))
     return histogram_range(name, low, high)
@@ -143,7 +143,9 @@ def histc(input, bins=100, min=0, max=0):
 
 
 def _histogram_counts(input, edges, weight=None):
-    """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
+    """Return the weight of `input` (samples, dimensions) between the edges of each dimension; the last bin is
+    closed.
+    """
     check_takes(input, "f", "histogramdd")
     device, dims = input.device, input.shape[-1]
     shape = tuple([e.shape[0] - 1 for e in edges])

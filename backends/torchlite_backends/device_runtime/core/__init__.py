@@ -1,1 +1,1 @@
-"""What all kernels stand on: the array and its views, devices and their launches, ops that wait, copies, transfers."""
+"""Core of the device runtime: array, device, launches, lazy fusion, copies, host transfers."""

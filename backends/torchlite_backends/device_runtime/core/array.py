@@ -21,11 +21,10 @@ _new = object.__new__
 
 
 class Array:
-    """Elements of one kind in a device's memory: a buffer, an offset and a step for each dimension (both in elements,
-    steps may be 0 or negative).
+    """Elements of one kind in a device's memory: a buffer, an offset and a stride per dimension.
 
-    `base` is the array that owns the memory, None for that one itself. `contiguous` says whether the elements lie one
-    after the other in row-major order.
+    Offset and strides count elements; strides may be 0 or negative. `base` is the array that owns the memory, None for
+    the owner. `contiguous` is True for row-major order without gaps.
     """
 
     __slots__ = (
@@ -61,8 +60,9 @@ class Array:
         return tuple([s * size for s in self.steps])
 
     def data_ptr(self) -> int:
-        """The address of the first element; where the host has no addresses of a device's memory a number that counts
-        bytes in a buffer and differs between buffers.
+        """Return the address of the first element.
+
+        If the host has no addresses of device memory, it is a number of bytes that differs between buffers.
         """
         return self.device.address(self.buffer) + self.offset * self.dtype.itemsize
 
@@ -72,7 +72,7 @@ class Array:
 
 @functools.cache
 def dtype_of_kind(kind: str) -> np.dtype:
-    """The NumPy dtype of a kind."""
+    """Return the NumPy dtype of a kind."""
     return BY_NAME[KINDS[kind].numpy].np
 
 
@@ -81,7 +81,7 @@ _BY_NAME = {how.numpy: kind for kind, how in KINDS.items()}
 
 @functools.cache
 def kind_of(dtype: np.dtype) -> str:
-    """The kind of a NumPy dtype. TypeError for one that devices do not have."""
+    """Return the kind of a NumPy dtype. TypeError for one that devices lack."""
     found = _BY_NAME.get(dtype.name)
     if found is None:
         raise TypeError(f"OpenCL and CUDA devices have no {dtype.name}; use one of {', '.join(_BY_NAME)}")
@@ -90,8 +90,9 @@ def kind_of(dtype: np.dtype) -> str:
 
 @functools.lru_cache(16384)
 def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """The number of elements of a shape and the steps of its row-major order. TypeError for lengths that are no
-    integers: kept under a shape that equals one of integers, they would stand for it.
+    """Return the number of elements of a shape and its row-major strides. TypeError for lengths that are not integers.
+
+    A float length would otherwise be cached and equal an integer shape's key.
     """
     shape = tuple(map(operator.index, shape))
     steps, step = [], 1
@@ -103,14 +104,14 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 
 @functools.lru_cache(16384)
 def _new_array_layout(shape: tuple[int, ...], kind: str) -> tuple[int, tuple[int, ...], np.dtype, int]:
-    """What a new array of a shape and kind has: size, steps, dtype and bytes."""
+    """Return size, strides, dtype and bytes of a new array."""
     size, steps = row_major(shape)
     dtype = dtype_of_kind(kind)
     return size, steps, dtype, size * dtype.itemsize
 
 
 def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
-    """A new array, its elements not set."""
+    """Return an uninitialised array."""
     out = _new(Array)
     out.size, out.steps, out.dtype, nbytes = _new_array_layout(shape, kind)
     if out.size >= MAX_ELEMENTS:
@@ -125,7 +126,7 @@ def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
 
 @functools.lru_cache(16384)
 def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
-    """Whether steps are those of the row-major order; dimensions of length 1 do not count."""
+    """True if strides are row-major; dimensions of length 1 do not count."""
     expected = 1
     for n, step in zip(reversed(shape), reversed(steps), strict=True):
         if n != 1:
@@ -137,12 +138,12 @@ def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 @functools.lru_cache(16384)
 def _size_and_order(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, bool]:
-    """The number of elements, and whether they lie in row-major order. TypeError as of `row_major`."""
+    """Return the number of elements, and whether they are row-major. TypeError as in `row_major`."""
     return math.prod(map(operator.index, shape)), is_row_major(shape, steps)
 
 
 def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
-    """Another array on the memory of `x`; `offset` counts from the start of the buffer."""
+    """View the memory of `x`; `offset` counts from the start of the buffer."""
     out = _new(Array)
     out.device, out.buffer, out.kind, out.dtype = x.device, x.buffer, x.kind, x.dtype
     out.shape, out.steps, out.offset = shape, steps, offset
@@ -152,7 +153,7 @@ def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: in
 
 
 def empty_like_layout(x: Array) -> Array:
-    """Another array that lies as `x` does, without memory."""
+    """Return an array with the layout of `x`, without memory."""
     made = _new(Array)
     made.device, made.offset, made.shape, made.steps, made.size = x.device, x.offset, x.shape, x.steps, x.size
     made.kind, made.dtype, made.base, made.contiguous = x.kind, x.dtype, None, x.contiguous
@@ -160,7 +161,7 @@ def empty_like_layout(x: Array) -> Array:
 
 
 def storage_nbytes(x: Array) -> int:
-    """The bytes of the storage that `x` lies in: from its owner's first to its last element."""
+    """Return the bytes of the storage of `x`: from its owner's first to its last element."""
     owner = x if x.base is None else x.base
     if owner.contiguous:
         return owner.size * owner.dtype.itemsize
@@ -168,7 +169,7 @@ def storage_nbytes(x: Array) -> int:
 
 
 def storage_bytes(x: Array) -> Array:
-    """The storage that `x` lies in, as a flat array of bytes on the same memory."""
+    """View the storage of `x` as a flat array of bytes."""
     owner = x if x.base is None else x.base
     nbytes = storage_nbytes(owner)
     out = view_of(owner, (nbytes,), (1,), owner.offset * owner.dtype.itemsize)

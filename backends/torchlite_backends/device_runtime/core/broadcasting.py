@@ -1,10 +1,10 @@
-"""Broadcasting and collapsing: the fewest dimensions in which several strided operands can be walked together."""
+"""Broadcast shapes and strides, and collapse strided operands into the fewest common dimensions."""
 
 from __future__ import annotations
 
 
 def broadcast_shape(shapes) -> tuple[int, ...]:
-    """The common shape of several. RuntimeError with PyTorch's wording."""
+    """Return the broadcast shape. RuntimeError with PyTorch's wording."""
     ndim = max(map(len, shapes))
     out = [1] * ndim
     for shape in shapes:
@@ -21,14 +21,15 @@ def broadcast_shape(shapes) -> tuple[int, ...]:
 
 
 def broadcast_steps(shape, steps, to) -> tuple[int, ...]:
-    """The steps with which an operand is walked in the broadcast shape `to`: 0 along repeated dimensions."""
+    """Return an operand's strides in the broadcast shape `to`: 0 along repeated dimensions."""
     lead = len(to) - len(shape)
     return (0,) * lead + tuple([s if n == m else 0 for n, s, m in zip(shape, steps, to[lead:], strict=True)])
 
 
 def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
-    """The shape with dimensions of length 1 dropped and neighbours merged wherever every operand's steps allow, and
-    each operand's steps for it.
+    """Drop dimensions of length 1 and merge neighbours that all operands' strides allow.
+
+    Returns the shape and each operand's strides.
     """
     sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in operands]
@@ -49,9 +50,7 @@ def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
 
 
 def dense_order(shape, steps) -> tuple[int, ...] | None:
-    """The dimensions from the outermost to the innermost when the elements fill one block of memory without gaps, else
-    None.
-    """
+    """Return the dimensions from outermost to innermost if the elements fill a block without gaps, else None."""
     order = sorted(range(len(shape)), key=lambda d: (-steps[d], d))
     expected = 1
     for d in reversed(order):

@@ -1,4 +1,4 @@
-"""Row-major copies: by tiles where the innermost dimension in memory is not the last one."""
+"""Contiguous copies, tiled if another dimension than the last is innermost in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .pointwise_dispatch import cast
 if TYPE_CHECKING:
     from .device import Device
 
-_MIN_SIZE = 4096  # elements below which the general copy is as good
+_MIN_SIZE = 4096  # elements below which the general copy is as fast
 _KINDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 
 class _CopyLaunch(NamedTuple):
-    """The launch of such a copy; without a function the general copy serves."""
+    """Launch of a tiled copy; without a function the general copy is used."""
 
     function: Any = None
     global_size: tuple[int, ...] = ()
@@ -31,19 +31,20 @@ _GENERAL_COPY = _CopyLaunch()
 
 
 def clone_row_major(x: Array) -> Array:
-    """A copy in row-major order."""
+    """Return a contiguous copy."""
     out = empty(x.device, x.shape, x.kind)
     return out if not x.contiguous and transpose_into(out, x) else cast(x, x.kind, out)
 
 
 def as_contiguous(x: Array) -> Array:
-    """`x` itself where it is row-major, else a copy that is."""
+    """Return `x` if it is contiguous, else a contiguous copy."""
     return x if x.contiguous else clone_row_major(x)
 
 
 def transpose_into(target: Array, source: Array) -> bool:
-    """Copy `source` into a row-major `target` of its shape and kind where the innermost dimension in memory is not the
-    last one. Whether that was so.
+    """Copy `source` into a contiguous `target` of its shape and kind by tiles.
+
+    Return False, with nothing copied, if the last dimension of `source` is innermost in memory.
     """
     if source.size < _MIN_SIZE:
         return False
@@ -58,7 +59,7 @@ def transpose_into(target: Array, source: Array) -> bool:
 
 
 def _copy_launch(device: Device, shape: tuple[int, ...], all_steps: tuple[int, ...], itemsize: int) -> _CopyLaunch:
-    """How elements that lie with these steps are copied."""
+    """Return the launch that copies elements with these strides."""
     if itemsize not in _KINDS:
         return _GENERAL_COPY
     sizes, (steps,) = collapse(shape, all_steps)

@@ -1,4 +1,4 @@
-"""Copies of arrays: cloned, cast, filled, written into, from one device to another."""
+"""Copies of arrays: clone, cast, fill, copy into, between devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .pointwise_dispatch import cast, fill_number
 
 
 def _has_hazard(target: Array, source: Array) -> bool:
-    """Whether writing one element of `target` may change an element of `source` that is read later."""
+    """True if writing `target` may change elements of `source` that are read later."""
     if target.buffer is not source.buffer or not source.size:
         return False
     return target.offset != source.offset or target.steps != source.steps or target.shape != source.shape
@@ -60,7 +60,7 @@ def fill_with(target: Array, value: Any) -> Array:
 
 
 def copy_preserving_order(x: Array) -> Array:
-    """A copy that keeps the order of the dimensions in memory where they fill it without gaps."""
+    """Copy, keeping the order of dimensions in memory if there are no gaps."""
     out = empty(x.device, x.shape, x.kind)
     if not x.contiguous:
         out.steps = infer_dense_strides(x.shape, x.steps)
@@ -69,14 +69,14 @@ def copy_preserving_order(x: Array) -> Array:
 
 
 def channels_last_steps(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The steps of memory in which the second dimension is innermost."""
+    """Return the strides with the second dimension innermost."""
     batch, channels, *space = shape
     _, (outer, *spatial, inner) = row_major((batch, *space, channels))
     return (outer, inner, *spatial)
 
 
 def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
-    """A new array with the second dimension innermost in memory, its elements not set."""
+    """Return an uninitialised channels-last array."""
     out = empty(device, shape, kind)
     out.steps = channels_last_steps(shape)
     out.contiguous = is_row_major(shape, out.steps)
@@ -84,7 +84,7 @@ def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
 
 
 def to_channels_last(x: Array) -> Array:
-    """A copy with the second dimension innermost in memory."""
+    """Return a channels-last copy."""
     return copy_into(empty_channels_last(x.device, x.shape, x.kind), x)
 
 

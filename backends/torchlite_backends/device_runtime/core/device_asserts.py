@@ -1,8 +1,7 @@
-"""Indices that do not fit: kernels note them in a small array of the device, the host raises PyTorch's error when it
-next waits for the device.
+"""Device-side assertions: kernels record invalid indices, and the host raises PyTorch's error at its next wait.
 
-With `TORCHLITE_OPENCL_BLOCKING=1` (on CUDA `CUDA_LAUNCH_BLOCKING=1`) it looks after every op that can fail, so that the
-error's traceback names that op; it costs a wait each time.
+`TORCHLITE_OPENCL_BLOCKING=1` (on CUDA `CUDA_LAUNCH_BLOCKING=1`) checks after every op that can fail, so that the
+traceback names that op, at the cost of a wait each time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 from .array import Array, empty
 from .device import Device
 
-# By number, from 1 on: the error's type and its words.
+# By number, from 1: the error's type and message.
 _ERRORS = (
     (RuntimeError, "index {index} is out of bounds for dimension {dim} with size {size}"),
     (IndexError, "index {index} is out of bounds for dimension {dim} with size {size}"),
@@ -40,8 +39,9 @@ _CLEAR = np.zeros(16, np.uint8)
 
 
 class _ErrorBuffer:
-    """What a device noted: the code of the first error, its index and the size; `asked` says whether a kernel may have
-    written there since it was last read.
+    """Recorded error of a device: code, index and size.
+
+    `asked` is True if a kernel may have written there since the last read.
     """
 
     __slots__ = ("array", "asked")
@@ -53,7 +53,7 @@ class _ErrorBuffer:
 
 
 def check_takes(x: Array, categories: str, kernel: str) -> None:
-    """PyTorch's error for a dtype of another category than these: f floating, i integer, b bool, c complex."""
+    """Raise PyTorch's error for a dtype outside these categories: f floating, i integer, b bool, c complex."""
     if CATEGORY[x.kind] not in categories:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
@@ -67,28 +67,27 @@ def _error_buffer(device: Device) -> _ErrorBuffer:
 
 
 def error_code(which: int, dim: int = 0) -> int:
-    """What a kernel writes: the error and the dimension that it speaks of."""
+    """Return a kernel's error code: the error and its dimension."""
     return which | dim << 8
 
 
 def error_array(device: Device) -> Array:
-    """The array in which a kernel that is about to start notes an error: int32 code, index, size. Call `after_launch`
-    when it was started.
-    """
+    """Return the int32 array (code, index, size) for a kernel's error. Call `raise_if_blocking` after the launch."""
     state = _error_buffer(device)
     state.asked = True
     return state.array
 
 
 def raise_if_blocking(device: Device) -> None:
-    """On a device that is to block raise at once what the last kernel noted."""
+    """Raise the last kernel's error at once on a blocking device."""
     if device.blocking:
         raise_pending(device)
 
 
 def raise_pending(device: Device) -> None:
-    """Raise the first error that kernels noted since the last call. Called where the host waits for the device; waits
-    only after kernels that can fail.
+    """Raise the first error recorded since the last call.
+
+    Called where the host waits for the device; waits only after kernels that can fail.
     """
     state = device.state.get("errors")
     if state is None or not state.asked:
@@ -105,6 +104,6 @@ def raise_pending(device: Device) -> None:
 
 
 def error_of_code(code: int, index: int, size: int) -> Exception:
-    """The exception that a code stands for."""
+    """Return the exception of an error code."""
     kind, words = _ERRORS[(code & 255) - 1]
     return kind(words.format(index=index, dim=code >> 8, size=size))

@@ -1,4 +1,4 @@
-"""A forked child cannot use a device's context of its parent: it is told so, as in PyTorch."""
+"""Errors for uses of a parent's device context in a forked child, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 class _ForkedAttribute:
-    """In the place of an attribute."""
+    """Attribute that raises on access."""
 
     def __init__(self, label: str):
         self._message = (
@@ -24,8 +24,9 @@ class _ForkedAttribute:
 
 @functools.cache
 def refuse_after_fork(device_class: type, label: str, attributes: tuple[str, ...]) -> None:
-    """In children forked from now on, make every use of these attributes of a device of this class an error. Costs
-    nothing in the parent.
+    """Make uses of these attributes of a device class an error in children forked from now on.
+
+    Costs nothing in the parent.
     """
 
     def refuse() -> None:

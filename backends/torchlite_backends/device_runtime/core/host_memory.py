@@ -1,8 +1,8 @@
-"""Devices that work on NumPy's own memory: their arrays and NumPy's are two names of the same elements.
+"""Devices over NumPy's memory: device arrays and ndarrays share elements.
 
-A kernel of such a device takes what `wrap` makes of NumPy's arrays, and `unwrap` gives its result back; neither copies.
-A new array's memory is an ndarray of the very shape and dtype (`allocate` is told for which array it is), so that what
-is unwrapped owns its memory, as the result of a ufunc does.
+`wrap` makes a device array of an ndarray, `unwrap` an ndarray of a result, without copies. A new array's memory is an
+ndarray of its shape and dtype (`allocate` gets the array), so that the unwrapped result owns its memory like the result
+of a ufunc.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _ndarray = np.ndarray
 
 
 class HostMemory:
-    """What a device over NumPy's memory has beside the contract of `Device`, above which it is put: `class Device(
-    HostMemory, device.Device)`.
+    """Mixin for devices over NumPy's memory: `class Device(HostMemory, device.Device)`.
 
-    Its buffers have an attribute `array`: the NumPy array whose memory they are, the lowest address first.
+    Its buffers have an attribute `array`: the NumPy array that is their memory, lowest address first.
     """
 
     waiting: Any
 
     def buffer_of(self, array: np.ndarray) -> Any:
-        """The buffer over the memory of a NumPy array whose elements fill one block in ascending order of addresses,
-        or a part of it with gaps; `buffer.array` is the array.
+        """Return the buffer over an array whose elements fill a block in ascending addresses, possibly with gaps.
+
+        `buffer.array` is the array.
         """
         raise NotImplementedError
 
     def wrap(self, array: np.ndarray) -> Array:
-        """The same elements as an Array of this device. TypeError for dtypes that devices do not have."""
+        """Return an Array on the same elements. TypeError for dtypes that devices lack."""
         out = _new(Array)
         out.device = self  # type: ignore[assignment]
         out.shape, out.size, out.dtype, out.base = array.shape, array.size, array.dtype, None
@@ -54,7 +54,7 @@ class HostMemory:
         return out
 
     def unwrap(self, x: Array) -> np.ndarray:
-        """The same elements as a NumPy array, once everything that waits on the device was started."""
+        """Return a NumPy array on the same elements, after launching the device's deferred work."""
         if self.waiting.steps:
             self.waiting.start()
         held = x.buffer.array

@@ -1,6 +1,6 @@
-"""Between host and device. CPU devices have the host's memory: there a buffer can be mapped, and nothing is sent.
+"""Transfers between host and device. Buffers of CPU devices are mapped instead of copied.
 
-`COUNTS` says how often elements went either way, so that a test can show that a computation stays on its device.
+`TRANSFER_COUNTS` counts transfers in each direction, so that a test can show that a computation stays on its device.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ from .device import Device
 from .device_asserts import raise_pending
 
 TRANSFER_COUNTS = {"to_host": 0, "to_device": 0}
-_STAGING_BYTES = 1 << 20  # up to so many bytes are copied first, so that the caller need not wait for the device
+_STAGING_BYTES = 1 << 20  # up to so many bytes are staged, so that the caller need not wait for the device
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
-    """A contiguous array's bytes: bfloat16 has no buffer that others can read."""
+    """Return a contiguous array's bytes: bfloat16 has no standard buffer format."""
     return array.reshape(-1).view(np.uint8)
 
 
 def from_numpy(array: np.ndarray, device: Device) -> Array:
-    """A new array on the device with the elements of a NumPy array, and its order of dimensions where they fill memory
-    without gaps.
-    """
+    """Copy a NumPy array to the device, keeping its order of dimensions if there are no gaps."""
     out = empty(device, array.shape, kind_of(array.dtype))
     if not array.size:
         return out
@@ -50,9 +48,7 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """The elements of an array in a new NumPy array, with its order of dimensions in memory where they fill it without
-    gaps; waits for the device.
-    """
+    """Copy to a new NumPy array, keeping the order of dimensions if there are no gaps; waits for the device."""
     if not x.size:
         return np.empty(x.shape, x.dtype)
     TRANSFER_COUNTS["to_host"] += 1
@@ -69,8 +65,7 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 class map_to_host:
-    """`with mapped(x) as a:` gives the memory of a contiguous array of a CPU device as a NumPy array, without a copy;
-    with `write` to be written to as well.
+    """Context manager that maps a contiguous array of a CPU device as a NumPy array; with `write` for writing too.
 
     Entering waits for the device. The NumPy array must not be used after the block.
     """

@@ -1,4 +1,4 @@
-"""How kernel modules offer their functions: those that bear an op's name, and the entries of their `KERNELS`; see
+"""Kernel registration: functions named like an op, and the entries of a module's `KERNELS`; see
 `backend.kernels_of`.
 """
 
@@ -16,5 +16,5 @@ def on_device(function: Callable) -> Callable:
 
 
 def is_op(name: str) -> bool:
-    """Whether a name is that of an op or, with a trailing underscore, of its in-place kernel."""
+    """True for the name of an op or, with a trailing underscore, of its in-place kernel."""
     return name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY

@@ -1,12 +1,12 @@
-"""Large pointwise ops wait: what the next one reads from the one before is then computed in one launch, without a way
-through memory.
+"""Lazy fusion of large pointwise ops: deferred ops become one launch, without intermediate memory traffic.
 
-A step is an op that has not started; its result has its memory already. The steps of a device read one another and have
-one shape. They start, together, before anything else is started or read on the device, so that no program can see that
-they waited. A chain that comes for the first time starts op by op: its own program is built when it comes again.
+A step is an op that is not launched yet; its result has its memory already. The steps of a device read one another and
+have one shape. They are launched as one kernel before other work is launched or read on the device, so that no program
+can observe the deferral. A chain that occurs for the first time is launched op by op; its fused program is built when
+it recurs.
 
-Where a program's launches are recorded (`torchlite_backends.opencl.command_buffer`) smaller ops wait too, and those that read rows,
-columns or single elements again and again (`takes_rows`): there a program is built once for many runs.
+While launches are recorded (`torchlite_backends.opencl.command_buffer`), smaller ops are deferred too, and those that
+broadcast rows, columns or single elements (`takes_rows`): a program is then built once for many runs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from .array import Array, empty, row_major
 from .broadcasting import broadcast_steps, collapse
 from .pointwise_launch import GROUP, PointwiseLaunch, flat_result, launch, launch_flat, row_grid
 
-MIN_SIZE = 1 << 17  # elements from which on the way through memory costs more than waiting does
+MIN_SIZE = 1 << 17  # minimum elements; below, deferral costs more than the memory traffic
 _MAX_OPS, _MAX_ARRAYS = 12, 8
 
 
 class PendingOp:
-    """One op: what it reads (arrays, earlier steps, Python numbers) and its result, which may be gone by now."""
+    """Deferred op: its inputs (arrays, earlier steps, Python numbers) and its result, which may be unreferenced by
+    now.
+    """
 
     __slots__ = ("rule", "plan", "operands", "numbers", "result", "shape")
 
@@ -45,7 +47,7 @@ class PendingOp:
         self.result, self.shape = weakref.ref(result), result.shape
 
     def launch(self, device: Any, operands: list, result: Array | None) -> Array:
-        """Start the op by itself."""
+        """Launch the op alone."""
         arrays, plan = [x for x in operands if x.__class__ is Array], self.plan
         if plan.global_size is None:
             return launch_flat(device, plan, arrays, operands, self.numbers, arrays[0], result)
@@ -56,12 +58,13 @@ class PendingOp:
 
 
 class LazyQueue:
-    """The steps of one device. least: the elements from which on ops wait; takes_rows: whether those do whose operands
-    have other shapes than their results, and whether reductions join them.
+    """Deferred steps of one device.
+
+    least: minimum elements of deferred ops. takes_rows: whether broadcasting ops are deferred, and reductions fused.
     """
 
     least, takes_rows = MIN_SIZE, False
-    owner_to_drop: Any = None  # an array that nobody reads after what is called now
+    owner_to_drop: Any = None  # array that nobody reads after the current call
 
     def __init__(self, device: Any):
         self.device = device
@@ -71,11 +74,11 @@ class LazyQueue:
         self._starting = False
 
     def add(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, like: Array) -> Array:
-        """The result of an op over contiguous arrays of the shape and kind of `like`, and Python numbers."""
+        """Defer an op over contiguous arrays of the shape and kind of `like`, and numbers; return its result."""
         return self._added(rule, plan, operands, numbers, flat_result(self.device, plan, like))
 
     def add_rows(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple) -> Array:
-        """The result of an op over arrays that are broadcast, by its plan for rows."""
+        """Defer an op over broadcast arrays, by its plan for rows; return its result."""
         return self._added(rule, plan, operands, numbers, empty(self.device, plan.shape, plan.kind))
 
     def _added(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, result: Array) -> Array:
@@ -92,9 +95,9 @@ class LazyQueue:
         return result
 
     def _joined(self, operands: tuple, shape: tuple) -> list | None:
-        """The operands with steps in the place of their results. None where the op does not belong to what waits: it
-        reads none of their results, or one as another array on its memory or for a result of another shape, or they are
-        many.
+        """Return the operands with steps in place of their results; None if the op cannot extend the chain.
+
+        That is so if it reads no deferred result, or one through a view or for another shape, or has too many operands.
         """
         if len(self.steps) >= _MAX_OPS:
             return None
@@ -110,7 +113,7 @@ class LazyQueue:
         return given if joins and len(self._inputs(given)) <= _MAX_ARRAYS else None
 
     def _inputs(self, more: Any = ()) -> list[Array]:
-        """The arrays that the steps read, each once, and those of a list of operands."""
+        """Return the distinct arrays that the steps and a list of operands read."""
         found = {
             id(x): x
             for operands in (*[step.operands for step in self.steps], more)
@@ -120,18 +123,16 @@ class LazyQueue:
         return list(found.values())
 
     def ends(self) -> tuple[list[Array], list[Array | None], tuple[bool, ...]]:
-        """The arrays that the steps read; their results, None for those that nobody refers to; and which of them are
-        written.
-        """
+        """Return the steps' inputs, their results (None if unreferenced), and which results are written."""
         results = [step.result() for step in self.steps]
         read = {x for step in self.steps for x in step.operands if x.__class__ is PendingOp}
         written = [result is not None or step not in read for step, result in zip(self.steps, results, strict=True)]
         return self._inputs(), results, tuple(written)
 
     def start(self) -> None:
-        """Start all steps. What nobody refers to is computed too, but where only later steps read it."""
+        """Launch all steps. Unreferenced results are computed only for later steps."""
         with self._lock:
-            if self._starting or not self.steps:  # this thread's own launches come by here
+            if self._starting or not self.steps:  # launches of this method come here
                 return
             self._starting = True
             try:
@@ -147,20 +148,21 @@ class LazyQueue:
                 self._starting = False
 
     def hold(self, least: int) -> None:
-        """Let the calling thread's ops wait from so many elements on, and those with broadcast operands, until it says
-        `release`. Until then ops of other threads do not join them: they would start in this thread.
+        """Defer the calling thread's ops from so many elements, broadcasting ones included, until `release`.
+
+        Ops of other threads do not extend the chain: they would run in this thread.
         """
         self._lock.acquire()
         self.least, self.takes_rows = least, True
 
     def release(self) -> None:
-        """The end of `hold`; what waits is started later."""
+        """End `hold`; deferred steps are launched later."""
         del self.least, self.takes_rows
         self._lock.release()
 
     @contextlib.contextmanager
     def joining(self, least: int) -> Iterator[None]:
-        """A block of `hold`, at whose end everything is started."""
+        """Context manager around `hold`; launches everything at its end."""
         self.start()
         self.hold(least)
         try:
@@ -170,7 +172,7 @@ class LazyQueue:
             self.release()
 
     def forget(self) -> None:
-        """Give up the steps, whose results nobody will read."""
+        """Drop the steps, whose results nobody will read."""
         with self._lock:
             self.steps = []
 
@@ -202,17 +204,17 @@ class LazyQueue:
 
 
 def is_flat(inputs: list[Array], shape: tuple[int, ...]) -> bool:
-    """Whether all arrays are contiguous and have that shape."""
+    """True if all arrays are contiguous and have that shape."""
     return all(x.contiguous and x.shape == shape for x in inputs)
 
 
 def fused_chain(device: Any, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]) -> FusedChain:
-    """The launch of several steps."""
+    """Return the launch of several steps."""
     return (FusedChain if is_flat(inputs, steps[0].shape) else BroadcastChain)(device, steps, inputs, written)
 
 
 def parameter_names(step: PendingOp, steps: list[PendingOp], inputs: list[Array]) -> list[str]:
-    """What a step's parameters are: `r2` the result of the step 2, `i0` the input 0, `n` a number."""
+    """Return names of a step's parameters: `r2` the result of the step 2, `i0` the input 0, `n` a number."""
     found = []
     for x in step.operands:
         if x.__class__ is PendingOp:
@@ -223,7 +225,7 @@ def parameter_names(step: PendingOp, steps: list[PendingOp], inputs: list[Array]
 
 
 class FusedChain:
-    """The launch of several steps over contiguous arrays of one shape as one kernel."""
+    """Launch of several steps over contiguous arrays of one shape as one kernel."""
 
     fits = True
 
@@ -242,12 +244,12 @@ class FusedChain:
         self._number: Any = next((step.plan.numbers for step in steps if step.plan.numbers is not None), None)
 
     def start(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> None:
-        """Start it over the results that are written; None for one that nobody refers to."""
+        """Launch with the written results; None for one that is unreferenced."""
         *sizes, arrays, values = self.launch_arguments(steps, inputs, results)
         self._start(*sizes, [x.buffer for x in arrays], values)
 
     def launch_arguments(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> tuple:
-        """The launch: global and local size, arrays, and values behind them."""
+        """Return global and local size, arrays, and the values behind them."""
         like = inputs[0]
         arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
         items = -(-like.size // self._per_item)
@@ -265,8 +267,10 @@ class FusedChain:
 
 
 class BroadcastChain(FusedChain):
-    """The same where operands are broadcast. It does not fit where the innermost dimension is no multiple of what a
-    work-item takes: there elements would be computed one by one that ops by themselves compute in vectors.
+    """Fused chain with broadcast operands.
+
+    It is rejected if the innermost dimension is not a multiple of the elements per work-item: separate ops compute
+    vectors there, a chain would compute single elements.
     """
 
     def __init__(self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]):

@@ -1,9 +1,9 @@
-"""Pointwise kernels generated from a table of C expressions, for every dtype and layout.
+"""Dispatch of pointwise kernels generated from a table of C expressions, for every dtype and layout.
 
-A rule says an op once: C text over the operands `a`, `b`, `c`, … for each category of dtype. From it come the program
-for (dtypes, layout class) and the launch. There are four layout classes: one contiguous run in vectors; rows of any
-outer dimensions, in vectors along the innermost; squares, where an operand lies crosswise; and one program for
-everything small, which walks up to five dimensions told at run time.
+A rule defines an op once: C text over the operands `a`, `b`, `c`, … per dtype category. It yields the program for
+(dtypes, layout class) and the launch. There are four layout classes: one contiguous run in vectors; rows of any outer
+dimensions, in vectors along the innermost; tiles, if an operand is transposed; and one generic program for small arrays
+of up to five dimensions.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _MAX_RANK, _MAX_PER_ITEM = 5, 32
 
 
 def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = None, out_kind: str = "") -> Array:
-    """The op of `rule` over arrays and Python numbers, broadcast; into `out` where one is given. `out_kind` overrides
-    the result's kind.
+    """Apply `rule` to arrays and Python numbers, broadcast, optionally into `out`. `out_kind` overrides the result's
+    kind.
     """
     arrays = [x for x in operands if x.__class__ is Array]
     if arrays:
@@ -96,8 +96,9 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
 
 
 def compute_kind(rule: Rule, operands) -> str:
-    """The kind that is computed in: what the arrays that are not read as truth values promote to; a float or complex
-    number raises it to that category.
+    """Return the kind to compute in: the promotion of the arrays that are not read as truth values.
+
+    A float or complex number raises it to that category.
     """
     found, number = "", ""
     for letter, x in zip(LETTERS, operands, strict=False):
@@ -115,7 +116,7 @@ def compute_kind(rule: Rule, operands) -> str:
 
 
 def kind_of_scalar(value) -> str:
-    """The kind that a Python number stands for."""
+    """Return the kind of a Python number."""
     return (
         "b8"
         if isinstance(value, bool)
@@ -139,7 +140,7 @@ def _result_kind(rule: Rule, kind: str) -> str:
 
 
 def number_packer(code: str):
-    """A function from a Python number to the bytes of a scalar argument of a struct code."""
+    """Return a function from a Python number to the bytes of a scalar argument of a struct code."""
     pack = struct.Struct(code).pack
     if len(code) == 2:
         return lambda z: pack(z.real, z.imag) if isinstance(z, complex) else pack(z, 0.0)
@@ -192,19 +193,19 @@ def _truth_packer(x) -> bytes:
 
 
 def _memory_order(shape, walks):
-    """Sizes and steps collapsed, the dimensions put in the order in which the written elements lie in memory."""
+    """Return collapsed sizes and strides, with dimensions in the memory order of the written array."""
     order = sorted(range(len(shape)), key=lambda d: -builtins.abs(walks[-1][d])) if shape else ()
     return collapse([shape[d] for d in order], *([walk[d] for d in order] for walk in walks))
 
 
 def _result_steps(shape, arrays) -> tuple[int, ...] | None:
-    """The steps of the result as PyTorch's iterator lays it out; None for row-major."""
+    """Return the result's strides as PyTorch's TensorIterator chooses them; None for row-major."""
     steps = elementwise_output_strides(tuple(shape), tuple([(x.shape, x.steps) for x in arrays])) if arrays else None
     return None if steps == row_major(tuple(shape))[1] else steps
 
 
 def _vector_width(device, rule: Rule, kind: str, kinds) -> int:
-    """How many elements the vectors of a program hold, 0 for none."""
+    """Return the vector width of a program, 0 for scalar."""
     category = "d" if kind == "f64" else CATEGORY[kind]
     return 0 if category in rule.scalar or any(k[:1] == "c" for k in kinds) else device.width
 
@@ -276,8 +277,9 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Pointwise
 
 
 def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> PointwiseLaunch:
-    """Squares over the innermost dimension and the one, `cross`, along which the operands that lie crosswise are
-    contiguous: vectors both ways.
+    """Plan tiles over the innermost dimension and `cross`, along which transposed operands are contiguous.
+
+    Both directions use vectors.
     """
     width = _vector_width(device, rule, kind, [*kinds, plan.kind])
     side = plan.per_item = width or device.width
@@ -302,14 +304,14 @@ def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cros
 def _set_kernel(
     device, plan: PointwiseLaunch, rule: Rule, kind: str, types: ComputeTypes, kinds, width: int, walk, modes=None
 ) -> None:
-    """Set the plan's kernel and how many elements a work-item takes."""
+    """Set the plan's kernel and elements per work-item."""
     per_item = width or (16 if device.is_cpu else 1)
     source = kernel_source(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})
     function = device.function(source, "run", "", (width,) if width else (), **macro_kinds(types, kinds, plan.kind))
     plan.start, plan.per_item = function.start, per_item
 
 
-# -- what other modules use --
+# -- used by other modules --
 
 _COPY = Rule("copy", f="a", i="a", b="a", c="a")
 _TO_BOOL = Rule("to_bool", f="a != 0", i="a != 0", b="a != 0", c="(a.x != 0) | (a.y != 0)", test=True)
@@ -319,9 +321,7 @@ _CHOOSE = Rule("where", f="c ? a : b", i="c ? a : b", b="c ? a : b", c="c ? a : 
 
 
 def cast(x: Array, kind: str, out: Array | None = None) -> Array:
-    """`x` converted to another kind, also into `out`; a complex number loses its imaginary part on the way to a real
-    one.
-    """
+    """Convert `x` to another kind, optionally into `out`; complex to real drops the imaginary part."""
     if kind == x.kind:
         return apply(_COPY, (x,), (), out)
     rule = (
@@ -331,10 +331,10 @@ def cast(x: Array, kind: str, out: Array | None = None) -> Array:
 
 
 def select_where(condition: Array, input, other, out: Array | None = None) -> Array:
-    """`input` where the condition holds, else `other`; either may be a Python number."""
+    """Select `input` where the condition is true, else `other`; either may be a Python number."""
     return apply(_CHOOSE, (input, other, condition), (), out)
 
 
 def fill_number(target: Array, value) -> None:
-    """Set all elements of an array to a Python number."""
+    """Fill an array with a Python number."""
     apply(_COPY, (value,), (), target)

@@ -1,4 +1,4 @@
-"""How one launch of a pointwise kernel goes, worked out once for its kinds and layout, and the launch."""
+"""Cached launch parameters of a pointwise kernel for its kinds and layout, and the launch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ GROUP = 64
 
 
 class PointwiseLaunch:
-    """How one launch goes, but for the arrays and numbers: the kernel's `start`, sizes, the layout's integers packed,
-    the result's shape, steps and kind.
+    """Launch parameters but for arrays and numbers.
+
+    They are the kernel's `start`, sizes, the layout's packed integers, and the result's shape, strides and kind.
     """
 
     __slots__ = (
@@ -33,11 +34,11 @@ class PointwiseLaunch:
     dtype: Any
     numbers: Any
     count: int
-    waits: bool  # whether it may wait for what reads its result
+    waits: bool  # whether it may be deferred
 
 
 def row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The global and the local size for work-items along the innermost dimension and over all outer ones."""
+    """Return global and local size for work-items along the innermost dimension and over all outer ones."""
     across, down = -(-sizes[-1] // per_item), math.prod(sizes[:-1])
     lx = 1
     while lx < GROUP and lx < across:
@@ -47,7 +48,7 @@ def row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[in
 
 
 def flat_result(device, plan: PointwiseLaunch, like: Array) -> Array:
-    """A new contiguous array for the result of a plan, of the shape of `like`."""
+    """Return a new contiguous array for the result, with the shape of `like`."""
     out = object.__new__(Array)
     out.device, out.shape, out.steps, out.size, out.kind, out.dtype = (
         device,
@@ -63,7 +64,7 @@ def flat_result(device, plan: PointwiseLaunch, like: Array) -> Array:
 
 
 def launch_flat(device, plan: PointwiseLaunch, arrays, operands, numbers, first: Array, out: Array | None) -> Array:
-    """Start a kernel over contiguous arrays of one shape."""
+    """Launch a kernel over contiguous arrays of one shape."""
     size = first.size
     if out is None:
         out = flat_result(device, plan, first)
@@ -75,7 +76,7 @@ def launch_flat(device, plan: PointwiseLaunch, arrays, operands, numbers, first:
 
 
 def launch(plan: PointwiseLaunch, arrays, operands, numbers, out: Array, layout: bytes, global_size) -> None:
-    """Start a plan's kernel."""
+    """Launch a plan's kernel."""
     buffers, values = [x.buffer for x in arrays], [layout]
     buffers.append(out.buffer)
     if plan.numbers is not None:

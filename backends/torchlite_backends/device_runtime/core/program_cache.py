@@ -1,4 +1,4 @@
-"""Built programs on the disk: several processes can share the folder, and what is damaged is built again."""
+"""Disk cache of program binaries: shared by processes, with a checksum against damage."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 from torchlite._settings import cache_files
 
-DIGEST = 32  # bytes before or behind a program that tell that it is whole
+DIGEST = 32  # bytes of the digest stored next to a program
 
 
 def program_folder(runtime: str) -> Path:
-    """Where the programs of a runtime are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
+    """Return the cache folder of a runtime: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
     return cache_files.cache_folder() / runtime
 
 
 def is_enabled() -> bool:
-    """Whether built programs are kept; not with `TORCHLITE_KEEP_PROGRAMS=0`."""
+    """True if programs are cached; False with `TORCHLITE_KEEP_PROGRAMS=0`."""
     return os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
 
 
@@ -27,16 +27,14 @@ def _place(path: Path) -> Path:
 
 
 def digest(name: str, binary: bytes) -> bytes:
-    """What tells that a binary is whole, and that it is the one of this name."""
-    import hashlib  # which is slow to load, for programs that ask for the folder alone
+    """Return the digest of a binary and its name."""
+    import hashlib  # slow to import for programs that only need the folder
 
     return hashlib.sha256(name.encode() + b"\n" + binary).digest()
 
 
 def load(path: Path) -> bytes | None:
-    """The binary that was stored under a path; None when there is none, it is damaged (some drivers crash on what they
-    did not write), or another user could have written it.
-    """
+    """Return a cached binary; None if it is missing, damaged (drivers crash on that), or writable by another user."""
     if not is_enabled():
         return None
     data = cache_files.read(_place(path))
@@ -44,7 +42,7 @@ def load(path: Path) -> bytes | None:
 
 
 def store(path: Path, binary: bytes) -> None:
-    """Keep a binary, with its digest before it. A warning, once in a process, where that is not possible."""
+    """Store a binary with its digest. Warns once per process if that is impossible."""
     if not is_enabled():
         return
     try:
@@ -54,14 +52,14 @@ def store(path: Path, binary: bytes) -> None:
 
 
 def warn_not_writable(where: Path, error: OSError) -> None:
-    """Warn, once in a process, that a folder cannot be written."""
-    if not isinstance(error, cache_files.NotTrustedError):  # of which reading has told
+    """Warn once per process that a folder cannot be written."""
+    if not isinstance(error, cache_files.NotTrustedError):  # which was reported on reading
         _warn(where, type(error).__name__, error.strerror or "")
 
 
 @functools.cache
 def _warn(where: Path, kind: str, why: str) -> None:
-    """Once in a process, however many programs there are."""
+    """Warn once per process, whatever the number of programs."""
     warnings.warn(
         f"built programs cannot be kept in {where}: {kind}: {why}. Set TORCHLITE_CACHE_DIR to a folder that "
         "can be written.",

@@ -1,4 +1,4 @@
-"""Views: other shapes and steps on the same memory."""
+"""Views: other shapes and strides on the same memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALL = builtins.slice(None)
 def _steps_without_copy(
     shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Steps for elements of an old shape seen in another shape of as many, None when they do not lie so."""
+    """Return strides for a view with another shape, None if the memory does not allow it."""
     if is_row_major(old_shape, steps):
         return row_major(shape)[1]
     old = [(n, s) for n, s in zip(old_shape, steps, strict=True) if n != 1]
@@ -48,7 +48,7 @@ def _steps_without_copy(
 def _infer_view(
     shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """A shape with its -1 worked out, and the steps in it of elements of an old shape, None when they do not lie so."""
+    """Return a shape with its -1 inferred, and its strides, None if a view is impossible."""
     shape = infer_size(shape, math.prod(old_shape))
     return shape, _steps_without_copy(shape, old_shape, steps)
 
@@ -95,7 +95,7 @@ def expand(input, size):
 
 
 def broadcast_view(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` repeated to a shape, without a copy."""
+    """View `x` broadcast to a shape."""
     return x if x.shape == shape else expand(x, shape)
 
 
@@ -125,7 +125,7 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
 
 
 def slice_view(x: Array, dim: int, start: int, length: int, step: int = 1) -> Array:
-    """`length` elements from `start` on along a dimension."""
+    """View `length` elements from `start` along a dimension."""
     shape, steps = list(x.shape), list(x.steps)
     offset = x.offset + start * steps[dim] if length else x.offset
     shape[dim] = length
@@ -185,8 +185,9 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 
 def basic_index(x: Array, index) -> Array:
-    """`x[index]` for an index (or a tuple) of integers, slices, None, truth values and one Ellipsis. IndexError when an
-    integer does not fit.
+    """Return `x[index]` for an index (or a tuple) of integers, slices, None, bools and one Ellipsis.
+
+    IndexError for an integer out of bounds.
     """
     index = index if index.__class__ is tuple else (index,)
     taken = sum([item is not None and item is not Ellipsis and item.__class__ is not bool for item in index])

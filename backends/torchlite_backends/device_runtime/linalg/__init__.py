@@ -1,1 +1,1 @@
-"""Matrix products, factorisations and what follows from them, and discrete Fourier transforms."""
+"""Matrix products, factorisations, solvers, and discrete Fourier transforms."""

@@ -1,8 +1,8 @@
-"""Forms of matrix products that are measured: what `mode="max-autotune"` of compiled programs asks for.
+"""Autotuning of matrix products, for `mode="max-autotune"` of compiled programs.
 
-While a device is `tuned`, products that are planned are told the quickest form of `gemm.forms_of`. One that nobody
-measured yet gets the usual form, and `measure` runs all of its forms over arrays of its own. What was quickest is kept
-on the disk, by device, driver, sizes and the text of the kernel. All forms add up in the same order.
+Inside `autotuning(device)`, planned products use the fastest of `gemm.candidate_configs`. An unmeasured one gets the
+default, and `measure` times all of its configurations on arrays of its own size. The result is cached on disk by
+device, driver, sizes and kernel source. All configurations add up in the same order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..core.device import BoundedCache, Device
 from .gemm import GemmShape, candidate_configs, gemm_plan
 
 _ROUNDS = 6
-_MAX_SECONDS = 0.5  # seconds for a product, after which no new round begins
-_MIN_SPEEDUP = 0.95  # of the usual form's time: what another form takes at most to be chosen
+_MAX_SECONDS = 0.5  # seconds per product, after which no new round begins
+_MIN_SPEEDUP = 0.95  # maximum ratio to the default's time for another configuration to be chosen
 _tuning = fork_locks.reinit_after_fork(threading.RLock())  # one thread at a time
 
 
 class GemmConfigs:
-    """The forms of a device's products: those that were measured, and those that are to be."""
+    """GEMM configurations of a device: measured ones, and those to be measured."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -38,7 +38,7 @@ class GemmConfigs:
         self.asked: dict[tuple[str, GemmShape, bool], list] = {}
 
     def form(self, kind: str, sizes: GemmShape, added: bool) -> Any:
-        """The quickest form as far as it is known; None for the usual one."""
+        """Return the fastest configuration if known; None for the default."""
         key = (kind, sizes, added)
         if key not in self.known:
             forms = candidate_configs(self.device, kind, sizes)
@@ -52,7 +52,7 @@ class GemmConfigs:
         return self.known[key]
 
     def measure(self) -> None:
-        """Measure what was asked for and is not known; products are planned anew."""
+        """Measure the requested products that are not known, and invalidate plans."""
         for key, forms in self.asked.items():
             kind, sizes, added = key
             found = self.known[key] = fastest_config(self.device, kind, sizes, added, forms)
@@ -67,7 +67,7 @@ class GemmConfigs:
         return self.device.cache_path(f"form of a product\n{key}\n{self.device.units}\n{forms}\n{text}")
 
     def _load(self, key: tuple, forms: list) -> Any:
-        """The form that an earlier process chose."""
+        """Return the configuration that an earlier process chose."""
         data = program_cache.load(self._place(key, forms))
         with contextlib.suppress(ValueError, TypeError, LookupError):
             return forms[json.loads(data or b"")[0]]
@@ -84,7 +84,7 @@ def _extent(counts: tuple[int, ...], steps: tuple[int, ...]) -> int:
 
 
 def fastest_config(device: Device, kind: str, sizes: GemmShape, added: bool, forms: list) -> Any:
-    """The form in which a product takes the least time; the first one unless another is clearly quicker."""
+    """Return the fastest configuration; the first one unless another is clearly faster."""
     s = sizes
 
     def ones(rows: int, columns: int, steps: tuple, batch: tuple) -> Array:
@@ -111,7 +111,7 @@ def fastest_config(device: Device, kind: str, sizes: GemmShape, added: bool, for
 
 
 def _forget_gemm_plans(device: Device) -> None:
-    """Plan products anew; the device remembers everything else of its shapes."""
+    """Invalidate the device's GEMM plans and nothing else."""
     plans = BoundedCache(device.plans.most)
     for key, plan in list(device.plans.items()):
         if key.__class__ is not tuple or key[:1] != ("product",):
@@ -121,7 +121,7 @@ def _forget_gemm_plans(device: Device) -> None:
 
 @contextlib.contextmanager
 def autotuning(device: Device) -> Iterator[GemmConfigs]:
-    """A time in which products that are planned get their quickest forms."""
+    """Context manager in which planned products use their fastest configurations."""
     with _tuning:
         before = device.plans
         device.forms = forms = GemmConfigs(device)

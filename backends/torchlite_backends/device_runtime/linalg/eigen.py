@@ -1,7 +1,6 @@
-"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
-form of others, in complex arithmetic.
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, shifted QR on the Hessenberg form of others.
 
-See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
+General matrices are computed in complex arithmetic. See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def _eigvalsh_core(input, UPLO):
 
 
 def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
-    """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
+    """Return eigenvalues and vectors. RuntimeError for a non-finite element, for which the host waits."""
     batch, n = input.shape[:-2], input.shape[-1]
     kind = COMPLEX_KIND.get(input.kind, input.kind)
     device, count = input.device, numel(batch)

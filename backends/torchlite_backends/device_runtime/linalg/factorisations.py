@@ -1,5 +1,6 @@
-"""Factorisations, solvers and determinants: one work-group a matrix, batches side by side. The texts are in
-`torchlite_backends.kernel_sources.factorisations`.
+"""Factorisations, solvers and determinants of batches, with one work-group per matrix.
+
+The sources are in `torchlite_backends.kernel_sources.factorisations`.
 """
 
 from __future__ import annotations
@@ -22,18 +23,16 @@ _CHOLESKY = _BASE + texts.CHOLESKY
 _QR = _BASE + texts.REFLECTORS + texts.QR
 _SYMMETRIC = _BASE + texts.SYMMETRIC
 BLOCKED = 32  # columns that are factored before the rest of a matrix is brought up to date
-_COLUMNS = 64  # of a right-hand side that one work-group takes
+_COLUMNS = 64  # right-hand-side columns per work-group
 
 
 def batch_copies(x: Array, batch: tuple[int, ...]) -> Array:
-    """The matrices of `x` repeated for a batch shape, as a new row-major array."""
+    """Copy the matrices of `x`, broadcast to a batch shape, to a new contiguous array."""
     return clone_row_major(expand(x, (*batch, *x.shape[-2:])))
 
 
 def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
-    """Factors for the matrices of a batch, and whether all of them share the first. `tail`: how many dimensions a
-    factor has.
-    """
+    """Return factors for the matrices of a batch, and whether all share the first. `tail`: dimensions of a factor."""
     lead = x.shape[: x.ndim - tail]
     if lead == batch or numel(lead) == 1:
         return as_contiguous(x), int(lead != batch and numel(batch) != 1)
@@ -44,7 +43,7 @@ def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Arr
 
 
 def factor_lu(input: Array) -> tuple[Array, Array, Array]:
-    """The packed LU factors of a new copy, pivots and info."""
+    """Return packed LU factors in a new array, pivots and info."""
     found = input.device.library_factorise("lu", input)
     if found is not None:
         return found
@@ -61,7 +60,7 @@ def _lu_core(input):
 
 
 def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
-    """Overwrite `x`, whose batch is whole, with the solution."""
+    """Overwrite `x`, which has the full batch shape, with the solution."""
     batch, (n, k) = x.shape[:-2], x.shape[-2:]
     if not x.size:
         return
@@ -186,12 +185,12 @@ def _cholesky_core(input):
 
 
 def reflector_workspace(m: int, n: int) -> int:
-    """How many elements a matrix of n columns needs while a block of reflectors of length m is applied to it."""
+    """Return the workspace elements of a matrix of n columns for applying a block of reflectors of length m."""
     return 2 * BLOCKED * (m + BLOCKED + n)
 
 
 def factor_qr(input: Array) -> tuple[Array, Array]:
-    """R, the vectors of the reflectors below it, and their scales."""
+    """Return R with the reflectors' vectors below it, and their scales."""
     *batch, m, n = input.shape
     a, tau = clone_row_major(input), empty(input.device, (*batch, min(m, n)), input.kind)
     if a.size:
@@ -203,7 +202,7 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
 
 
 def make_q(a: Array, tau: Array, columns: int) -> Array:
-    """The first columns of the product of the reflectors that `factor_qr` gave."""
+    """Return the first columns of the product of the reflectors of `factor_qr`."""
     *batch, m, n = a.shape
     q, count, room = empty(a.device, (*batch, m, columns), a.kind), numel(batch), reflector_workspace(m, columns)
     if q.size:

@@ -1,8 +1,7 @@
-"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's
-convolution for greater primes.
+"""Discrete Fourier transforms: Stockham's self-sorting radices 2, 3, 4, 5 and odd primes to 31, else Bluestein.
 
-See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed where it lies: an
-array of (outer, n, inner) elements needs no transposition, for the stages walk along `inner` too.
+See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed in place of a
+transposition: the stages of an (outer, n, inner) array also iterate over `inner`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ..core.host_transfer import from_numpy
 from ..core.pointwise_dispatch import cast
 from .matrix_launch import group_size, launch_per_element, launch_per_matrix, matrix_kernel, numel
 
-_MAX_RADIX = 31  # the greatest prime that has stages of its own
+_MAX_RADIX = 31  # the greatest prime with a direct stage
 _KEPT = 64  # plans that a device keeps
 
 
@@ -33,9 +32,7 @@ _KEPT = 64  # plans that a device keeps
 
 
 class _FFTPlan(NamedTuple):
-    """What a length needs: the roots of unity, the radices (on the host and on the device), or the chirp and its padded
-    spectrum.
-    """
+    """FFT tables of a length: roots of unity and radices, or the chirp and its padded spectrum."""
 
     roots: Array
     radices: tuple[int, ...]
@@ -47,7 +44,7 @@ class _FFTPlan(NamedTuple):
 
 @functools.cache
 def radices_of(n: int) -> tuple[int, ...]:
-    """The radices of the stages of a length; () when it has a prime that is too great."""
+    """Return the radices of a length's stages; () if a prime factor is too large."""
     found = []
     for radix in (4, 2, 3, 5, *range(7, _MAX_RADIX + 1, 2)):
         while n % radix == 0:
@@ -61,7 +58,7 @@ def _roots(n: int, kind: str) -> np.ndarray:
 
 
 def _padded_length(n: int) -> int:
-    """A length of at least 2 n - 1 that is quickly transformed."""
+    """Return a length of at least 2 n - 1 with small prime factors."""
     return min(k << max(0, (-(-(2 * n - 1) // k) - 1).bit_length()) for k in (1, 3, 5))
 
 
@@ -100,7 +97,7 @@ def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Arr
 
 
 def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
-    """The transform of a row-major (outer, n, inner) array, which is left as it is. `sign` is 1 forward, -1 inverse."""
+    """Transform a contiguous (outer, n, inner) array out of place. `sign` is 1 forward, -1 inverse."""
     device, kind = x.device, x.kind
     plan, number = _fft_plan(device, n, kind), "d" if kind == "c128" else "f"
     if plan.filter is not None:
@@ -142,7 +139,7 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
 
 
 def _bluestein(x: Array, plan: _FFTPlan, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
-    """A transform as a convolution with a chirp."""
+    """Transform by Bluestein's convolution with a chirp."""
     device, kind, m = x.device, x.kind, plan.padded
     y, out = empty(device, (outer, m, inner), kind), empty(device, x.shape, kind)
     launch_per_element(
@@ -179,7 +176,7 @@ def _with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
 
 
 def _transform_dims(x: Array, dim, sign: int, scale: float) -> Array:
-    """Transforms over several dimensions."""
+    """Transform over several dimensions."""
     for d in dim:
         x = _transform(x, *_split_shape(x.shape, d), sign, scale)
         scale = 1.0
@@ -234,7 +231,7 @@ def _fft_r2c_core(input, dim, scale, onesided):
 
 
 def _view_pairs_as_complex(x: Array, kind: str, n: int) -> Array:
-    """Row-major real numbers seen as complex ones: each two neighbours are one."""
+    """View contiguous real pairs as complex numbers."""
     shape = (x.size // n // 2, n)
     out = view_of(x, shape, (n, 1), x.offset // 2)
     out.kind, out.dtype = kind, dtype_of_kind(kind)
@@ -271,6 +268,6 @@ def _fft_c2r_core(input, dim, scale, last_size):
 
 
 def _as_real(z: Array, kind: str, shape: tuple[int, ...]) -> Array:
-    """Complex numbers that this module owns as the real ones that their parts are."""
+    """View a module-owned complex array as real parts."""
     z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], numel(shape)
     return z

@@ -1,5 +1,5 @@
-"""Matrix products of strided arrays: which kernel of `torchlite_backends.kernel_sources.gemm` runs, how the work is cut up, and the
-scratch memory.
+"""Matrix products of strided arrays: selection of the `torchlite_backends.kernel_sources.gemm` kernel, split-k, scratch
+memory.
 """
 
 from __future__ import annotations
@@ -12,26 +12,24 @@ from torchlite_backends.kernel_sources import gemm
 from ..core.array import Array, empty
 from ..core.device import Device, Function, grid
 
-# Elements of k that a packed panel holds: with 32 columns of float32 it takes half of a second-level cache of 1 MiB.
+# Elements of k in a packed panel: with 32 float32 columns it takes half of a 1 MiB second-level cache.
 _PANEL_DEPTH = 4096
-# Of shorter panels: they leave room for rows that lie far apart in memory.
+# The same for shorter panels, which leave room for rows far apart in memory.
 _SHORT_PANEL_DEPTH = 512
-# Row tiles whose sums a work-item keeps in memory when k takes several panels.
+# Row tiles whose partial sums a work-item stores in memory if k takes several panels.
 _MAX_TILES_IN_MEMORY = 64
 # Multiplications for which waking another thread pays.
 _MIN_MULS_PER_THREAD = 150_000
-# Work-items for each core: enough for even shares, few enough that panels are packed once.
+# Work-items per core: enough for balance, few enough that panels are packed once.
 _ITEMS_PER_CORE = 4
-# Rows up to which columns that lie one after the other are read where they are, not packed.
+# Maximum rows for which contiguous columns are read in place, not packed.
 _DIRECT_ROWS = 48
 # Kinds that are stored as they are summed.
 _SAME_STORAGE_KINDS = ("f32", "f64", "i32", "u32", "i64", "u64")
 
 
 class GemmShape(NamedTuple):
-    """A batch of products: sizes, then the steps of a[m, k], b[k, n], c[m, n] and d[m, n], then those of the batch (two
-    dimensions) in each.
-    """
+    """Batch of products: sizes, strides of a[m, k], b[k, n], c[m, n] and d[m, n], then two batch strides of each."""
 
     m: int
     n: int
@@ -47,7 +45,7 @@ class GemmShape(NamedTuple):
     d_batch: tuple[int, ...] = (0, 0)
 
     def turned(self) -> GemmShape:
-        """The product of the transposes, with the roles of a and b exchanged."""
+        """Return the product of the transposes, with a and b exchanged."""
         return self._replace(
             m=self.n,
             n=self.m,
@@ -65,7 +63,7 @@ class GemmShape(NamedTuple):
 
 
 class PanelConfig(NamedTuple):
-    """A form of the CPUs' kernel: rows and vectors of what a work-item sums at a time, and elements of k of a panel."""
+    """Configuration of the CPU kernel: rows and vectors of a work-item's tile, and elements of k per panel."""
 
     rows: int
     vectors: int
@@ -73,8 +71,8 @@ class PanelConfig(NamedTuple):
 
 
 class TileConfig(NamedTuple):
-    """A form of the GPUs' kernel: threads along each side of a work-group, rows and columns of a thread, and elements
-    of k that lie in local memory.
+    """Configuration of the GPU kernel: threads per side of a work-group, rows and columns per thread, k in local
+    memory.
     """
 
     side: int
@@ -83,7 +81,7 @@ class TileConfig(NamedTuple):
 
 
 def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
-    """The forms that a product's kernel may have, which all add up in the same order; the first is the usual one."""
+    """Return a kernel's possible configurations, which all add up in the same order; the first is the default."""
     if not device.is_cpu:
         sides = (16, 8) if device.max_group >= 256 else (8,)
         return [
@@ -110,8 +108,8 @@ def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
 
 
 class GemmPlan(NamedTuple):
-    """How a product is computed. Where k was split, `finish` adds the sums of the parts: `parts` is their array's kind,
-    `size` its elements.
+    """Launches of a product. With split-k, `finish` adds the parts: `parts` is their array's kind, `size` its
+    elements.
     """
 
     function: Function
@@ -139,7 +137,7 @@ class GemmPlan(NamedTuple):
         beta: Any = 1,
         table: Array | None = None,
     ) -> None:
-        """Compute c. `d` is not read unless the plan adds it."""
+        """Compute c. `d` is read only if the plan adds it."""
         device, ones = c.device, self.ones
         numbers = ones if alpha == 1 and beta == 1 else (pack_scalar(a.kind, alpha), pack_scalar(a.kind, beta))
         if self.swapped:
@@ -160,7 +158,7 @@ class GemmPlan(NamedTuple):
 
 
 def scratch_memory(device: Device, kind: str, size: int) -> Array:
-    """Memory that a kernel writes and reads within one launch. Launches follow one another, so all share it."""
+    """Return scratch memory for one launch. Launches are sequential, so all share it."""
     key = ("scratch", kind)
     have = device.state.get(key)
     if have is None or have.size < size:
@@ -169,7 +167,7 @@ def scratch_memory(device: Device, kind: str, size: int) -> Array:
 
 
 def _fields(sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> dict[str, int]:
-    """The numbers of a kernel's struct."""
+    """Return the values of a kernel's struct."""
     s = sizes
     names = (
         "m",
@@ -209,12 +207,12 @@ def _pack_fields(fields: dict[str, int]) -> bytes:
 
 
 def _scalar_signature(kind: str) -> str:
-    """The signature of alpha and beta."""
+    """Return the signature of alpha and beta."""
     return "xx" if kind[0] == "c" else gemm.accumulation_of(kind).pack * 2
 
 
 def pack_scalar(kind: str, value: Any) -> Any:
-    """alpha or beta as a kernel's argument."""
+    """Return alpha or beta as a kernel's argument."""
     if kind[0] == "c":
         value = complex(value)
         return struct.pack("ff" if kind == "c64" else "dd", value.real, value.imag)
@@ -243,10 +241,10 @@ def _split_k(
     tables: bool,
     whole: bool,
 ) -> tuple[dict[str, int], str, dict[str, Any]]:
-    """The struct's numbers, the kind that the first kernel writes, and what the Plan says of the second: k is split
-    where there are few jobs and k is long.
+    """Split k if there are few tiles and k is long.
 
-    With tables each part has the layout of c, which nothing is added to.
+    Returns the struct's values, the kind that the first kernel writes, and the plan's second launch. With tables each
+    part has the layout of c, to which nothing is added.
     """
     fields = _fields(sizes, added, conj)
     splits = min(4 * device.units // max(jobs, 1), sizes.k // 1024)
@@ -287,11 +285,11 @@ def gemm_plan(
     form: Any = None,
     then: str = "",
 ) -> Any:
-    """The plan of a product: a library's, with a `run` of its own, or a Plan. m, n and the batch are above zero.
+    """Plan a product: a vendor library's, or a GemmPlan. m, n and the batch are positive.
 
-    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c. form: one of
-    `forms_of`; without it the usual one, or where forms are measured (`tuning`) the quickest. then: an op of
-    `gemm.THEN`; the plan's own `then` says whether that is done.
+    With `tables`, offsets in a and of c's rows come from a table; `whole` means that they cover all of c. form: one of
+    `candidate_configs`, by default the first, or when autotuning the fastest. then: an op of `gemm.EPILOGUES`; the
+    plan's `then` tells whether it is fused.
     """
     found = None if tables else device.product(kind, sizes, added, conj)
     if found is not None:

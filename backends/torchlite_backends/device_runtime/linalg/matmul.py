@@ -1,4 +1,4 @@
-"""Matrix products and the products of linear layers."""
+"""Matrix products and linear layers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from .gemm import GemmPlan, GemmShape, gemm_plan
 
 # The shape and the steps of an operand.
 _ShapeAndSteps = tuple[tuple[int, ...], tuple[int, ...]]
-# Which of a product's operands.
+# Operand of a product.
 _NEITHER, _FIRST, _SECOND = (False, False), (True, False), (False, True)
 
 
 class _MatmulPlan(NamedTuple):
-    """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or
-    stored), or which operands to copy first.
+    """Product of known shapes and strides: its result's shape and plan, or the operands to copy first.
+
+    The plan is None if there is nothing to sum or store.
     """
 
     shape: tuple[int, ...]
@@ -34,17 +35,17 @@ class _MatmulPlan(NamedTuple):
 
 
 def _pad_steps(steps, count: int):
-    """The last `count` of some steps, with zeros before."""
+    """Return the last `count` strides, padded with zeros in front."""
     return tuple([0] * (count - len(steps)) + list(steps))
 
 
 def _result_and_gemm_shape(
     a: _ShapeAndSteps, b: _ShapeAndSteps, d: _ShapeAndSteps | None
 ) -> tuple[tuple[int, ...], GemmShape | None]:
-    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to
-    which d may be added.
+    """Return the result's shape and the GemmShape of `a` (..., m, k) and `b` (..., k, n), each (shape, strides), plus
+    d.
 
-    None for the sizes where two batch dimensions do not suffice.
+    The latter is None if two batch dimensions do not suffice.
     """
     (a_shape, a_steps), (b_shape, b_steps) = a, b
     m, k, n = a_shape[-2], a_shape[-1], b_shape[-1]
@@ -62,7 +63,7 @@ def _result_and_gemm_shape(
     )
     if not lead:
         return shape, GemmShape(m, n, k, a_steps, b_steps, c_steps, d_steps)
-    if not any(b_lead):  # one matrix for the whole batch: its dimensions are rows
+    if not any(b_lead):  # one matrix for the full batch: batch dimensions become rows
         counts, (ra, rc, rd) = collapse((*lead, m), (*a_lead, a_steps[-2]), c_steps[:-1], d_steps[:-1])
         if len(counts) > 3:
             return shape, None
@@ -91,7 +92,7 @@ def _result_and_gemm_shape(
 
 
 def _matmul_plan(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
-    """How to compute a product of shapes and steps not seen before."""
+    """Plan a product of new shapes and strides."""
     shape, sizes = _result_and_gemm_shape(a, b, d)
     if 0 in shape:
         return _MatmulPlan(shape, None)
@@ -101,7 +102,7 @@ def _matmul_plan(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
 
 
 def _broadcast_copy(x: Array, lead: tuple[int, ...]) -> Array:
-    """A row-major copy with the batch dimensions `lead`."""
+    """Return a contiguous copy with the batch dimensions `lead`."""
     return clone_row_major(broadcast_view(x, (*lead, *x.shape[-2:])))
 
 
@@ -116,10 +117,10 @@ def product(
     turn: tuple[bool, bool] = _NEITHER,
     then: str = "",
 ) -> Array:
-    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be
-    expanded to the result; in `out` (row-major) if given. then: an op that the result goes through, without `out`.
+    """Return alpha * a @ b + beta * d for (..., m, k) and (..., k, n) of one dtype, d broadcast to the result.
 
-    `turn` says which operands to take transposed, which only their steps need to know of, no array.
+    out: optional contiguous result. then: a fused op, without `out`. turn: operands to transpose, through their
+    strides.
     """
     key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (
         () if d is None else (d.shape, d.steps)
@@ -156,7 +157,7 @@ def _column(x: Array) -> Array:
 
 
 def _swap_last_two(*numbers: tuple[int, ...]) -> _ShapeAndSteps:
-    """A shape and steps with the last two dimensions exchanged."""
+    """Return shape and strides with the last two dimensions exchanged."""
     shape, steps = ((*lead, n, m) for *lead, m, n in numbers)
     return shape, steps
 
@@ -166,17 +167,17 @@ def transposed(x: Array) -> Array:
 
 
 def _reshape_view(x: Array, shape: tuple[int, ...]) -> Array:
-    """A new row-major array seen in another shape."""
+    """View a new contiguous array in another shape."""
     return view_of(x, shape, row_major(shape)[1], x.offset) if x.shape != shape else x
 
 
 def flatten_rows(x: Array) -> Array:
-    """(..., n) as (rows, n), copied where that is no view."""
+    """Return (..., n) as (rows, n), a copy if that is no view."""
     return x if len(x.shape) == 2 else reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _reshape_owned(x: Array, shape: tuple[int, ...]) -> Array:
-    """A new array under another shape of the same size, as one that owns its memory."""
+    """Return a new array in another shape of the same size that owns its memory."""
     x.shape, x.steps = shape, row_major(shape)[1]
     return x
 
@@ -237,7 +238,7 @@ def vdot(input, other):
 
 
 def _addend(input: Array, product_kind: str, beta: Any) -> Array | None:
-    """What is added to a product: nothing, NaN and all, where beta is 0."""
+    """Return the addend of a product, None if beta is 0, even for NaN."""
     if input.kind != product_kind:
         raise RuntimeError("operands of several dtypes")
     return None if beta == 0 else input
@@ -329,7 +330,7 @@ _FUSED: dict[str, Callable[..., Array]] = {
 
 
 def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
-    """The kernel of a product that an elementwise op follows; None where the two cannot be one."""
+    """Return the kernel of a product with a fused elementwise op; None if they cannot be fused."""
     return functools.partial(_FUSED[name], then) if name in _FUSED and then in EPILOGUES else None
 
 

@@ -1,4 +1,4 @@
-"""How programs for matrices are built and started: with a work-group a matrix, or a work-item an element."""
+"""Build and launch kernels for matrices: one work-group per matrix, or one work-item per element."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _FACTORED = ("f32", "f64", "c64", "c128")
 
 
 def group_size(device: Device) -> int:
-    """How many work-items share a matrix: a power of 2."""
+    """Return the work-items per matrix: a power of 2."""
     return device.matrix_group
 
 
 def real_kind(kind: str) -> str:
-    """The kind of a complex kind's parts, or the real kind itself."""
+    """Return the kind of a complex kind's parts, or the real kind."""
     return REAL_KIND.get(kind, kind)
 
 
 @functools.cache
 def _matrix_macros(kind: str, group: int) -> dict[str, str]:
-    """What a program is built with, besides its text."""
+    """Return a program's definitions."""
     real = real_kind(kind)
     wide, scalar = (8, "double") if real == "f64" else (16, "float")
     return {
@@ -45,14 +45,14 @@ def _matrix_macros(kind: str, group: int) -> dict[str, str]:
 
 
 def matrix_kernel(device: Device, kind: str, source: str, name: str, signature: str) -> Function:
-    """A kernel of one of the texts for matrices of a kind."""
+    """Return a kernel of a matrix source for a kind."""
     return device.function(source, name, signature, **_matrix_macros(kind, group_size(device)))
 
 
 def launch_per_matrix(
     device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
 ) -> None:
-    """Start a kernel with one work-group for each of `count` matrices."""
+    """Launch a kernel with one work-group for each of `count` matrices."""
     if kind not in _FACTORED:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{from_np(dtype_of_kind(kind)).scalar_name}'")
     if count:
@@ -63,11 +63,11 @@ def launch_per_matrix(
 def launch_per_element(
     device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments
 ) -> None:
-    """Start a kernel with one work-item for each of `count` elements; the kernel gets `count` as its last argument."""
+    """Launch a kernel with one work-item for each of `count` elements; `count` is its last argument."""
     if count:
         matrix_kernel(device, kind, source, name, signature)(grid(count, 64), (64,), *arguments, count)
 
 
 def numel(shape) -> int:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     return math.prod(shape)

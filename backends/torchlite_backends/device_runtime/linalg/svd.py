@@ -1,6 +1,4 @@
-"""Singular values by one-sided Jacobi rotations (Demmel and Veselic, 1992), what follows from them, and the matrix
-exponential.
-"""
+"""SVD by one-sided Jacobi rotations (Demmel and Veselic, 1992), ops that depend on it, and the matrix exponential."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_ki
 
 
 def jacobi_svd(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
-    """U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
+    """Return U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
     *batch, rows, columns = input.shape
     device, kind, real, count = input.device, input.kind, real_kind(input.kind), numel(batch)
     n, m, wide = min(rows, columns), max(rows, columns), rows < columns
@@ -79,7 +77,7 @@ def jacobi_svd(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[
 
 
 def _check_converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """Singular values and vectors. LinAlgError where a matrix was not finite, which the host must wait to learn."""
+    """Return singular values and vectors. LinAlgError for a non-finite matrix, for which the host waits."""
     *parts, info = result
     if info.size and np.any(to_numpy(info)):
         raise np.linalg.LinAlgError("SVD did not converge")
@@ -94,11 +92,11 @@ def _svdvals_core(input):
     return _check_converged(jacobi_svd(input, False, False))[1]
 
 
-# --- what follows from them ---
+# --- ops based on the SVD ---
 
 
 def _product(x: Array, y: Array) -> Array:
-    """-x y for row-major batches."""
+    """Return -x y for contiguous batches."""
     *batch, m, k = x.shape
     n = y.shape[-1]
     out, wide = empty(x.device, (*batch, m, n), x.kind), 64
@@ -111,7 +109,7 @@ def _product(x: Array, y: Array) -> Array:
 
 
 def _scale_columns(x: Array, factors: Array, turned: bool) -> Array:
-    """-x diag(factors), or -x^H diag(factors)."""
+    """Return -x diag(factors), or -x^H diag(factors)."""
     *batch, rows, columns = x.shape
     n, k = (columns, rows) if turned else (rows, columns)
     out = empty(x.device, (*batch, n, k), x.kind)
@@ -133,7 +131,7 @@ def _as_elements(x: Array, kind: str) -> Array:
 
 
 def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
-    """A tolerance as an array and its step from matrix to matrix."""
+    """Return a tolerance as an array and its stride between matrices."""
     if value.__class__ is not Array:
         return full(like.device, (1,), float(value), like.kind), 0
     value = value if value.kind == like.kind else cast(value, like.kind)

@@ -1,4 +1,4 @@
-"""Norms of vectors and distances between rows."""
+"""Vector norms and pairwise distances of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..core.views import expand, reshape
 def vector_norm_core(input, ord, dim, keepdim):
     check_takes(input, "fc", "linalg_vector_norm_cpu")
     axes, kind = tuple(dim), REAL_KIND.get(input.kind, input.kind)
-    if not axes:  # nothing to add up
+    if not axes:  # nothing to reduce
         if ord == 0:
             return cast(POINTWISE["ne"](input, 0), kind)
         size = POINTWISE["abs"](input)

@@ -1,1 +1,1 @@
-"""Kernels of neural networks: layers, losses, optimizer steps."""
+"""Neural network kernels: layers, losses, optimizer steps."""

@@ -1,6 +1,4 @@
-"""Scaled dot product attention: how the operands are walked, and the launches of the kernels in
-`torchlite_backends.kernel_sources.attention`.
-"""
+"""Scaled dot product attention: strides of the operands, launches of `torchlite_backends.kernel_sources.attention`."""
 
 from __future__ import annotations
 
@@ -21,14 +19,15 @@ from ..core.copy_fill import fill_with
 from ..core.device_asserts import check_takes
 from ..core.views import broadcast_view
 
-LARGEST = 256  # features that a work-item holds
+LARGEST = 256  # features per work-item
 _WALK = struct.Struct("4i")
 
 
 @functools.lru_cache(4096)
 def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
-    """(outer, inner, row, column) steps of an operand: outer is that of all batch dimensions but the last taken as one.
-    None where several are needed.
+    """Return (outer, inner, row, column) strides of an operand, None if they do not suffice.
+
+    The outer stride is that of all batch dimensions but the last, merged.
     """
     lead, (*outer, row, column) = shape[:-2], steps
     if len(lead) < 2:
@@ -38,20 +37,20 @@ def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
 
 
 def pack_walk(x: Array | None) -> bytes:
-    """The steps of an operand that has been spread; zeros for none."""
+    """Return the packed strides of a broadcast operand; zeros for None."""
     found = bytes(_WALK.size) if x is None else _walk_of(x.shape, x.steps)
     assert found is not None
     return found
 
 
 def _broadcast_batch(x: Array, lead: tuple[int, ...]) -> Array:
-    """`x` with its batch dimensions broadcast, copied where they cannot be walked in two steps."""
+    """Broadcast batch dimensions of `x`, with a copy if two strides do not suffice."""
     x = broadcast_view(x, lead + x.shape[-2:])
     return x if _walk_of(x.shape, x.steps) is not None else clone_row_major(x)
 
 
 def empty_in_order_of(x: Array, columns: int) -> Array:
-    """A new array of the shape and the memory order of `x` (heads inside rows, or rows inside heads) but for its last
+    """Return a new array with shape and memory order of `x` (heads inside rows, or the reverse) but its last
     dimension.
     """
     shape = (*x.shape[:-1], columns)
@@ -65,7 +64,7 @@ def empty_in_order_of(x: Array, columns: int) -> Array:
 
 
 class Launch(NamedTuple):
-    """One launch but for its arrays: the kernel, its sizes, and what follows the arrays."""
+    """Launch but for arrays: the kernel, its sizes, and the arguments behind the arrays."""
 
     function: Any
     items: tuple[int, ...]
@@ -74,8 +73,8 @@ class Launch(NamedTuple):
 
 
 class Attention:
-    """One attention: its operands, and the kept launches of its shapes. Another runtime's class may have kernels of its
-    own that take the same parameters.
+    """Attention of given operands, with cached launches. A runtime's subclass may use other kernels with the same
+    parameters.
     """
 
     TEXTS = {"forward": FORWARD, "dots": DELTA, "backward_query": BACKWARD_QUERY, "backward_key": BACKWARD_KEY}
@@ -114,16 +113,16 @@ class Attention:
         self.launches: dict[tuple, Launch] = launches
 
     def operand(self, x: Array) -> Array:
-        """An operand of the shape of all batches, as the kernels walk it."""
+        """Return an operand broadcast to the batch shape, with strides that the kernels support."""
         return _broadcast_batch(x, self.lead)
 
     def exact(self, shape) -> Array:
-        """A new array of the kind that is computed in."""
+        """Return a new array of the compute kind."""
         return empty(self.device, shape, "f64" if self.query.kind == "f64" else "f32")
 
     def start(self, name: str, arrays: tuple, *walked: Any) -> None:
-        """Launch a kernel. `walked` are the arrays whose steps it is told beside those of the operands: a gradient and
-        a result, and another result.
+        """Launch a kernel. `walked` are arrays whose strides are passed besides the operands': a gradient and
+        results.
         """
         key = (name, *[None if x is None else x.steps for x in walked])
         launch = self.launches.get(key)
@@ -132,8 +131,9 @@ class Attention:
         launch.function(launch.items, launch.group, *arrays, *launch.numbers)
 
     def launch(self, name: str, count: int, grad: Array | None, out: Array | None, *more: Array) -> Launch:
-        """How a kernel that takes so many arrays is launched. Its work-items share the rows of each head, those of the
-        keys in `backward_key`.
+        """Return the launch of a kernel with so many arrays.
+
+        Its work-items partition the rows of each head, those of the keys in `backward_key`.
         """
         kinds, lanes, own = self.choose()
         signature = "p" * count + "x" + KINDS[self.query.kind].pack + "x" * len(more)
@@ -148,11 +148,11 @@ class Attention:
         )
 
     def side(self, name: str) -> int:
-        """How many rows of each head a kernel's work-items share."""
+        """Return the rows of each head that a kernel's work-items partition."""
         return self.columns if name == "backward_key" else self.rows
 
     def shape(self, grad: Array | None, out: Array | None) -> bytes:
-        """The kernels' Shape."""
+        """Return the kernels' Shape."""
         numbers = struct.pack(
             "6i",
             self.lead[-1] if self.lead else 1,
@@ -165,7 +165,7 @@ class Attention:
         return numbers + b"".join(map(pack_walk, (self.query, self.key, self.value, grad, out, self.mask)))
 
     def choose(self) -> tuple[dict[str, str], int, int]:
-        """The words that choose the kernels; the lanes of a vector; the rows that a work-item takes."""
+        """Return the kernel variant, vector lanes, and rows per work-item."""
         query, mask = self.query, self.mask
         widest = max(self.features, self.values, 1)
         room = 64 if widest <= 64 else 128 if widest <= 128 else LARGEST
@@ -191,7 +191,7 @@ class Attention:
 
 
 def _is_unsupported(query: Array, value: Array) -> bool:
-    """Whether the kernels cannot hold a row: then the ops' composites serve."""
+    """True if a row is too long for the kernels: the composite ops serve then."""
     return max(query.shape[-1], value.shape[-1]) > LARGEST
 
 
@@ -207,7 +207,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
 
 
 def forward(a: Attention) -> tuple[Array, Array]:
-    """The result, and the log of each row's sum."""
+    """Return the result, and the log-sum-exp of each row."""
     out, lse = empty_in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
     if not lse.size:
         return out, lse
@@ -228,7 +228,7 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
 def backward(
     a: Attention, grad: Array, out: Array, lse: Array, needs: tuple[bool, bool, bool]
 ) -> tuple[Array | None, ...]:
-    """The gradients of query, key and value, None for those that are not needed."""
+    """Return the gradients of query, key and value, None for those not needed."""
     if not (a.heads and a.rows and a.columns):
         made = (fill_with(empty_in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
         return tuple(x if need else None for x, need in zip(made, needs, strict=True))

@@ -1,6 +1,4 @@
-"""Convolutions as matrix products whose operands are found through tables of offsets: images are padded, never
-unfolded.
-"""
+"""Convolutions as implicit GEMM: operands are addressed by offset tables into padded images, without im2col."""
 
 from __future__ import annotations
 
@@ -22,25 +20,24 @@ from ..core.host_transfer import from_numpy
 from ..linalg import matmul
 from ..linalg.gemm import GemmPlan, GemmShape, gemm_plan
 from . import conv_depthwise
-from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_shape import ConvShape
 
-# Kept plans of convolutions with their tables.
+# Cached convolution plans with their tables.
 _MAX_CACHED_PLANS = 512
-# Output places from which a convolution with kernel size 1 is a plain product image by image.
+# Minimum output positions for a 1x1 convolution as plain products per image.
 _MIN_PLACES_PER_IMAGE = 64
 
 
 class GemmLaunch(NamedTuple):
-    """One launch of a product: its plan, by the op of `THEN` behind it, and its table."""
+    """Launch of a product: its plan, by its fused `EPILOGUES` op, and its table."""
 
     plan: Callable[[str], GemmPlan]
     table: Array | None
 
 
 class ConvPlan(NamedTuple):
-    """How to compute one of a convolution's arrays: zeros before and after each spatial dimension of the operand read
-    by places, then some products.
-    """
+    """Plan for one array of a convolution: padding of the operand read by position, then some products."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -59,7 +56,7 @@ def _table(device: Device, rows, places, depth_a, depth_b) -> Array:
 
 
 def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: bool) -> ConvPlan:
-    """y from x and the weight: rows are places of y, columns are filters."""
+    """Plan y from x and the weight: rows are positions of y, columns are filters."""
     per_group, filters, taps, places = (
         g.channels // g.groups,
         g.filters // g.groups,
@@ -110,8 +107,9 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
 
 
 def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj: bool) -> ConvPlan:
-    """x from y and the weight, the transpose of `_forward`: places of x that are a stride apart are reached by the same
-    taps, and are one product.
+    """Plan x from y and the weight, the transpose of `_plan_forward`.
+
+    Positions of x that are a stride apart share their taps, and form one product.
     """
     per_group, filters, taps, size = (
         g.channels // g.groups,
@@ -166,8 +164,9 @@ def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj
 
 
 def _plan_weight_grad(device: Device, kind: str, g: ConvShape, conj_x: bool, conj_y: bool) -> ConvPlan:
-    """The weight's gradient from x (padded) and y: rows are (channel, tap), columns are filters, and sums run over the
-    batch and the places of y.
+    """Plan the weight's gradient from x (padded) and y: rows are (channel, tap), columns are filters.
+
+    Sums run over the batch and the positions of y.
     """
     per_group, filters, taps, places = (
         g.channels // g.groups,
@@ -217,7 +216,7 @@ _PLANNERS: dict[str, Callable[..., Any]] = {
 
 
 def _cached_plan(device: Device, what: str, kind: str, g: ConvShape, *how: bool) -> Any:
-    """The kept way of computing something, made when first asked for."""
+    """Return a cached plan, made on first use."""
     kept = device.kept("convolutions", _MAX_CACHED_PLANS)
     key = (what, kind, g, how)
     found = kept.get(key)
@@ -239,7 +238,7 @@ def _forward_or_input_grad(
     conj: bool = False,
     then: str = "",
 ) -> Array:
-    """ "forward" or "backward": y from x, or x from y, and the op of `THEN` behind it."""
+    """Run "forward" or "backward": y from x, or x from y, with a fused `EPILOGUES` op."""
     device, kind = out.device, out.kind
     if conv_depthwise.is_supported(g, kind):
         way = _cached_plan(device, "direct " + what, kind, g, bias is not None)
@@ -257,7 +256,7 @@ def _weight_grad(g: ConvShape, x: Array, y: Array, out: Array, conj_x: bool) -> 
 def _run_plan(
     way: ConvPlan, images: Array, other: Array, out: Array, bias: Array | None = None, then: str = ""
 ) -> Array:
-    """The products of a way, and an op of `THEN`: `images` is the operand that is read by places."""
+    """Run the products of a plan with a fused `EPILOGUES` op: `images` is the operand that is read by position."""
     images, done = zero_pad(images, way.before, way.after), True
     for step in way.steps:
         plan = step.plan(then)
@@ -294,7 +293,7 @@ def conv_shape(x_shape, y_shape, weight_shape, stride, padding, dilation, groups
 
 
 def _check_arguments(input, weight, bias, stride, padding, dilation, filters: int) -> None:
-    """The arguments fit each other. Errors raised here are worded by the record's shape rule."""
+    """Check that the arguments fit each other, with the errors of the record's shape function."""
     if (
         weight.ndim != input.ndim
         or min(stride) < 1
@@ -310,7 +309,7 @@ def _check_arguments(input, weight, bias, stride, padding, dilation, filters: in
 def validated_shape(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ) -> tuple[ConvShape, tuple[int, ...]]:
-    """A convolution's geometry and the shape of its result. RuntimeError for arguments that do not fit each other."""
+    """Return a convolution's ConvShape and the result's shape. RuntimeError for inconsistent arguments."""
     spatial = input.ndim - 2
     stride, padding, dilation, extra = [as_tuple(v, spatial) for v in (stride, padding, dilation, output_padding)]
     _check_arguments(
@@ -329,7 +328,7 @@ def validated_shape(
 def _validated_shape_cached(
     x_shape, weight_shape, stride, padding, dilation, transposed, extra, groups
 ) -> tuple[ConvShape, tuple[int, ...]]:
-    """The geometry and the result's shape. RuntimeError for shapes that do not fit each other."""
+    """Return the ConvShape and the result's shape. RuntimeError for inconsistent shapes."""
     if 0 in weight_shape[2:]:
         raise RuntimeError("a window without places")
     sizes = zip(x_shape[2:], weight_shape[2:], stride, padding, dilation, extra, strict=True)
@@ -369,7 +368,7 @@ def _conv_with_epilogue(then: str, input, weight, bias, stride, padding, dilatio
 
 
 def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
-    """The kernel of a product or a convolution that an elementwise op follows; None where the two cannot be one."""
+    """Return the kernel of a product or convolution with a fused elementwise op; None if they cannot be fused."""
     if name == "convolution":
         return functools.partial(_conv_with_epilogue, then) if then in EPILOGUES else None
     return matmul.kernel_with_epilogue(name, then)
@@ -378,7 +377,7 @@ def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
 def validated_gradient(
     grad_output, input, weight, stride, padding, dilation, transposed, groups
 ) -> tuple[ConvShape, Array, Array]:
-    """The convolution's geometry, and its x and y."""
+    """Return the convolution's ConvShape, x and y."""
     spatial = len(input.shape) - 2
     stride, padding, dilation = as_tuple(stride, spatial), as_tuple(padding, spatial), as_tuple(dilation, spatial)
     x, y = (grad_output, input) if transposed else (input, grad_output)

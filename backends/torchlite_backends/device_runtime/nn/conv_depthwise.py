@@ -1,4 +1,4 @@
-"""Convolutions with one channel a group, computed place by place: a matrix product would have one column."""
+"""Depthwise convolutions, computed position by position: a matrix product would have one column."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from torchlite_backends.kernel_sources.conv import depthwise_source, depthwise_w
 from ..core.array import Array
 from ..core.device import Device
 from ..core.host_transfer import from_numpy
-from .conv_indexing import ConvShape, offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_shape import ConvShape
 
-# Filters of a group up to which its matrix product would have few columns.
+# Maximum filters per group; its matrix product would have few columns.
 _FEW = 4
 
 
 class Launch(NamedTuple):
-    """A table of offsets, and the numbers that the kernels want."""
+    """Table of offsets, and the kernels' numbers."""
 
     table: Array
     numbers: bytes
@@ -28,7 +29,7 @@ class Launch(NamedTuple):
 
 
 class DepthwisePlan(NamedTuple):
-    """How to compute one array of the convolution: the zeros around the operand read by places, then the launches."""
+    """Plan for one array of the convolution: padding of the operand read by position, then the launches."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -37,7 +38,7 @@ class DepthwisePlan(NamedTuple):
 
 
 def is_supported(g: ConvShape, kind: str) -> bool:
-    """Whether this module computes such a convolution."""
+    """True if this module computes a convolution."""
     return (
         g.groups > 1
         and g.channels == g.groups
@@ -47,7 +48,7 @@ def is_supported(g: ConvShape, kind: str) -> bool:
 
 
 def width_of(device: Device, kind: str) -> int:
-    """Neighbours that a work-item computes at a time."""
+    """Return adjacent outputs per work-item."""
     return 1 if not device.is_cpu else 8 if kind == "f64" else 16
 
 
@@ -57,12 +58,12 @@ def _launch(device: Device, rows_in, rows_out, moves, taps, pieces: int, *number
 
 
 def plan_forward(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
-    """y from x."""
+    """Plan y from x."""
     return _plan_over_places(device, kind, g, biased)
 
 
 def plan_weight_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
-    """The weight's gradient from x and y, read at the places that `forward` reads."""
+    """Plan the weight's gradient from x and y, with the positions of the forward pass."""
     return _plan_over_places(device, kind, g, biased)
 
 
@@ -100,7 +101,7 @@ def _plan_over_places(device: Device, kind: str, g: ConvShape, biased: bool) -> 
 
 
 def plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
-    """x from y: each place of x sums over all filters of its group and the taps that reach it."""
+    """Plan x from y: each position of x sums over all filters of its group and the taps that reach it."""
     before, after, around, phases = transposed_phases(g)
     steps, area, size, taps = row_steps(around), math.prod(around), math.prod(g.size), math.prod(g.kernel)
     share, width, launches = g.filters // g.groups, width_of(device, kind), []
@@ -144,7 +145,7 @@ def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
 
 
 def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
-    """The convolution or its transpose, and the op of `gemm.THEN` behind it."""
+    """Run the convolution or its transpose, with a fused op of `gemm.EPILOGUES`."""
     device, kind = out.device, out.kind
     images = zero_pad(images, way.before, way.after, way.slack)
     width = width_of(device, kind)
@@ -163,7 +164,7 @@ def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Arra
 
 
 def run_weight_grad(way: DepthwisePlan, x: Array, y: Array, out: Array) -> Array:
-    """The weight's gradient."""
+    """Run the weight's gradient."""
     device, kind = out.device, out.kind
     x = zero_pad(x, way.before, way.after, way.slack)
     width = width_of(device, kind)

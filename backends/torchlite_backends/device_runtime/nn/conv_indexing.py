@@ -1,4 +1,4 @@
-"""The geometry of convolutions: places and their offsets, and copies of images with zeros around them."""
+"""Offset tables of a convolution's positions and taps, and zero-padded copies of images."""
 
 from __future__ import annotations
 
@@ -13,35 +13,14 @@ from torchlite_backends.kernel_sources.conv import PAD
 
 from ..core.array import Array, empty, row_major, view_of
 from ..core.device import Device, grid
+from .conv_shape import ConvShape
 
 # The unsigned kind of each element size.
 _COPY_KINDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 
 
-class ConvShape(NamedTuple):
-    """One convolution from `x` (batch, channels, *size) to `y` (batch, filters, *out) with its weight (filters,
-    channels / groups, *kernel).
-    """
-
-    batch: int
-    channels: int
-    filters: int
-    size: tuple[int, ...]
-    out: tuple[int, ...]
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-
-    @property
-    def pointwise(self) -> bool:
-        """Whether each place of y depends on one place of x, the same one."""
-        return math.prod(self.kernel) == 1 and max(self.stride) == 1 and max(self.padding) == 0
-
-
 def offsets(counts, steps, start: int = 0) -> np.ndarray:
-    """Offsets of all places of a grid in row-major order."""
+    """Return offsets of all positions of a grid in row-major order."""
     total = np.full((1,) * len(counts), start, np.int64)
     for d, (count, step) in enumerate(zip(counts, steps, strict=True)):
         total = total + (np.arange(count) * step).reshape((-1,) + (1,) * (len(counts) - d - 1))
@@ -60,8 +39,10 @@ def scale_steps(steps, by):
 
 
 class Phase(NamedTuple):
-    """The places of x a stride apart, which the same taps reach: how many along each dimension, the offset of the first
-    in x and of its windows in the padded y, the moves of the taps from there, and which taps they are.
+    """Positions of x, a stride apart, that the same taps reach.
+
+    The fields are their count along each dimension, the offsets of the first in x and of its window in the padded y,
+    the taps' offsets from there, and the taps.
     """
 
     counts: tuple[int, ...]
@@ -72,7 +53,7 @@ class Phase(NamedTuple):
 
 
 class TransposedPhases(NamedTuple):
-    """The zeros around y with which every window of a place of x lies inside, the padded size, and the phases of x."""
+    """Padding of y that makes every window of a position of x fit, the padded size, and the phases of x."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -81,16 +62,14 @@ class TransposedPhases(NamedTuple):
 
 
 def _phases_along(n: int, kernel: int, stride: int, padding: int, dilation: int):
-    """For the places e, e + stride, ... of one dimension of x: (e, how many there are, the taps that reach them, and
-    each one's place of y from place e on).
-    """
+    """Yield for the positions e, e + stride, ... of one dimension of x: (e, count, taps, the taps' positions in y)."""
     for e in range(min(stride, n)):
         taps = [t for t in range(kernel) if (e + padding - t * dilation) % stride == 0]
         yield e, -(-(n - e) // stride), taps, [(e + padding - t * dilation) // stride for t in taps]
 
 
 def transposed_phases(g: ConvShape) -> TransposedPhases:
-    """Which places of y and which taps each place of x goes to."""
+    """Return the positions of y and the taps that each position of x contributes to."""
     dims = [
         list(_phases_along(*numbers)) for numbers in zip(g.size, g.kernel, g.stride, g.padding, g.dilation, strict=True)
     ]
@@ -115,7 +94,7 @@ def transposed_phases(g: ConvShape) -> TransposedPhases:
 
 
 def zero_pad(x: Array, before, after, slack: int = 0) -> Array:
-    """A copy with zeros around and some memory after it that may be read, or `x` itself where neither is asked for."""
+    """Return a zero-padded copy with readable memory behind it, or `x` if neither is needed."""
     if slack == 0 and not any(before) and not any(after):
         return x
     device, key = x.device, ("padded", x.shape, before, after, x.itemsize)
@@ -130,7 +109,7 @@ def zero_pad(x: Array, before, after, slack: int = 0) -> Array:
 
 
 def _pad_launch(device: Device, old: tuple[int, ...], before, after, word: str) -> tuple:
-    """The kernel that puts zeros around images, its sizes and numbers, and the shape of its result."""
+    """Return the padding kernel, its sizes and numbers, and the result's shape."""
     size = old[2:]
     around = tuple(n + b + a for n, b, a in zip(size, before, after, strict=True))
     shape = (*old[:2], *around)

@@ -1,4 +1,4 @@
-"""Cross entropy with class indices and its backward pass."""
+"""Cross entropy with class indices, forward and backward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.pointwise_dispatch import cast
 from .row_launch import FLOATS, common_kind_parameters, raise_not_implemented, row_launch, rows_along
 
 _WEIGHTED, _MEAN, _ADD_UP, _COUNT, _NO_REDUCTION = 1, 2, 4, 8, 16
-_FEW = 1 << 14  # so many logits are one worker's work, which then adds up as well
+_FEW = 1 << 14  # at most so many logits are one worker's, which also adds them up
 
 
 def _targets(target: Array) -> Array:
@@ -98,7 +98,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
 def _total_weight(
     x: Array, target: Array, weight: Array | None, own: str, n: int, flags: int, ignore_index: int
 ) -> Array:
-    """The sum of the targets' weights, 0-d."""
+    """Return the sum of the targets' weights, 0-d."""
     device, total, key = (
         x.device,
         empty(x.device, (), FLOATS[x.kind]),

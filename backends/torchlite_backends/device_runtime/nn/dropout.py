@@ -1,4 +1,4 @@
-"""Dropout: what is kept is drawn while the input is read, and a byte an element is left for backward."""
+"""Dropout with its mask drawn in the forward kernel and stored as a byte per element for backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient of an embedding's rows."""
+"""Gradient of embedding rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIN_INDICES_FOR_ATOMICS = 1 << 14  # more indices than this are not compared wi
 
 
 def _inverse_counts(index: Array, kind: str) -> Array:
-    """Of each index one divided by how often it occurs."""
+    """Return for each index the reciprocal of its frequency."""
     out = empty(index.device, (index.size,), kind)
     function = index.device.function(texts.INVERSE_COUNTS, "embedding_shares", "ppi", T=kind, I=index.kind)
     function(grid(index.size, 64), (64,), index, out, index.size)
@@ -63,7 +63,7 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
 
 
 def _by_scatter(grad: Array, index: Array, rows: int, padding: int, by_frequency: bool) -> Array:
-    """The gradient by atomic additions, for very many indices on GPUs and for complex numbers."""
+    """Accumulate by atomic additions, for very many indices on GPUs and for complex numbers."""
     if by_frequency:
         shares = _inverse_counts(index, FLOATS.get(grad.kind, "f32"))
         grad = POINTWISE["mul"](grad, reshape(cast(shares, grad.kind), (index.size, 1)))

@@ -1,4 +1,4 @@
-"""Layer, RMS and batch norm with their backward passes, and what moves running statistics."""
+"""Layer, RMS and batch norm, forward and backward, and updates of running statistics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _flags_of(needs) -> int:
 def _rows_forward(
     name: str, input: Array, weight: Array | None, bias: Array | None, n_dims: int, eps: float, centred: bool
 ) -> tuple[Array, Array | None, Array]:
-    """The normalised rows and, of each row, the mean (None for RMS norm) and the reciprocal deviation."""
+    """Return the normalised rows and for each row the mean (None for RMS norm) and the reciprocal deviation."""
     kind, device = input.kind, input.device
     if kind not in FLOATS:
         raise_not_implemented(input, name)
@@ -63,14 +63,14 @@ def _rows_forward(
 
 
 def _row_statistics_shape(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...]:
-    """The shape of what is known of each row, where a row is all of the last dimensions."""
+    """Return the shape of row statistics, where a row covers the last dimensions."""
     return shape[: len(shape) - n_dims] + (1,) * n_dims
 
 
 def _rows_backward(
     grad: Array, input: Array, weight: Array | None, mean: Array | None, rstd: Array, n_dims: int, needs
 ) -> tuple[Array | None, ...]:
-    """The gradients of input, weight and bias, each where `needs` says."""
+    """Return the gradients of input, weight and bias, None where not in `needs`."""
     kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims :]
     wide = FLOATS[kind]
     own, (weight,) = common_kind_parameters(kind, weight)
@@ -128,7 +128,7 @@ def _rows_backward(
 
 
 def _column_sums(sums: list[Array | None], own: str, shape, workers: int, n: int, flags: int) -> list[Array | None]:
-    """Sums over the workers, in the order of the workers."""
+    """Sum over the workers, in their order."""
     device = next(s for s in sums if s is not None).device
     key = ("column_sums", own, n)
     found = device.plans.get(key)
@@ -166,8 +166,9 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
 
 
 def _channel_kernel(source: str, name: str, signature: str, x: Array, own: str):
-    """The kernel of a channel family for an array (samples, channels, ...) and its launch: (function, global size,
-    local size, numbers).
+    """Return the kernel of a channel family for an array (samples, channels, ...) and its launch.
+
+    That is (function, global size, local size, numbers).
     """
     device, shape, kind = x.device, x.shape, x.kind
     key = (name, kind, own, shape)

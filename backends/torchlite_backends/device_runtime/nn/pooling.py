@@ -1,4 +1,4 @@
-"""Pooling: extremes and averages over windows of the last one to three dimensions."""
+"""Max and average pooling over windows of the last one to three dimensions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import struct
 from torchlite_backends.kernel_sources import pooling
 
 from ..array_ops.creation import full
-from ..array_ops.gather_scatter import work_sizes
+from ..array_ops.launch_sizes import work_sizes
 from ..array_ops.reduce import mean
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
@@ -29,7 +29,7 @@ def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
 
 @functools.lru_cache(4096)
 def _out_sizes(size, kernel, stride, padding, dilation, ceil_mode):
-    """How many windows there are along each dimension. RuntimeError where they do not fit."""
+    """Return the number of windows along each dimension. RuntimeError if they do not fit."""
     out = tuple(
         [_out_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True)]
     )
@@ -40,8 +40,9 @@ def _out_sizes(size, kernel, stride, padding, dilation, ceil_mode):
 
 
 def pack_window(*rows) -> bytes:
-    """The kernels' `Window`: size, out, kernel, stride, padding and dilation of up to three dimensions, the missing
-    ones in front.
+    """Return the kernels' `Window`: size, out, kernel, stride, padding and dilation of up to three dimensions.
+
+    Missing dimensions are in front.
     """
     empty_row = (1, 1, 1, 1, 0, 1)
     numbers = [n for fill, row in zip(empty_row, rows, strict=True) for n in ((fill,) * (3 - len(row)) + tuple(row))]
@@ -56,7 +57,7 @@ def _spatial(x: Array, count: int) -> tuple[int, ...]:
 
 
 def _vector_stride(device, x: Array, out_width: int, stride: int) -> int:
-    """The stride along the width for which sixteen windows are looked at together on a CPU, 0 for one by one."""
+    """Return the stride along the width at which sixteen windows are vectorised on a CPU, 0 for scalar."""
     return stride if device.is_cpu and stride in (1, 2) and out_width >= 16 and x.kind in _SUMS else 0
 
 
@@ -71,7 +72,7 @@ def _maximum_text(wide: int, stored: str, indices: bool, rule: str) -> str:
 
 
 def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
-    """The maxima over windows and, as elements of the kind `indices`, their flat places."""
+    """Return the window maxima and their flat positions as elements of the kind `indices`."""
     check_takes(x, "fi", "max_pool2d")
     device, count = x.device, len(out)
     x = as_contiguous(x)
@@ -108,7 +109,7 @@ def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
 
 
 def _unit_rows(count: int) -> tuple[tuple[int, ...], ...]:
-    """The rows of a Window that adaptive pooling does not read."""
+    """Return the Window rows that adaptive pooling does not read."""
     return (1,) * count, (1,) * count, (0,) * count, (1,) * count
 
 
@@ -182,7 +183,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
 
 
 def _fp64_argument(x: Array) -> dict[str, str]:
-    """What makes a program use double precision that none of its arrays' types asks for."""
+    """Return an argument that enables double precision in a program without double arrays."""
     return {"UNUSED": "f64"} if x.kind == "f64" else {}
 
 

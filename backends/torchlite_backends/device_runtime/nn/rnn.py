@@ -1,6 +1,4 @@
-"""Dense LSTM and GRU layers: two launches a step, one for the product of the state and one for all
-that is pointwise.
-"""
+"""Dense LSTM and GRU layers with two launches per step: the state's product and the pointwise cell."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
 from ..linalg.matmul import flatten_rows, product, transposed
 
-# Elements of a state for which another work-item pays.
+# State elements for which another work-item pays.
 _MIN_ELEMENTS_PER_ITEM = 2048
 
 
 def _step_view(x: Array, t: int) -> Array:
-    """Step t of a row-major (steps, batch, features)."""
+    """View step t of a contiguous (steps, batch, features)."""
     return view_of(x, x.shape[1:], x.steps[1:], x.offset + t * x.steps[0])
 
 
@@ -27,7 +25,7 @@ def _steps_view(x: Array, first: int, last: int) -> Array:
 
 
 def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
-    """The pointwise part of a step."""
+    """Launch the pointwise part of a step."""
     check_takes(arrays[0], "f", f"_{name}_layer_cpu")
     device, kind = arrays[0].device, arrays[0].kind
     if not batch * hidden:
@@ -58,14 +56,12 @@ def _add_optional(x: Array | None, y: Array | None) -> Array | None:
 
 
 def _weight_grads(sums: Array, input: Array) -> Array:
-    """sums^T @ input over all steps and the batch."""
+    """Return sums^T @ input over all steps and the batch."""
     return product(transposed(flatten_rows(sums)), flatten_rows(input))
 
 
 def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
-    """sums^T @ (the state before each step): those of the first step meet h0, the others the output
-    of the step before.
-    """
+    """Return sums^T @ (the previous state): h0 for the first step, the output before for others."""
     last = sums.shape[0] - 1
     grad = product(transposed(_step_view(sums, last if reverse else 0)), h0)
     if last:

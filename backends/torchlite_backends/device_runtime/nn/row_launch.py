@@ -1,5 +1,6 @@
-"""How kernels on rows are laid over a device: a work-item a row with wide vectors on CPUs, a work-group a row on GPUs,
-an item for neighbouring rows that lie across memory.
+"""Launch sizes of row kernels: a work-item per row with vectors on CPUs, a work-group per row on GPUs.
+
+Rows strided in memory are processed by one work-item for adjacent rows.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device
 from ..core.pointwise_dispatch import cast
 
-FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
-_MAX_LENGTH_PER_ITEM = 32  # rows of at most so many elements are one item's work on GPUs too
+FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: the kind to compute in
+_MAX_LENGTH_PER_ITEM = 32  # rows of at most so many elements take one work-item on GPUs too
 _LANES = 128
-_ITEM_WORK = 1 << 14  # elements that a work-item takes at least on CPUs, where there are so many
+_ITEM_WORK = 1 << 14  # minimum elements per work-item on CPUs
 
 
 class RowLaunch(NamedTuple):
-    """A launch over rows: macros, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbours as
-    one where they lie across memory).
+    """Launch over rows: macros, vector widths, sizes. Each of `workers` items or groups takes `per` rows.
+
+    With strided rows, W adjacent ones count as one.
     """
 
     macros: dict[str, str]
@@ -35,17 +37,16 @@ class RowLaunch(NamedTuple):
 
 
 def lanes_per_row(device: Device, n: int) -> int:
-    """The work-items that share a row of `n` elements: a power of two."""
+    """Return the work-items per row of `n` elements: a power of two."""
     return 1 if device.is_cpu or n <= _MAX_LENGTH_PER_ITEM else min(_LANES, 1 << device.max_group.bit_length() - 1)
 
 
 def row_launch(
     device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0
 ) -> RowLaunch:
-    """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1.
+    """Return the launch over `rows` rows of `n` elements, with `inner` adjacent rows.
 
-    `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's elements lie one after
-    the other when it is not all.
+    `workers` is the maximum, 0 for as many as pay; `run` is the number of contiguous elements of a row if not all.
     """
     lanes = 1 if inner > 1 else lanes_per_row(device, n)
     width = device.width // 2 if kind == "f64" else device.width
@@ -65,18 +66,18 @@ def row_launch(
 
 
 def rows_along(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """Rows, their length and how many lie side by side, for rows along `dim` of a contiguous array."""
+    """Return rows, their length and the adjacent ones, for rows along `dim` of a contiguous array."""
     dim %= len(shape)
     return math.prod(shape[:dim]) * math.prod(shape[dim + 1 :]), shape[dim], math.prod(shape[dim + 1 :])
 
 
 def raise_not_implemented(x: Array, kernel: str) -> None:
-    """PyTorch's error for a dtype that a kernel does not take."""
+    """Raise PyTorch's error for an unsupported dtype."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
 def common_kind_parameters(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
-    """Weights and biases as arrays of one kind that is computed in the same type as `kind`, and that kind."""
+    """Return weights and biases as arrays of one kind with the compute type of `kind`, and that kind."""
     own, wide = "", FLOATS[kind]
     for p in given:
         if p is not None:

@@ -1,4 +1,4 @@
-"""Softmax and log-softmax with their backward passes."""
+"""Softmax and log-softmax, forward and backward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOURCES = {
 
 
 def _run(name: str, dim: int, *operands: Array) -> Array:
-    """A kernel of this family along `dim` of arrays of one shape and kind."""
+    """Run a kernel of this family along `dim` of arrays of one shape and kind."""
     x = operands[-1]
     device, shape, kind = x.device, x.shape, x.kind
     key = (name, kind, shape, dim)

@@ -1,4 +1,4 @@
-"""Products of sparse matrices and dense ones."""
+"""Sparse-dense matrix products."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..core.pointwise_dispatch import cast
 from .row_launch import raise_not_implemented
 
 _MIN_ROW_LENGTH_FOR_GROUP = 64  # elements of a row, on average, that several work-items share on GPUs
-_ITEM_WORK = 1 << 14  # products that a work-item takes at least on CPUs, where there are so many
+_ITEM_WORK = 1 << 14  # minimum products per work-item on CPUs
 
 
 def _columns_per_item(device: Device, kind: str, n: int) -> int:
-    """How many neighbouring columns of `n` an item takes: a power of two."""
+    """Return adjacent columns of `n` per work-item: a power of two."""
     if CATEGORY[kind] == "c":
         return 1
     most = device.width // 2 if kind in ("f64", "i64", "u64") else device.width
-    if not device.is_cpu:  # enough items beside one another first
+    if not device.is_cpu:  # enough adjacent work-items first
         most = min(4, n // 32)
     return 1 << min(most, n).bit_length() - 1 if min(most, n) else 1
 
@@ -30,7 +30,7 @@ def _columns_per_item(device: Device, kind: str, n: int) -> int:
 def _launch(
     device: Device, text: str, name: str, index: Array, kind: str, width: int, lanes: int, workers: int, **more
 ):
-    """(function, a way to start it on arrays and numbers): `workers` pieces of work, each of one item or of `lanes`."""
+    """Return (function, launcher on arrays and numbers) for `workers` rows, each of one work-item or of `lanes`."""
     function = device.function(
         text, name, "pppppiiiii", tuple([w for w in (2, 4, 8, 16) if w <= width]), T=kind, I=index.kind, W=str(width),
         LANES=str(lanes), COLUMNS="0", COMPLEX=str(int(CATEGORY[kind] == "c")), **more,
@@ -48,7 +48,7 @@ def _launch(
 
 
 def _common_index_kind(one: Array, two: Array) -> tuple[Array, Array]:
-    """Two arrays of indices in row-major order and of one type."""
+    """Return two index arrays, contiguous and of one type."""
     one, two = index_array(one), index_array(two)
     if one.kind == two.kind:
         return one, two

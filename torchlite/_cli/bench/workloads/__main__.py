@@ -1,4 +1,4 @@
-"""`python PATH/workloads MODULE`: the package by its path, under any interpreter."""
+"""Entry point of `python PATH/workloads MODULE`: runs the package by its path, under any interpreter."""
 
 import importlib
 import importlib.util
@@ -7,7 +7,7 @@ import sys
 
 if __name__ == "__main__":
     folder = os.path.dirname(os.path.abspath(__file__))
-    # The folder itself leads the path, and its files' names are not to be found there.
+    # The folder itself is first in the path, but its modules must be imported through the package.
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or os.getcwd()) != folder]
     name = "torchlite_bench_workloads"
     spec = importlib.util.spec_from_file_location(

@@ -1,23 +1,23 @@
-"""What a workload is given, and how it says what is to be timed."""
+"""`Context`: arguments of a workload, and helpers for training steps and synchronisation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# A workload makes what it needs, and yields the name of a row and the call that is timed, one after the other; what it
-# entered around a `yield` (no_grad, say) holds meanwhile.
+# A workload is a generator of (row name, timed call); contexts entered around a `yield` (no_grad, say) are active
+# during the timing.
 Rows = Iterator[tuple[str, Callable[[], Any]]]
 
 
 class Context:
-    """The module under test, the device and the scale of sizes."""
+    """Module under test, device, and scale of sizes."""
 
     def __init__(self, T: Any, device: str = "cpu", scale: float = 1.0):
         self.T, self.device, self.scale = T, device, scale
 
     def size(self, n: int, multiple: int = 1) -> int:
-        """`n` at the scale that was asked for: a multiple of `multiple`, and not below it."""
+        """Return `n` times the scale, rounded to a positive multiple of `multiple`."""
         return max(multiple, int(n * self.scale) // multiple * multiple)
 
     def normal(self, *shape: int, **kwargs: Any) -> Any:
@@ -27,7 +27,7 @@ class Context:
         return self.T.randint(0, below, shape, device=self.device)
 
     def wait(self, result: Any) -> None:
-        """Return when the device has done what it was given; libraries that wait for a result are given that."""
+        """Wait for the device; libraries that wait for a result get that."""
         if hasattr(self.T, "block_until_ready"):  # JAX
             self.T.block_until_ready(result)
         elif hasattr(self.T, "TinyJit"):
@@ -37,7 +37,7 @@ class Context:
             getattr(self.T, kind).synchronize()
 
     def step(self, model: Any, inputs: tuple, loss: Callable[[Any], Any], optimizer: Any) -> Callable[[], Any]:
-        """One training step: `loss(model(*inputs))`, backward and the optimizer."""
+        """Return a function that runs one training step: `loss(model(*inputs))`, backward and the optimizer."""
 
         def call() -> None:
             optimizer.zero_grad()

@@ -1,6 +1,6 @@
-"""How a process shares the cores: with its own threads, with worker processes, and with others while it does nothing.
+"""Workloads for CPU usage: user threads, worker processes, and idle threads.
 
-Each check gives figures by name; those that are ratios say so.
+Each check returns figures by name; ratios are named as such.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ CHECKS = ("one_thread", "idle", "user_threads", "worker_processes")
 
 
 def run(check: str, c: Context, seconds: float) -> dict[str, float]:
-    """The figures of a check. NotImplementedError where the system has not what it takes."""
+    """Return the figures of a check. NotImplementedError if the system lacks a requirement."""
     found: dict[str, float] = globals()[check](c, seconds)
     return found
 
 
 def _step(c: Context, workload: str) -> Callable[[], Any]:
-    """The call of a workload's first row."""
+    """Return the call of a workload's first row."""
     from importlib import import_module
 
     make = getattr(import_module("." + str(file_of(workload, "torch")), __package__), workload)
@@ -40,7 +40,7 @@ def _count(call: Callable[[], Any], until: float) -> int:
 
 
 def one_thread(c: Context, seconds: float) -> dict[str, float]:
-    """CPU time by wall time of training steps with one thread: at most 1 when no other thread works."""
+    """Return CPU time divided by wall time of training steps with one thread: at most 1 if no other thread works."""
     before = c.T.get_num_threads()
     c.T.set_num_threads(1)
     step = _step(c, "gpt")
@@ -53,7 +53,7 @@ def one_thread(c: Context, seconds: float) -> dict[str, float]:
 
 
 def idle(c: Context, seconds: float) -> dict[str, float]:
-    """The share of a core that is used after work, while nothing is asked."""
+    """Return the share of a core that is used after work, while idle."""
     _count(_step(c, "gpt"), time.perf_counter() + seconds)
     cpu = time.process_time()
     time.sleep(seconds)
@@ -61,7 +61,7 @@ def idle(c: Context, seconds: float) -> dict[str, float]:
 
 
 def user_threads(c: Context, seconds: float) -> dict[str, float]:
-    """Steps of two user threads by those of one in the same time: 1 when they share fairly what one had."""
+    """Return steps of two user threads divided by those of one in the same time: 1 for fair sharing."""
     found = {}
     for workload in ("mlp", "gpt"):
         steps = [_step(c, workload) for _ in range(2)]
@@ -84,7 +84,7 @@ def user_threads(c: Context, seconds: float) -> dict[str, float]:
 
 
 class Items:
-    """A data set whose items take work."""
+    """Data set with expensive items."""
 
     def __init__(self, T: Any, count: int, side: int):
         self.T, self.count, self.weight = T, count, T.randn(side, side) / side**0.5
@@ -100,7 +100,7 @@ class Items:
 
 
 def worker_processes(c: Context, seconds: float) -> dict[str, float]:
-    """Items a second of a DataLoader with two worker processes by those of one without: up to 2 on two cores."""
+    """Return the speedup of a DataLoader with two worker processes: up to 2 on two cores."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise NotImplementedError("processes cannot be forked here")
     items = Items(c.T, c.size(400), c.size(256))

@@ -1,4 +1,4 @@
-"""What JAX has of the workloads: single ops as they are called, networks and large ops under `jax.jit`."""
+"""JAX versions of the workloads: single ops eagerly, networks and large ops under `jax.jit`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .context import Context, Rows
 
 
 def arrays(c: Context) -> Callable[..., Any]:
-    """`normal(*shape)`, each call with other numbers."""
+    """Return `normal(*shape)`, with other numbers in each call."""
     keys = iter(c.T.random.split(c.T.random.key(0), 100))
     return lambda *shape: c.T.random.normal(next(keys), shape, c.T.numpy.float32)
 

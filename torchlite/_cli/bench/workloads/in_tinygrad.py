@@ -1,4 +1,4 @@
-"""What tinygrad has of the workloads, under TinyJit."""
+"""tinygrad versions of the workloads, under TinyJit."""
 
 from __future__ import annotations
 

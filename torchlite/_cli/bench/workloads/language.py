@@ -1,4 +1,4 @@
-"""Networks of attention, recurrent layers and embeddings."""
+"""Language workloads: transformers, recurrent layers and embeddings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .context import Context, Rows
 
 
 def decoder(T: Any) -> Any:
-    """A class of causal transformers that keep keys and values when asked to."""
+    """Return a class of causal transformers with an optional key-value cache."""
     nn, F = T.nn, T.nn.functional
     Module: Any = T.nn.Module
 
@@ -81,7 +81,7 @@ def bert(c: Context) -> Rows:
 
 
 def encoder(c: Context) -> Rows:
-    """PyTorch's own layers."""
+    """Transformer encoder of PyTorch's layers."""
     T, nn = c.T, c.T.nn
     layer = nn.TransformerEncoderLayer(c.size(256, 64), 4, c.size(1024, 64), batch_first=True, activation="gelu")
     encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).to(c.device)
@@ -111,7 +111,7 @@ def lstm(c: Context) -> Rows:
 
 
 def recommender(c: Context) -> Rows:
-    """Two tables of embeddings, one of them averaged over a history, beside dense features."""
+    """Recommender: two embedding tables, one averaged over a history, and dense features."""
     T, nn = c.T, c.T.nn
     users, items, width, batch, past = c.size(200_000), c.size(100_000), 32, c.size(512, 8), 20
     Module: Any = c.T.nn.Module

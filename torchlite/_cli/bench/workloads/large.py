@@ -1,4 +1,4 @@
-"""Single ops on a few million elements, where memory and the number of threads decide."""
+"""Large-array workloads: single ops on a few million elements, bound by memory and threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def large(c: Context) -> Rows:
 
 
 def backward(c: Context, rows: int, columns: int) -> Rows:
-    """The same forward and backward: the gradient of a fixed direction."""
+    """Forward and backward: the gradient in a fixed direction."""
     F = c.T.nn.functional
     x, direction = c.normal(rows, columns, requires_grad=True), c.normal(rows, columns)
     weight, labels = c.normal(columns, requires_grad=True), c.integers(columns, rows)

@@ -1,4 +1,4 @@
-"""Ops on 4x4 tensors, where the interpreter decides, and networks of a few small layers."""
+"""Small-tensor workloads, bound by the interpreter: ops on 4x4 tensors, and networks of a few small layers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def clip(c: Context) -> Rows:
 
 
 def sparse(c: Context) -> Rows:
-    """A matrix with ten elements a row, and dense ones of 64 columns."""
+    """Sparse matrix with ten elements a row, and dense ones of 64 columns."""
     T, n, per, width = c.T, c.size(10_000), 10, 64
     rows = T.arange(n, device=c.device).repeat_interleave(per)
     columns = T.arange(n * per, device=c.device) * 7919 % n

@@ -1,4 +1,4 @@
-"""How long a call takes: by the clock, and in CPU time of the calling thread and of the process."""
+"""Timing of a call: wall time, and CPU time of the thread and of the process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# A sample takes at least this long: a shorter call is repeated.
+# Minimum duration of a sample: a shorter call is repeated.
 SAMPLE = 2e-3
 
 
 def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float, least: int = 3) -> dict[str, float]:
-    """Seconds a call: {"wall", "thread", "process", "calls"}.
+    """Return seconds per call: {"wall", "thread", "process", "calls"}.
 
-    Warms up first, then takes samples until `seconds` are over, and `least` of them at least. Calls shorter than a
-    sample count as the smallest of the samples' means, longer ones as the median; CPU times are means over all calls.
+    After a warm-up, takes samples for `seconds`, at least `least` of them. Calls shorter than a sample count as the
+    minimum of the samples' means, longer ones as the median; CPU times are means over all calls.
     """
     repeat = _warm(call, wait, seconds)
     samples: list[float] = []
@@ -36,7 +36,7 @@ def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float
 
 
 def _warm(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float) -> int:
-    """Calls that are not counted; how many make a sample."""
+    """Warm up; return the number of calls per sample."""
     begun, count, took = time.perf_counter(), 0, 0.0
     while count < 2 or time.perf_counter() - begun < min(0.1, seconds / 3):
         start = time.perf_counter()

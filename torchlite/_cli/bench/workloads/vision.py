@@ -1,4 +1,4 @@
-"""Networks of convolutions, and a transformer on patches of images."""
+"""Vision workloads: convolutional networks, and a vision transformer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from .context import Context, Rows
 
 
 def conv(T: Any, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> list:
-    """A convolution without bias that keeps the size (but for its stride), and a batch norm."""
+    """Return a convolution without bias that keeps the size (but for its stride), and a batch norm."""
     nn = T.nn
     return [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(outputs)]
 
 
 def sum_of_branches(T: Any) -> Any:
-    """A class of modules whose result is that of one branch plus that of the other."""
+    """Return a class of modules that add the results of two branches."""
     nn = T.nn
     Module: Any = T.nn.Module
 
@@ -51,7 +51,7 @@ def resnet(T: Any, depths: tuple[int, ...], bottleneck: bool, classes: int, smal
 
 
 def classify(c: Context, model: Any, images: Any, classes: int) -> Any:
-    """A training step of a classifier by SGD with momentum."""
+    """Training step of a classifier by SGD with momentum."""
     y = c.integers(classes, images.shape[0])
     optimizer = c.T.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     return c.step(model, (images,), lambda out: c.T.nn.functional.cross_entropy(out, y), optimizer)

@@ -1,6 +1,4 @@
-"""The process that runs workloads under one module: by hand it prints a line for each row, and with `--serve` it does
-what it is told by lines of JSON.
-"""
+"""Worker process that runs workloads under one module: prints rows, or with `--serve` answers JSON requests."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from .workload_names import file_of, select_rows, workloads_of
 
 
 class Session:
-    """One module, and the workload that is being run."""
+    """One module, and the current workload."""
 
     def __init__(self, module: str, device: str, scale: float, threads: int, onednn: str = ""):
         start = time.perf_counter()
@@ -54,7 +52,7 @@ class Session:
         }
 
     def make(self, workload: str) -> None:
-        """Begin a workload; its rows come by `advance`."""
+        """Start a workload; `advance` returns its rows."""
         file = file_of(workload, self.module)
         if file is None:
             self.rows = iter(())
@@ -64,7 +62,7 @@ class Session:
         self.rows = getattr(importlib.import_module("." + file, __package__), workload)(self.context)
 
     def advance(self) -> str:
-        """The next row's name; empty after the last."""
+        """Return the next row's name; empty after the last."""
         name, self.call = next(self.rows, ("", None))
         return name
 
@@ -73,7 +71,7 @@ class Session:
 
 
 def peak_memory() -> float:
-    """MiB that the process has had at once; 0 where the system does not tell."""
+    """Return the process's peak memory in MiB; 0 if unknown."""
     try:
         import resource
     except ImportError:
@@ -97,7 +95,7 @@ def _answer(session: Session, request: dict) -> dict[str, Any]:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Answer requests until there are none. What libraries print goes to the errors, not between the answers."""
+    """Answer requests until end of input. Output of libraries goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -108,13 +106,13 @@ def serve(options: argparse.Namespace) -> int:
     try:
         session = Session(options.module, options.device, options.scale, options.threads, options.onednn)
         say(session.about())
-    except Exception as error:
+    except Exception as error:  # the library that is measured may raise anything
         say({"failed": f"{type(error).__name__}: {error}"})
         return 1
     for line in sys.stdin:
         try:
             say(_answer(session, json.loads(line)))
-        except Exception as error:
+        except Exception as error:  # the library that is measured may raise anything
             session.rows = iter(())
             say({"failed": f"{type(error).__name__}: {error}"})
     return 0

@@ -1,4 +1,4 @@
-"""The rows that there are: by workload, by file, by group."""
+"""Names of workloads, rows and groups, and the files that define them."""
 
 from __future__ import annotations
 
@@ -47,32 +47,32 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "networks": (*FILES["language"], *FILES["vision"]),
     "big": ("large", "sparse"),
 }
-# What other libraries have of these, each in a file of its own.
+# Workloads of other libraries, in one file each.
 OTHER_LIBRARIES = {"jax": "in_jax", "tinygrad": "in_tinygrad"}
 OTHER_WORKLOADS = {"jax": ("small", "mlp", "large"), "tinygrad": ("mlp", "large")}
 
 
 def file_of(workload: str, module: str) -> str | None:
-    """The file that makes a workload's rows under a module; None when it has none."""
+    """Return the file that defines a workload for a module; None if it has none."""
     if module in OTHER_LIBRARIES:
         return OTHER_LIBRARIES[module] if workload in OTHER_WORKLOADS[module] else None
     return next(file for file, workloads in FILES.items() if workload in workloads)
 
 
 def workloads_of(rows: Iterable[str]) -> list[str]:
-    """The workloads that make the rows, in the order in which they are listed."""
+    """Return the workloads of rows, in listed order."""
     wanted = set(rows)
     return [name for group in GROUPS.values() for name in group if wanted.intersection(WORKLOADS[name])]
 
 
 def group_of(row: str) -> str:
-    """The group of a row; "process" for what is not a workload's."""
+    """Return the group of a row; "process" for a row of no workload."""
     found = (group for group, names in GROUPS.items() if any(row in WORKLOADS[name] for name in names))
     return next(found, "process")
 
 
 def select_rows(words: str) -> list[str]:
-    """The rows that groups, workloads and rows stand for; all for no word. ValueError for a word that is none."""
+    """Return the rows of groups, workloads and row names; all by default. ValueError for an unknown name."""
     every = [row for name in (n for group in GROUPS.values() for n in group) for row in WORKLOADS[name]]
     wanted = set()
     for word in filter(None, words.split(",")):

@@ -1,1 +1,1 @@
-"""Modules whose activations are made again, or kept on the host, in backward."""
+"""Activation checkpointing and offloading wrappers."""

@@ -1,4 +1,4 @@
-"""Modules around modules: activations that are made again in backward, or wait on the host for it."""
+"""Wrapper modules for activation checkpointing and CPU offloading of activations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _CHECKPOINT_PREFIX = _CHECKPOINT_WRAPPED_MODULE + "."
 
 
 class CheckpointImpl(Enum):
-    """Which kind of checkpoint: see `torch.utils.checkpoint`."""
+    """Variants of checkpointing: see `torch.utils.checkpoint`."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()
 
 
 class ActivationWrapper(nn.Module):
-    """A module around another, whose parameters keep their names."""
+    """Wrapper module whose parameters keep the names of the wrapped one."""
 
     def __init__(self, mod: nn.Module) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class ActivationWrapper(nn.Module):
         return inner[key]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, nn.Parameter]]:
-        """The parameters by the names that they have without this module around them."""
+        """Yield parameters by their names without the wrapper."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
@@ -66,13 +66,13 @@ class ActivationWrapper(nn.Module):
 
 
 def _renamed(state_dict: dict[str, Any], before: str, after: str) -> None:
-    """Names that begin in one way begin in another."""
+    """Replace a prefix of the names."""
     for name in [name for name in state_dict if name.startswith(before)]:
         state_dict[after + name.removeprefix(before)] = state_dict.pop(name)
 
 
 class OffloadWrapper(ActivationWrapper):
-    """A module whose activations wait on the host for backward."""
+    """Wrapper that offloads saved activations to the CPU until backward."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         with save_on_cpu(pin_memory=torch.cuda.is_available()):
@@ -80,7 +80,7 @@ class OffloadWrapper(ActivationWrapper):
 
 
 class CheckpointWrapper(ActivationWrapper):
-    """A module whose activations are made again in backward."""
+    """Wrapper that recomputes activations in backward."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class CheckpointWrapper(ActivationWrapper):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         inner = self._checkpoint_wrapped_module
-        if self.checkpoint_impl is CheckpointImpl.REENTRANT and kwargs:  # which takes tensors by position alone
+        if self.checkpoint_impl is CheckpointImpl.REENTRANT and kwargs:  # it takes tensors by position only
             names, count = list(kwargs), len(args)
 
             def run(*given: Any) -> Any:
@@ -111,7 +111,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def offload_wrapper(module: nn.Module) -> nn.Module:
-    """A module whose activations wait on the host for backward."""
+    """Wrap a module to offload saved activations to the CPU until backward."""
     return OffloadWrapper(module)
 
 
@@ -121,7 +121,7 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable | None = None,
     **checkpoint_fn_kwargs: Any,
 ) -> nn.Module:
-    """A module whose activations are made again in backward; further arguments are those of `torch.utils.checkpoint`.
+    """Wrap a module to recompute activations in backward; further arguments are those of `torch.utils.checkpoint`.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
@@ -138,8 +138,9 @@ def apply_activation_checkpointing(
     check_fn: Callable[[nn.Module], bool] = lambda _: True,
     auto_wrap_policy: Callable | None = None,
 ) -> None:
-    """Put a wrapper around each part of a model of which `check_fn(part)` is true, in place. `auto_wrap_policy(module=,
-    recurse=, nonwrapped_numel=)` may decide in its stead.
+    """Wrap each submodule with `check_fn(module)`, in place.
+
+    `auto_wrap_policy(module=, recurse=, nonwrapped_numel=)` may decide instead.
     """
 
     def wanted(part: nn.Module) -> bool:

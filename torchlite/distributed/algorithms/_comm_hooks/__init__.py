@@ -1,4 +1,4 @@
-"""Hooks that reduce the gradients of FullyShardedDataParallel."""
+"""Gradient reduction hooks of FullyShardedDataParallel."""
 
 from . import default_hooks as default
 

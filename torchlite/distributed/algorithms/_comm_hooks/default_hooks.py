@@ -1,4 +1,4 @@
-"""Hooks for `FullyShardedDataParallel.register_comm_hook`: the mean, in the gradients' dtype or in another."""
+"""Communication hooks for `FullyShardedDataParallel.register_comm_hook`: the mean, optionally in lower precision."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ __all__ = [
 
 
 class DefaultState:
-    """The group of a hook, and the two numbers that divide before and after a sum: their product is its size, so that
-    neither small nor large gradients of low precision are lost.
+    """Group of a hook, and the divisors before and after a sum.
+
+    Their product is the group's size, so that neither small nor large gradients of low precision are lost.
 
     >>> import torchlite as torch
     >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
@@ -35,7 +36,7 @@ class DefaultState:
 
     @staticmethod
     def _get_gradient_predivide_factor(world_size: int) -> float:
-        """A power of two near the square root."""
+        """Return a power of two near the square root."""
         factor = 1
         while world_size % factor == 0 and world_size / factor > factor:
             factor *= 2
@@ -43,7 +44,7 @@ class DefaultState:
 
 
 class LowPrecisionState(DefaultState):
-    """Of hooks that send gradients in another dtype: `parameter_type` is what they come back in."""
+    """State of hooks that send gradients in another dtype: `parameter_type` is that of the result."""
 
     __slots__ = ["parameter_type"]
 
@@ -58,14 +59,14 @@ def _divide(tensor: torch.Tensor, factor: float) -> None:
 
 
 def allreduce_hook(state: DefaultState, grad: torch.Tensor) -> None:
-    """`grad` becomes the mean over the group."""
+    """Replace `grad` by the mean over the group."""
     _divide(grad, state.gradient_predivide_factor)
     dist.all_reduce(grad, group=state.process_group)
     _divide(grad, state.gradient_postdivide_factor)
 
 
 def reduce_scatter_hook(state: DefaultState, grad: torch.Tensor, output: torch.Tensor) -> None:
-    """`output` becomes this rank's part of the mean over the group."""
+    """Write this rank's part of the mean over the group to `output`."""
     _divide(grad, state.gradient_predivide_factor)
     dist.reduce_scatter_tensor(output, grad, group=state.process_group)
     _divide(output, state.gradient_postdivide_factor)
@@ -85,10 +86,10 @@ def _reduce_in_dtype(
 
 
 def fp16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
-    """The mean, sent in float16: `allreduce_hook` where there is no `output`."""
+    """Compute the mean, sent in float16: `allreduce_hook` without `output`."""
     _reduce_in_dtype(torch.float16, state, grad, output)
 
 
 def bf16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
-    """The mean, sent in bfloat16: `allreduce_hook` where there is no `output`."""
+    """Compute the mean, sent in bfloat16: `allreduce_hook` without `output`."""
     _reduce_in_dtype(torch.bfloat16, state, grad, output)

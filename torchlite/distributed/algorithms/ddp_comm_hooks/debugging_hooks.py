@@ -1,4 +1,4 @@
-"""A hook that sends nothing: how long training takes without communication."""
+"""No-op communication hook, to measure training time without communication."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The gradients of this process alone."""
+    """Return the gradients of this process alone."""
     future: Any = torch.futures.Future()
     future.set_result(bucket.buffer())
     return future

@@ -1,4 +1,4 @@
-"""Hooks that reduce a bucket's gradients as they are, or in half of the bytes."""
+"""Communication hooks that average a bucket's gradients, optionally in half precision."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def _group(process_group: Any) -> Any:
 
 
 def _allreduce_fut(process_group: Any, tensor: Any) -> Any:
-    """A future of the mean, in place."""
+    """Return a future of the mean, in place."""
     group = _group(process_group)
-    tensor.div_(group.size())  # before the sum, which so does not overflow in half precision
+    tensor.div_(group.size())  # before the sum, to avoid overflow in half precision
     work: Any = dist.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda done: done.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients: what DistributedDataParallel does without a hook."""
+    """Return the mean of the gradients, as DistributedDataParallel does without a hook."""
     return _allreduce_fut(process_group, bucket.buffer())
 
 
@@ -39,12 +39,12 @@ def _compress_hook(dtype: Any, process_group: Any, bucket: GradBucket) -> Any:
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, sent in float16."""
+    """Return the mean of the gradients, sent in float16."""
     return _compress_hook(torch.float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, sent in bfloat16."""
+    """Return the mean of the gradients, sent in bfloat16."""
     return _compress_hook(torch.bfloat16, process_group, bucket)
 
 
@@ -58,10 +58,10 @@ def _wrapper(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[An
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """A hook that gets its bucket in float16 and whose answer becomes the gradients' dtype again."""
+    """Wrap a hook to get its bucket in float16; its result is cast back to the gradients' dtype."""
     return _wrapper(torch.float16, hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """A hook that gets its bucket in bfloat16 and whose answer becomes the gradients' dtype again."""
+    """Wrap a hook to get its bucket in bfloat16; its result is cast back to the gradients' dtype."""
     return _wrapper(torch.bfloat16, hook)

@@ -1,4 +1,4 @@
-"""Gradients that all processes reduce at first, and those of a subgroup later, beside an averager of models."""
+"""Communication hook of post-local SGD: global reduction first, later in a subgroup, with model averaging."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 class PostLocalSGDState:
-    """Groups, and the iteration: until `start_localSGD_iter` the `process_group` (None: all) reduces, then `subgroup`
-    (None: the processes of a machine), or nobody without `post_local_gradient_allreduce`.
+    """Groups and iteration count: until `start_localSGD_iter` the `process_group` (None: all) reduces, then `subgroup`.
+
+    A `subgroup` of None means the processes of a machine; without `post_local_gradient_allreduce` nobody reduces.
     """
 
     def __init__(
@@ -28,14 +29,14 @@ class PostLocalSGDState:
         self.iter = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count an iteration when its last bucket comes."""
+        """Count an iteration at its last bucket."""
         self.iter += bucket.is_last()
         if self.iter == self.start_localSGD_iter:
             logger.info("Start to apply local SGD after %s iterations.", self.iter)
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients over all processes, or later over the subgroup."""
+    """Return the mean of the gradients over all processes, or later over the subgroup."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return _allreduce_fut(state.process_group, bucket.buffer())

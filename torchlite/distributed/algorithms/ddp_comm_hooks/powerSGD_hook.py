@@ -1,4 +1,4 @@
-"""Gradients that are sent as products of thin matrices (Vogels, Karimireddy, Jaggi: PowerSGD, NeurIPS 2019)."""
+"""PowerSGD communication hook: gradients sent as low-rank products (Vogels, Karimireddy, Jaggi, NeurIPS 2019)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
-    """Make the columns of each matrix of a batch orthonormal, in place."""
+    """Orthonormalise the columns of each matrix of a batch in place."""
     rank = matrices.shape[2]
     if rank > 2 and matrices.dtype not in (torch.float16, torch.bfloat16):
         matrices.copy_(torch.linalg.qr(matrices)[0])
@@ -34,18 +34,18 @@ def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
 
 
 def _should_compress(rows: int, columns: int, rank: int, least: float) -> tuple[bool, int, int]:
-    """Whether a matrix is worth it, and its elements before and after."""
+    """Return whether a matrix is worth compressing, and its elements before and after."""
     before, after = rows * columns, (rows + columns) * rank
     return after * least < before, before, after
 
 
 class PowerSGDState:
-    """What the hooks remember between iterations.
+    """State of the hooks between iterations.
 
-    `matrix_approximation_rank` is the width of the thin matrices. Until `start_powerSGD_iter` gradients are reduced as
-    they are; matrices that would not become `min_compression_rate` times smaller always are. `use_error_feedback` adds
-    what was lost to the next gradients, `warm_start` begins with the last iteration's matrices: with one of them
-    `start_powerSGD_iter` must be above 1 (else ValueError), because buckets are made anew after the first iteration.
+    `matrix_approximation_rank` is the rank. Until `start_powerSGD_iter` gradients are reduced uncompressed; matrices
+    that would not become `min_compression_rate` times smaller always are. `use_error_feedback` adds the compression
+    error to the next gradients, `warm_start` begins with the last iteration's matrices: either requires
+    `start_powerSGD_iter` above 1 (else ValueError), because buckets are rebuilt after the first iteration.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class PowerSGDState:
         self.__dict__.update(state)
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count an iteration when its last bucket comes."""
+        """Count an iteration at its last bucket."""
         self.iter += bucket.is_last()
         if self.iter == self.start_powerSGD_iter:
             logger.info("Start to apply PowerSGD after %s iterations.", self.iter)
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """How much smaller what is sent has become, and the elements before and after."""
+        """Return the compression rate, and the elements before and after."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return before / after if after else 0, before, after
 
@@ -107,7 +107,7 @@ class PowerSGDState:
             self.next_stats_report = self.iter + self.compression_stats_logging_frequency
 
     def _with_error(self, index: int, tensor: Any) -> Any:
-        """Add what the last iteration lost; a copy to know what this one does."""
+        """Add the last iteration's error; return a copy for the new error."""
         if not self.use_error_feedback:
             return None
         if index in self.error_dict:
@@ -115,7 +115,7 @@ class PowerSGDState:
         return tensor.detach().clone()
 
     def _thin(self, index: int, shapes: list[tuple[int, ...]], like: Any) -> tuple[list[Any], list[Any]]:
-        """The matrices P and Q for these (batch, rows, columns, rank), in two flat tensors."""
+        """Return the matrices P and Q for these (batch, rows, columns, rank), in two flat tensors."""
         new = not self.warm_start or index not in self.p_memory_dict
         if new:
             self.p_memory_dict[index] = like.new_empty(sum(b * n * r for b, n, _, r in shapes))
@@ -138,7 +138,7 @@ class PowerSGDState:
 def _allreduce_compressed(
     state: PowerSGDState, index: int, matrices: list[Any], rest: list[Any], buffer: Any, copied: Any, after: Any = None
 ) -> Any:
-    """A future of the buffer, in which `matrices` (batches of them) were sent as products and `rest` as it is."""
+    """Return a future of the buffer, with `matrices` (batches of them) sent as products and `rest` uncompressed."""
     group, size = _group(state.process_group), _group(state.process_group).size()
     shapes = [(*m.shape, min(m.shape[1], m.shape[2], state.matrix_approximation_rank)) for m in matrices]
     ps, qs = state._thin(index, shapes, buffer)
@@ -182,7 +182,7 @@ def _allreduce_compressed(
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, in which each matrix that is worth it is sent as a product of thin ones."""
+    """Return the mean of the gradients, with each large enough matrix sent as a low-rank product."""
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -217,9 +217,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Fut
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, sent as a product of thin matrices for the whole bucket, which is taken for a square
-    matrix: quicker, and less exact.
-    """
+    """Return the mean of the gradients, with the bucket sent as a low-rank square matrix: faster, and less exact."""
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)

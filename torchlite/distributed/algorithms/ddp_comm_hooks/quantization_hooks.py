@@ -1,4 +1,4 @@
-"""Gradients that are sent as bytes: a scale and a zero point for all, or for each part of 512 elements."""
+"""Communication hooks that send gradients as uint8, quantised per tensor or per 512 elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _LARGEST = 255
 
 
 def _quantized_mean(group: Any, rows: Any) -> Any:
-    """The mean over the group of a matrix, whose rows each process sends as bytes between their least and largest."""
+    """Return the mean of a matrix over the group; each process sends its rows as bytes between their minimum and
+    maximum.
+    """
     least, largest = rows.amin(1, keepdim=True).clamp(max=0), rows.amax(1, keepdim=True).clamp(min=0)
     scale = ((largest - least) / _LARGEST).clamp(min=torch.finfo(torch.float32).tiny)
     numbers = ((rows - least) / scale).round().clamp(0, _LARGEST).to(torch.uint8)
@@ -37,7 +39,7 @@ def _answer(buffer: Any, value: Any) -> Any:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, sent as bytes with one scale a bucket."""
+    """Return the mean of the gradients, sent as bytes with one scale per bucket."""
     buffer = bucket.buffer()
     return _answer(buffer, _quantized_mean(_group(process_group), buffer.view(1, -1)).view(-1))
 
@@ -45,7 +47,7 @@ def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch
 def quantization_perchannel_hook(
     process_group: Any, bucket: GradBucket, bucket_size: int = 512
 ) -> torch.futures.Future[torch.Tensor]:
-    """The mean of the gradients, sent as bytes with a scale for each `bucket_size` elements."""
+    """Return the mean of the gradients, sent as bytes with a scale for each `bucket_size` elements."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, -len(buffer) % bucket_size)).view(-1, bucket_size)
     return _answer(buffer, _quantized_mean(_group(process_group), rows).view(-1)[: len(buffer)])

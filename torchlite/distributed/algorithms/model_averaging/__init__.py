@@ -1,1 +1,1 @@
-"""Models whose processes train alone and take the mean of their parameters now and then."""
+"""Model averaging: processes train independently and average their parameters periodically."""

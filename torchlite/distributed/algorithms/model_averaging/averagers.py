@@ -1,4 +1,4 @@
-"""When parameters become their mean over processes."""
+"""Periodic averaging of parameters over processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ModelAverager", "PeriodicModelAverager"]
 
 
 class ModelAverager(ABC):
-    """Takes means over a group (None: all processes); `step` counts its calls."""
+    """Averages over a group (None: all processes); `step` counts its calls."""
 
     def __init__(self, process_group: Any = None) -> None:
         self.process_group: Any = dist.group.WORLD if process_group is None else process_group
@@ -23,11 +23,11 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """A step has been taken with these parameters, or groups of parameters."""
+        """Average these parameters, or groups of parameters, if due."""
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Takes the mean after each `period` steps, from `warmup_steps` on."""
+    """Averages after each `period` steps, from `warmup_steps` on."""
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
         super().__init__(process_group)
@@ -45,7 +45,7 @@ class PeriodicModelAverager(ModelAverager):
         self.period, self.warmup_steps = period, warmup_steps
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Count a step, and take the mean where it is time."""
+        """Count a step, and average if due."""
         since = self.step - self.warmup_steps
         if since >= 0 and since % self.period == 0:
             average_parameters_or_parameter_groups(params, self.process_group)

@@ -1,4 +1,4 @@
-"""Means over groups of different sizes: small ones often, large ones seldom."""
+"""Hierarchical model averaging: small groups often, large ones rarely."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = ["HierarchicalModelAverager"]
 
 
 class HierarchicalModelAverager(ModelAverager):
-    """Takes the mean over groups of `size` neighbouring ranks after each `period` steps, for each (period, size) of
-    `period_group_size_dict`; periods and sizes grow, and the last size is the world's. Where several periods end at
-    once the largest group's mean is taken. ValueError for others.
+    """Averages over groups of `size` consecutive ranks after each `period` steps, per `period_group_size_dict`.
+
+    Periods and sizes must increase, and the last size is the world's, else ValueError. If several periods end at a
+    step, the largest group is averaged.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class HierarchicalModelAverager(ModelAverager):
         )
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Count a step, and take the mean where it is time."""
+        """Count a step, and average if due."""
         if self.step >= self.warmup_steps:
             for period in reversed(self._periods):
                 if (self.step - self.warmup_steps) % period == 0:

@@ -1,4 +1,4 @@
-"""The mean of parameters over processes."""
+"""Averaging of parameters over processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_
 
 
 def average_parameters(params: Iterable[Any], process_group: Any) -> None:
-    """Every member's parameters become the mean over the group; a process that is not in it keeps its own."""
+    """Replace every member's parameters by the mean over the group; a process outside it keeps its own."""
     if dist.distributed_c10d._rank_not_in_group(process_group):
         return
     group: Any = dist.group.WORLD if process_group is None else process_group
@@ -27,7 +27,7 @@ def average_parameters(params: Iterable[Any], process_group: Any) -> None:
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Any]:
-    """The parameters, or those of an optimizer's groups, that have a gradient."""
+    """Return the parameters, or those of an optimizer's groups, that have a gradient."""
     found = []
     for item in params:
         if isinstance(item, torch.nn.Parameter):

@@ -1,1 +1,1 @@
-"""Processes that a launcher starts: none."""
+"""Errors of launched processes; there is no launcher here."""

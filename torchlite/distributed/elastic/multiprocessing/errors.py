@@ -1,4 +1,4 @@
-"""Errors of processes that a launcher started, which it is told by a file."""
+"""`record`: reports a launched process's error to the launcher by a file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ __all__ = ["ChildFailedError", "record"]
 
 
 class ChildFailedError(Exception):
-    """A process that a launcher started has failed. `torchlite-run` says so itself, and raises none."""
+    """A launched process failed. `torchlite-run` reports that itself, and does not raise it."""
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """Mark a program's main function: its error is written where `torchlite-run` reads it, and raised on."""
+    """Decorate a program's main function: its error is written to `torchlite-run`'s error file, and raised."""
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if error_handler is not None:
+            error_handler.initialize()
         try:
             return fn(*args, **kwargs)
-        except Exception as error:
-            report(error)
+        except Exception as error:  # reported and raised on
+            if error_handler is None:
+                report(error)
+            else:
+                error_handler.record_exception(error)
             raise
 
     return wrapper

@@ -1,4 +1,4 @@
-"""The ways in which ops are computed in parts, by families: importing this fills the tables."""
+"""Sharding rules of ops by families; importing this package registers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops that make a tensor like another, that draw, and that write."""
+"""Sharding rules of factory, random, copy and fill ops."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch import REGISTRY
 
-from .._dispatch import (
-    OpCall,
-    R,
-    Strategy,
-    call_op,
-    compute_local,
-    map_values,
-    register_op_handler,
-    register_op_strategy,
-    run_record,
-)
+from .._dispatch import R, call_op, compute_local, run_record
 from .._dtensor_factory import local_part, make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, map_values, register_op_handler, register_op_strategy
 from .._random import draw_dtensor, use_mesh_generator
 from .._utils import compute_local_shape
 from ..placement_types import Placement
@@ -29,18 +20,18 @@ from .rule_helpers import shard_kinds
 
 
 def _without_partial(tensor: Any) -> list[Placement]:
-    """How something like a tensor lies: whole where that is a sum."""
+    """Return a tensor's placements with Replicate for Partial."""
     return [R if p.is_partial() else p for p in tensor.placements]
 
 
 def _remaining_args(found: OpCall) -> dict[str, Any]:
-    """A call's values by name, without its first."""
+    """Return a call's arguments by name, without the first."""
     return {p.name: v for p, v in list(zip(found.op.params, found.values, strict=True))[1:]}
 
 
 @register_op_handler("_zeros_like", "_ones_like", "_full_like", "_empty_like")
 def _like(found: OpCall) -> Any:
-    """As the other lies: each process makes its part."""
+    """Like-ops: the input's placements; each process creates its shard."""
     tensor = found.values[0]
     given = _remaining_args(found)
     wants = given.pop("requires_grad", False)
@@ -55,7 +46,7 @@ def _like(found: OpCall) -> Any:
 
 @register_op_handler("_new_zeros", "_new_ones", "_new_full", "_new_empty", "_new_empty_strided", "_new_tensor")
 def _new(found: OpCall) -> Any:
-    """Of the same size as the other lies, of another one whole."""
+    """New-ops: the input's placements for an equal size, replicated for another."""
     tensor = found.values[0]
     given = _remaining_args(found)
     wants = given.get("requires_grad", False)
@@ -70,7 +61,7 @@ def _new(found: OpCall) -> Any:
 
 @register_op_handler("rand_like", "randn_like", "randint_like")
 def _random_like(found: OpCall) -> Any:
-    """Numbers that all processes agree on."""
+    """Random like-ops: numbers agree on all processes."""
     tensor = found.values[0]
     like = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     values = [False if p.name == "requires_grad" else v for p, v in zip(found.op.params, found.values, strict=True)]
@@ -99,7 +90,7 @@ def _random_in_place(found: OpCall) -> Any:
     "_torch_alpha_dropout_", "_torch_feature_dropout_", "_torch_feature_alpha_dropout_", "native_dropout", "rrelu",
 )  # fmt: skip
 def _dropout(found: OpCall) -> Any:
-    """What is drawn for an element is the same however the tensor lies: `a * x + b` for the op's own a and b."""
+    """Dropout: an element's draw does not depend on placements: `a * x + b` for the op's a and b."""
     tensor = found.values[0]
     names = [p.name for p in found.op.params]
     flag = next((found[n] for n in ("training", "train") if n in names), True)
@@ -144,7 +135,7 @@ def _dropout(found: OpCall) -> Any:
     "gumbel_softmax",
 )
 def _draw_replicated(found: OpCall) -> Any:
-    """Drawn by whole tensors."""
+    """Draw on replicated tensors."""
     with use_mesh_generator(found.mesh):
         ways = [([R] * len(found.tensors), R)] * found.mesh.ndim
         return compute_local(found, ways)
@@ -152,7 +143,7 @@ def _draw_replicated(found: OpCall) -> Any:
 
 @register_op_strategy("_fill")
 def _fill(found: OpCall, number: int) -> Iterator[Strategy]:
-    """A number everywhere."""
+    """Fill: any placement."""
     tensor = found.tensors[0]
     rest: list[Placement] = [R] * (len(found.tensors) - 1)
     for cut in shard_kinds(found, number):
@@ -162,7 +153,7 @@ def _fill(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("_copy")
 def _copy(found: OpCall, number: int) -> Iterator[Strategy]:
-    """As the target lies."""
+    """Copy: the target's placements."""
     yield from pointwise(found, number)
     placement = found.tensors[0]._spec.placements[number]
     if placement.is_partial() and all(t.shape == found.tensors[0].shape for t in found.tensors):
@@ -175,7 +166,7 @@ def _op(name: str) -> Any:
 
 @register_op_handler("copy_")
 def _copy_in_place(found: OpCall) -> Any:
-    """`x.copy_(y)`."""
+    """Handler of `x.copy_(y)`."""
     target, source = found.values[0], found.values[1]
     if not isinstance(source, torch.Tensor):
         return run_record(_op("_fill"), [target, source], True)
@@ -184,7 +175,7 @@ def _copy_in_place(found: OpCall) -> Any:
 
 @register_op_handler("fill_", "zero_")
 def _fill_in_place(found: OpCall) -> Any:
-    """`x.fill_(1)`, `x.zero_()`."""
+    """Handler of `x.fill_(1)`, `x.zero_()`."""
     value = found["value"] if found.op.name == "fill_" else 0
     target = found.values[0]
     if isinstance(value, torch.Tensor):
@@ -194,14 +185,14 @@ def _fill_in_place(found: OpCall) -> Any:
             )
         return run_record(_op("_copy"), [target, value], True)
     if not value and any(p.is_partial() for p in target.placements):
-        target._local_tensor.zero_()  # summands of nothing
+        target._local_tensor.zero_()  # zero is the sum of zeros
         return target
     return run_record(_op("_fill"), [target, value], True)
 
 
 @register_op_handler("_setitem")
 def _setitem(found: OpCall) -> Any:
-    """`x[index] = value`: of a part, where the index leaves the dimensions that are cut as they are."""
+    """Handler of `x[index] = value`: local if the index covers no sharded dimension."""
     target, index, value = found.values
     if any(i is not None and i is not Ellipsis and not isinstance(i, (int, slice)) for i in index):
         return NotImplemented

@@ -1,10 +1,11 @@
-"""Ops that take, write or add at indices: the dimensions that these leave as they are may be cut."""
+"""Sharding rules of gather, scatter and index ops: dimensions that are not indexed may be sharded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .._dispatch import OpCall, R, Strategy, register_op_strategy
+from .._dispatch import R
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from .rule_helpers import shard_kinds
 from .view_ops import dim_moving_strategies
 
@@ -15,7 +16,7 @@ def _own(found: OpCall) -> int:
 
 @register_op_strategy("gather", "scatter", "scatter_add", "scatter_reduce")
 def _gather_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Another dimension, of the same size in all, cut in all. What is gathered lies where its index does."""
+    """Shard another dimension of equal size in all arguments. A gathered result is sharded like its index."""
     tensors, own = found.tensors, _own(found)
     ndim = tensors[0].ndim
     for cut in shard_kinds(found, number):
@@ -28,7 +29,7 @@ def _gather_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("index_select")
 def _index_select(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Another dimension cut, or the indices."""
+    """Shard another dimension, or the indices."""
     own = _own(found)
     yield from dim_moving_strategies(found, number, lambda d: None if d == own else d)
     if found.tensors[0].ndim and found.tensors[1].ndim:
@@ -38,7 +39,7 @@ def _index_select(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("index_add", "index_copy", "index_fill")
 def _index_put_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Another dimension cut, in what is written too; a single element is that of all."""
+    """Shard another dimension, also of the values; a single element is replicated."""
     target, own = found.tensors[0], _own(found)
     for cut in shard_kinds(found, number):
         for dim in range(target.ndim):

@@ -1,11 +1,12 @@
-"""Products: what is summed over may be cut too, and the result is a sum over the processes."""
+"""Sharding rules of matrix products: a sharded contraction dimension gives a partial result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R, Strategy, register_op_strategy
+from .._dispatch import R
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from ..placement_types import Placement
 from .rule_helpers import SUM, partial_kinds, shard_kinds
 
@@ -13,9 +14,7 @@ from .rule_helpers import SUM, partial_kinds, shard_kinds
 def einsum_strategies(
     found: OpCall, number: int, operands: Sequence[Any], letters: Sequence[str], out: str, added: Any = None
 ) -> Iterator[Strategy]:
-    """The ways of a product of operands by its letters, as einsum has them; `added` is what the result is added to, and
-    broadcasts to it.
-    """
+    """Yield the strategies of an einsum by its letters; `added` is the addend, which broadcasts to the result."""
     index = {id(t): i for i, t in enumerate(found.tensors)}
 
     def way(ins: Sequence[Placement], outs: Placement, beside: Placement) -> Strategy:
@@ -56,7 +55,7 @@ _LETTERS = "abcdefghijklmnopqrstuvw"
 
 
 def _matmul_letters(a: int, b: int) -> tuple[str, str, str]:
-    """The letters of a product of tensors with `a` and `b` dimensions."""
+    """Return the letters of a matmul of tensors with `a` and `b` dimensions."""
     lead = _LETTERS[: max(a, b, 2) - 2]
     left = lead[len(lead) - (a - 2) :] + "xk" if a > 1 else "k"
     right = lead[len(lead) - (b - 2) :] + "ky" if b > 1 else "k"

@@ -1,4 +1,4 @@
-"""Layers' ops."""
+"""Sharding rules of layers: norms, embedding, attention, convolution, pooling."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, R, Strategy, register_op_handler, register_op_strategy
+from .._dispatch import R
 from .._dtensor_factory import make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, register_op_handler, register_op_strategy
 from .._redistribute import sum_gradients
 from ..placement_types import Shard
 from .rule_helpers import SUM, has_empty_part, shard_kinds
@@ -19,7 +20,7 @@ from .rule_helpers import SUM, has_empty_part, shard_kinds
     "_softmax", "_log_softmax", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk"
 )
 def _along_a_dimension(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Other dimensions than the op's, cut."""
+    """Shard dimensions other than the op's."""
     tensor = found.tensors[0]
     own = found["dim"] % max(tensor.ndim, 1)
     for cut in shard_kinds(found, number):
@@ -30,7 +31,7 @@ def _along_a_dimension(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("_layer_norm", "_rms_norm")
 def _norm(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Dimensions that are not normalized, cut."""
+    """Shard dimensions that are not normalised."""
     tensor = found.tensors[0]
     for cut in shard_kinds(found, number):
         for dim in range(tensor.ndim - found["n_dims"]):
@@ -39,7 +40,7 @@ def _norm(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("embedding")
 def _embedding(found: OpCall, number: int) -> Iterator[Strategy]:
-    """The indices cut, or each row of the table."""
+    """Shard the indices, or the embedding dimension."""
     indices = found["indices"]
     for cut in shard_kinds(found, number):
         for dim in range(indices.ndim):
@@ -49,7 +50,7 @@ def _embedding(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_handler("embedding")
 def _row_sharded_embedding(found: OpCall) -> Any:
-    """A table that is cut by rows: each process looks up what it has, and has zeros for the rest."""
+    """Row-sharded table: each process looks up its rows, with zeros for the others."""
     weight, indices = found["weight"], found["indices"]
     rows = [i for i, p in enumerate(weight.placements) if isinstance(p, Shard) and p.dim == 0]
     if (
@@ -91,7 +92,7 @@ def _row_sharded_embedding(found: OpCall) -> Any:
 
 @register_op_strategy("_sdpa")
 def _attention(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Batches and heads cut, in all alike."""
+    """Shard batch and heads, in all operands."""
     query, key, value, mask = (found[name] for name in ("query", "key", "value", "attn_mask"))
     if not query.ndim == key.ndim == value.ndim:
         return
@@ -109,7 +110,7 @@ def _attention(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("convolution")
 def _convolution(found: OpCall, number: int) -> Iterator[Strategy]:
-    """The batch cut; without groups the channels that come out, or those that go in: a sum then."""
+    """Shard the batch; without groups the output channels, or the input channels with a partial result."""
     image, weight, bias = found["input"], found["weight"], found["bias"]
     rest = len(found.tensors) - 1
     out, into = (1, 0) if found["transposed"] else (0, 1)
@@ -127,8 +128,8 @@ def _convolution(found: OpCall, number: int) -> Iterator[Strategy]:
     "_max_pool", "_max_pool_with_indices", "_adaptive_max_pool", "_avg_pool", "_adaptive_avg_pool", "_group_norm",
 )  # fmt: skip
 def _batch_sharded(found: OpCall, number: int) -> Iterator[Strategy]:
-    """The batch cut. (What has no dimension for a batch got one before it came here.)"""
+    """Shard the batch. (Inputs without a batch dimension got one before.)"""
     if found.op.name == "_group_norm" and has_empty_part(found.tensors[0].shape[0], found.mesh):
-        return  # whose kernel wants an example
+        return  # its kernel needs a sample
     for cut in shard_kinds(found, number):
         yield [cut(0), *[R] * (len(found.tensors) - 1)], cut(0)

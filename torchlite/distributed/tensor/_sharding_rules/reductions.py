@@ -1,6 +1,4 @@
-"""Reductions: a dimension that stays may be cut; over one that is cut each process reduces its part, where the results
-can be joined.
-"""
+"""Sharding rules of reductions: kept dimensions may be sharded; a sharded reduced dimension gives a partial result."""
 
 from __future__ import annotations
 
@@ -10,8 +8,9 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, Strategy, call_op, compute_local, register_op_handler, register_op_strategy
+from .._dispatch import call_op, compute_local
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, Strategy, register_op_handler, register_op_strategy
 from ..placement_types import Partial, Shard
 from .rule_helpers import has_empty_part, normalize_dims, partial_kinds, shard_kinds
 
@@ -29,7 +28,7 @@ _WITHOUT_EMPTY = ("amax", "amin")
 
 
 def _kept_dims(found: OpCall, number: int, dims: tuple[int, ...], keepdim: bool) -> Iterator[Strategy]:
-    """The dimensions that stay, cut."""
+    """Shard the kept dimensions."""
     ndim = found.tensors[0].ndim
     for cut in shard_kinds(found, number):
         for dim in range(ndim):
@@ -40,7 +39,7 @@ def _kept_dims(found: OpCall, number: int, dims: tuple[int, ...], keepdim: bool)
 
 @register_op_strategy("sum", "count_nonzero", "all", "any", "amax", "amin", "prod")
 def _joinable_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Reductions whose parts' results can be joined."""
+    """Reductions with a Partial placement for their result."""
     name, tensor = found.op.name, found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
     keepdim = "keepdim" in [p.name for p in found.op.params] and bool(found["keepdim"])
@@ -62,7 +61,7 @@ def _joinable_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_handler("mean")
 def _mean(found: OpCall) -> Any:
-    """A sum through the number of elements: parts may be of several sizes."""
+    """Mean as a sum divided by the number of elements: shards may differ in size."""
     tensor = found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
     if not tensor.is_floating_point() or not any(isinstance(p, Shard) and p.dim in dims for p in tensor.placements):
@@ -77,7 +76,7 @@ def _mean(found: OpCall) -> Any:
     "var_correction", "std_correction", "_var_mean", "_std_mean", "vector_norm_core", "kthvalue",
 )  # fmt: skip
 def _other_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Reductions over whole dimensions."""
+    """Reductions that need full dimensions."""
     tensor, names = found.tensors[0], [p.name for p in found.op.params]
     dims = normalize_dims(found["dim"], tensor.ndim)
     yield from _kept_dims(found, number, dims, "keepdim" in names and bool(found["keepdim"]))
@@ -88,7 +87,7 @@ def _other_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_handler("logsumexp", "vector_norm_core")
 def _two_stage_reduction(found: OpCall) -> Any:
-    """Over a dimension that is cut: what the parts give, reduced in the same way."""
+    """Reduce over a sharded dimension: reduce the local results in the same way."""
     tensor = found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
     cut = [i for i, p in enumerate(tensor.placements) if isinstance(p, Shard) and p.dim in dims]
@@ -97,7 +96,7 @@ def _two_stage_reduction(found: OpCall) -> Any:
     if any(p.is_partial() for p in tensor.placements):
         return NotImplemented
     over = sorted({tensor.placements[i].dim for i in cut})
-    if found.op.name == "logsumexp" or math.isinf(found["ord"]):  # which nothing has not
+    if found.op.name == "logsumexp" or math.isinf(found["ord"]):  # an empty shard has no identity for these
         if any(has_empty_part(tensor.shape[tensor.placements[i].dim], found.mesh) for i in cut):
             return NotImplemented
     if len(cut) > 1 and len(over) < len(cut):

@@ -1,25 +1,28 @@
-"""What rules share."""
+"""Helpers of sharding rules: dimensions, placement kinds, broadcasting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R
+from .._dispatch import R
+from .._op_strategy import OpCall
 from ..placement_types import Partial, Placement, Shard
 
 SUM = Partial()
 
 
 def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions from the front: all where none is named."""
+    """Return non-negative dimensions: all by default."""
     if dim is None or (isinstance(dim, (tuple, list)) and not len(dim)):
         return tuple(range(ndim))
     return tuple(d % ndim if ndim else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
 
 
 def shard_kinds(found: OpCall, number: int) -> list[Callable[[int], Shard]]:
-    """The kinds of cuts that arguments have along a dimension of the mesh: each makes the same of another dimension."""
+    """Return the kinds of Shard placements of arguments along a mesh dimension: each makes the same of another
+    dimension.
+    """
     kinds: list[Callable[[int], Shard]] = [Shard]
     seen = set()
     for tensor in found.tensors:
@@ -31,7 +34,7 @@ def shard_kinds(found: OpCall, number: int) -> list[Callable[[int], Shard]]:
 
 
 def partial_kinds(found: OpCall, number: int) -> list[Partial]:
-    """The kinds of sums that arguments are along a dimension of the mesh."""
+    """Return the kinds of Partial placements of arguments along a mesh dimension."""
     kinds: list[Partial] = []
     for tensor in found.tensors:
         placement = tensor._spec.placements[number]
@@ -43,7 +46,7 @@ def partial_kinds(found: OpCall, number: int) -> list[Partial]:
 def broadcast_placements(
     shapes: Sequence[Sequence[int]], cut: Callable[[int], Shard]
 ) -> Iterator[tuple[list[Placement], Shard]]:
-    """For each dimension of what shapes broadcast to, the arguments' placements where it is cut, and its own."""
+    """Yield for each broadcast dimension the arguments' placements when it is sharded, and the result's."""
     ndim = max((len(shape) for shape in shapes), default=0)
     for dim in range(ndim):
         ins: list[Placement] = []
@@ -55,7 +58,7 @@ def broadcast_placements(
 
 
 def has_empty_part(size: int, mesh: Any) -> bool:
-    """Whether some process may have nothing of a dimension. Several dimensions of the mesh may cut the same one."""
+    """True if a process may have an empty shard of a dimension. Several mesh dimensions may shard the same one."""
     count = mesh.size()
     if mesh.ndim > 1:
         return size == 0 or size % count != 0

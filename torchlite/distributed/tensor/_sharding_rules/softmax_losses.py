@@ -1,4 +1,4 @@
-"""Softmax and losses of classes that lie on several processes: none of them gathers the classes."""
+"""Softmax and classification losses over sharded classes, without gathering them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import OpCall, R, register_op_handler
+from .._dispatch import R
 from .._dtensor_factory import make_dtensor
 from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._op_strategy import OpCall, register_op_handler
 from .._redistribute import redistribute_local_tensor
 from ..placement_types import Partial, Placement, Shard
 from .rule_helpers import has_empty_part
 
 
 def _is_sharded_nonempty(tensor: Any, dim: int) -> bool:
-    """Whether a dimension is cut, and every process has some of it."""
+    """True if a dimension is sharded, and every process has some of it."""
     own = [i for i, p in enumerate(tensor.placements) if isinstance(p, Shard) and p.dim == dim]
     return (
         len(own) == 1
@@ -26,13 +27,13 @@ def _is_sharded_nonempty(tensor: Any, dim: int) -> bool:
 
 
 def _replicate_small(tensor: Any) -> Any:
-    """A small tensor that is the same on all, out of one that may be a sum."""
+    """Return a small tensor replicated, if it is partial."""
     return tensor.redistribute(placements=[R if p.is_partial() else p for p in tensor.placements])
 
 
 @register_op_handler("_softmax", "_log_softmax")
 def _softmax(found: OpCall) -> Any:
-    """By the largest of all processes, and the sum over all."""
+    """Softmax by the all-reduced maximum and sum."""
     tensor = found.tensors[0]
     dim = found["dim"] % max(tensor.ndim, 1)
     if not tensor.ndim or not _is_sharded_nonempty(tensor, dim):
@@ -45,15 +46,16 @@ def _softmax(found: OpCall) -> Any:
 
 
 def _target_placement(placement: Placement, classes: int) -> Placement:
-    """How targets lie beside scores."""
+    """Return the placement of targets for one of scores."""
     if not isinstance(placement, Shard) or placement.dim == classes:
         return R
     return placement.at(placement.dim - (placement.dim > classes))
 
 
 def negative_likelihood(found: OpCall, scores: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
-    """The loss of logarithms of probabilities (N, C, ...) or (C) for classes (N, ...); `ignore` is a class that does
-    not count. Its result is the same on all processes, or as the targets with reduction "none".
+    """Return the negative log likelihood of log-probabilities (N, C, ...) or (C) for classes (N, ...).
+
+    `ignore` is an ignored class. The result is replicated, or has the targets' placements with reduction "none".
     """
     mesh, classes = found.mesh, 1 if scores.ndim > 1 else 0
     places = [_target_placement(p, classes) for p in scores.placements]
@@ -91,7 +93,7 @@ def negative_likelihood(found: OpCall, scores: Any, target: Any, weight: Any, ig
 
 
 def _can_compute_sharded(scores: Any, target: Any) -> bool:
-    """Whether the loss can be computed in parts: some dimension is cut."""
+    """True if some dimension is sharded, so that the loss can be computed on shards."""
     classes = 1 if scores.ndim > 1 else 0
     if any(p.is_partial() for p in scores.placements) or not any(p.is_shard() for p in scores.placements):
         return False

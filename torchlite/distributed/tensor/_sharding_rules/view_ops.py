@@ -1,4 +1,4 @@
-"""Views and ops that move dimensions."""
+"""Sharding rules of views and ops that permute, reshape or concatenate dimensions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._dispatch import OpCall, R, Strategy, local_shape, register_op_strategy
+from .._dispatch import R, local_shape
+from .._op_strategy import OpCall, Strategy, register_op_strategy
 from ..placement_types import Placement, Shard
 from .rule_helpers import partial_kinds, shard_kinds
 
 
 def dim_moving_strategies(found: OpCall, number: int, where: Callable[[int], int | None]) -> Iterator[Strategy]:
-    """An op that moves dimension d of its first argument to `where(d)`; None where that must be whole."""
+    """Strategies of an op that moves dimension d of its first argument to `where(d)`; None if it must not be
+    sharded.
+    """
     rest: list[Placement] = [R] * (len(found.tensors) - 1)
     for cut in shard_kinds(found, number):
         for dim in range(found.tensors[0].ndim):
@@ -25,7 +28,7 @@ def dim_moving_strategies(found: OpCall, number: int, where: Callable[[int], int
 
 
 def _sizes(value: Sequence[Any]) -> list[int]:
-    """The sizes of `f(2, 3)` and `f((2, 3))`."""
+    """Return the sizes of `f(2, 3)` and `f((2, 3))`."""
     return list(value[0]) if len(value) == 1 and isinstance(value[0], (tuple, list)) else list(value)
 
 
@@ -56,7 +59,7 @@ def _squeezed_dims(found: OpCall) -> list[int]:
 
 
 def _squeeze_own(found: OpCall, ways: list[Strategy], values: list) -> list:
-    values[1] = tuple(_squeezed_dims(found))  # and no dimension of which a process has one element
+    values[1] = tuple(_squeezed_dims(found))  # but no dimension with one element per process
     return values
 
 
@@ -67,7 +70,7 @@ def _squeeze(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 def _local_sizes(found: OpCall, ways: list[Strategy], values: list) -> list:
-    """Sizes of the result as those of this process's part."""
+    """Replace global sizes among the arguments by local ones."""
     place = next(i for i, p in enumerate(found.op.params) if p.name in ("size", "shape"))
     wanted = _result_shape(found)
     own = local_shape(wanted, found.mesh, ways)
@@ -96,7 +99,7 @@ def _expand(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 def group_dims(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Which dimensions become which when the elements of one shape are read as another."""
+    """Return groups of dimensions that correspond when one shape is viewed as another."""
     found, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         ins, outs = [], []
@@ -117,14 +120,14 @@ def group_dims(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[i
 
 
 def _reshape_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
-    """A dimension that stays, or the first of some that become one or come of one, where parts are equally large."""
+    """Shard a preserved dimension, or the first of a merged or split group, if shards are equally large."""
     tensor = found.tensors[0]
     before, after = list(tensor.shape), _result_shape(found)
     for partial in partial_kinds(found, number):
         yield [partial], partial
     if 0 in before:
         return
-    cut_before = [1] * len(before)  # into how many parts the mesh's earlier dimensions cut
+    cut_before = [1] * len(before)  # number of shards by earlier mesh dimensions
     for i, (ins_before, _) in enumerate(found.ways):
         if isinstance(ins_before[0], Shard):
             cut_before[ins_before[0].dim] *= found.mesh.size(i)
@@ -150,7 +153,7 @@ def _view(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("select", "slice", "_narrow", "split_with_sizes", "unbind", "flip", "unfold")
 def _along(found: OpCall, number: int) -> Iterator[Strategy]:
-    """Ops along some dimensions: the others may be cut."""
+    """Ops along some dimensions: the others may be sharded."""
     ndim = found.tensors[0].ndim
     names = [p.name for p in found.op.params]
     if "dims" in names:
@@ -163,7 +166,7 @@ def _along(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("cat", "stack")
 def _cat(found: OpCall, number: int) -> Iterator[Strategy]:
-    """The other dimensions cut in all; sums together."""
+    """Shard the other dimensions in all; or all partial."""
     ndim = max(t.ndim for t in found.tensors)
     new = found.op.name == "stack"
     own = found["dim"] % (ndim + new)
@@ -178,7 +181,7 @@ def _cat(found: OpCall, number: int) -> Iterator[Strategy]:
 
 @register_op_strategy("_slice_index")
 def _slice_index(found: OpCall, number: int) -> Iterator[Strategy]:
-    """`x[1:, None, 0]`: dimensions that are taken as they are, cut."""
+    """`x[1:, None, 0]`: shard dimensions that are taken fully."""
     tensor, index = found.values[:2]
     index = index if isinstance(index, tuple) else (index,)
     missing = tensor.ndim - sum(1 for part in index if part is not None and part is not Ellipsis)

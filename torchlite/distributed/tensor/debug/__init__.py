@@ -1,4 +1,4 @@
-"""What DTensors do, and how they lie."""
+"""Debugging of DTensors: communication counts and sharding visualisation."""
 
 from ._comm_mode import CommDebugMode
 from ._visualize_sharding import visualize_sharding

@@ -1,4 +1,4 @@
-"""Counts the collectives that DTensors start."""
+"""`CommDebugMode`: counts the collectives of DTensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIBRARIES: list[Library] = []
 
 
 def _op(name: str) -> Any:
-    """What stands for a collective among `torch.ops`."""
+    """Return the key of a collective in `torch.ops`."""
     if not _LIBRARIES:
         for space, schemas in (("c10d_functional", _SCHEMAS), ("c10d", _C10D)):
             library = Library(space, "DEF")
@@ -36,7 +36,7 @@ def _op(name: str) -> Any:
 
 
 class CommDebugMode:
-    """Inside, the collectives that DTensors start are counted, by kind and by the module that is running.
+    """Context manager that counts the collectives of DTensors, by kind and by running module.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
@@ -66,19 +66,19 @@ class CommDebugMode:
         self._handles: list[Any] = []
 
     def get_total_counts(self) -> int:
-        """How many there were."""
+        """Return the total count."""
         return sum(self.comm_counts.values())
 
     def get_comm_counts(self) -> dict[Any, int]:
-        """How many of each kind: by `torch.ops.c10d_functional.all_reduce` and its like."""
+        """Return the counts by kind: `torch.ops.c10d_functional.all_reduce` and others."""
         return self.comm_counts
 
     def get_parameter_info(self) -> dict[str, dict[str, Any]]:
-        """The parameters of the modules that ran, by the modules' names."""
+        """Return the parameters of executed modules, by the modules' names."""
         return self._parameters
 
     def get_sharding_info(self) -> dict[str, Any]:
-        """The placements of the parameters that are DTensors."""
+        """Return the placements of DTensor parameters."""
         return {f"{module}.{name}": p for module, found in self._placements.items() for name, p in found.items()}
 
     def _seen(self, name: str, tensor: torch.Tensor) -> None:
@@ -117,7 +117,10 @@ class CommDebugMode:
             handle.remove()
 
     def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
-        """The counts of each module as text."""
+        """Return the counts of each module as text.
+
+        `noise_level` has no effect: the table has counts of collectives alone.
+        """
         lines = []
         for module, phases in sorted(self.comm_module_counts.items(), key=lambda item: (item[0] != "Global", item[0])):
             lines.append(f"{'  ' * module.count('.')}{module}")
@@ -126,6 +129,6 @@ class CommDebugMode:
         return "\n".join(lines)
 
     def log_comm_debug_tracing_table_to_file(self, file_name: str = "comm_mode_log.txt", noise_level: int = 3) -> None:
-        """Write that text, behind what the file has."""
+        """Append that text to a file."""
         with open(file_name, "a") as file:
             file.write(self.generate_comm_debug_tracing_table(noise_level) + "\n")

@@ -1,4 +1,4 @@
-"""How a DTensor lies, as a table."""
+"""Table of a DTensor's sharding."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def _words(ranges: list[tuple[int, int]]) -> str:
 
 
 def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -> None:
-    """Print which process has which rows and columns of a DTensor of one or two dimensions; the first process prints.
+    """Print each process's rows and columns of a 1-d or 2-d DTensor, on the first process.
 
-    RuntimeError for DTensors of more dimensions.
+    RuntimeError for more dimensions.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
@@ -29,6 +29,8 @@ def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -
     Row 0-3  cpu:0
     >>> dist.destroy_process_group()
     """
+    if use_rich:
+        raise NotImplementedError("visualize_sharding(): use_rich=True; the table is plain text")
     if dtensor.numel() == 0:
         return
     if not 1 <= dtensor.ndim <= 2:

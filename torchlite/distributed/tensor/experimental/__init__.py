@@ -1,4 +1,4 @@
-"""What PyTorch tries out for tensors over several processes."""
+"""Experimental DTensor functions: local_map, register_sharding, implicit_replication."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sh
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """In this context an op of a DTensor takes plain tensors for replicated ones."""
+    """Context manager: ops of DTensors treat plain tensors as replicated."""
     with ImplicitReplication():
         yield

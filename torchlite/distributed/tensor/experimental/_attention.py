@@ -1,4 +1,4 @@
-"""Sequences that lie over several processes in attention."""
+"""Context parallelism of attention: unsupported."""
 
 from ..._unavailable_stubs import unavailable_function
 

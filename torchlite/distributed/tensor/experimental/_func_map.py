@@ -1,4 +1,4 @@
-"""A function on parts as one on DTensors."""
+"""`local_map`: applies a function of local tensors to DTensors."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Callable:
-    """A function that is called with DTensors, calls `func` with their parts, and makes DTensors of what that returns.
+    """Return a function of DTensors that calls `func` with local tensors, and wraps the results in DTensors.
 
-    out_placements: how the results lie: one list for all, or a tuple with a list for each; None for what stays as it
-    is. in_placements: how the arguments are to lie, None for those that are no tensors or may lie in any way; with
-    `redistribute_inputs` they are brought there, else ValueError where one does not. in_grad_placements: how the
-    gradients of the parts lie. device_mesh: the results' mesh, where no argument is a DTensor. Without `func` it is a
-    decorator.
+    out_placements: of the results: one list for all, or a tuple with a list for each; None for unchanged results.
+    in_placements: of the arguments, None for non-tensors or any placement; with `redistribute_inputs` arguments are
+    redistributed, else a mismatch is a ValueError. in_grad_placements: of the local tensors' gradients. device_mesh:
+    the results' mesh, if no argument is a DTensor. Without `func` it is a decorator.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist

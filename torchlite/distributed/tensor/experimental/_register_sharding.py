@@ -1,4 +1,4 @@
-"""Rules of programs' own."""
+"""`register_sharding`: user-defined sharding strategies of ops."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from torchlite._aten.overload_impl import record_for_library_name
 
-from .._dispatch import SHARDING_RULES, OpCall, ShardingRule, Strategy, is_dtensor
+from .._op_strategy import SHARDING_RULES, OpCall, ShardingRule, Strategy, is_dtensor
 
 __all__ = ["register_sharding"]
 
 
 def register_sharding(op: Any) -> Callable:
-    """Declare the decorated function as what says in which ways ops can be computed in parts.
+    """Register the decorated function as the sharding strategies of ops.
 
-    op: an overload of PyTorch's library, or several. The function gets the op's arguments, DTensors as their specs, and
-    returns pairs of lists: placements of the results, and of the arguments, None for those that are no tensors.
-    NotImplementedError for an op that torchlite has not as one of its own.
+    op: an ATen overload, or several. The function gets the op's arguments, with specs for DTensors, and returns pairs
+    of lists: placements of the results, and of the arguments, None for non-tensors. NotImplementedError for an op
+    without a torchlite record.
 
     >>> import torchlite as torch
     >>> from torchlite.distributed.tensor import Replicate, Shard

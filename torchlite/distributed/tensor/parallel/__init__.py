@@ -1,4 +1,4 @@
-"""Tensor parallelism: modules whose parameters are cut over a mesh."""
+"""Tensor parallelism: modules with parameters sharded over a mesh."""
 
 from .api import parallelize_module
 from .loss import loss_parallel

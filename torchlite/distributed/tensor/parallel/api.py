@@ -1,4 +1,4 @@
-"""A plan of styles applied to a module's parts."""
+"""`parallelize_module`: applies parallel styles to submodules."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def parallelize_module(
 ) -> nn.Module:
     """Make a module tensor-parallel, in place.
 
-    parallelize_plan: a style for the module itself, or styles by the names of its parts ("layers.*.attention.q"), in
-    which each word between dots may have wildcards. src_data_rank: whose parameters count, see `distribute_tensor`.
-    A key that fits no part is warned of. ValueError for a mesh of several dimensions.
+    parallelize_plan: a style for the module itself, or styles by submodule names ("layers.*.attention.q"), with
+    wildcards in each component. src_data_rank: the source of the parameters, see `distribute_tensor`. Warns about a key
+    without a match. ValueError for a mesh of several dimensions.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist

@@ -1,4 +1,4 @@
-"""DTensors' parts for DistributedDataParallel, which reduces plain tensors."""
+"""Combination of tensor parallelism with DistributedDataParallel, which reduces plain tensors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ __all__ = ["_pre_dp_module_transform"]
 
 
 def _pre_dp_module_transform(module: nn.Module) -> None:
-    """Make a tensor-parallel module one that DistributedDataParallel takes: its parameters are this process's parts,
-    and stand as DTensors in the modules while forward runs.
+    """Make a tensor-parallel module's parameters local tensors for DistributedDataParallel.
+
+    During forward the modules have them as DTensors.
     """
     held: list[tuple[nn.Module, str, Any]] = []
     for part in module.modules():

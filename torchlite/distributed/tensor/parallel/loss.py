@@ -1,4 +1,4 @@
-"""Losses of classes that are cut over a mesh."""
+"""Loss parallelism: cross entropy over sharded classes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["loss_parallel"]
 
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Inside, `cross_entropy` of a DTensor whose classes are cut over the mesh is computed without gathering them; call
-    backward inside as well.
+    """Context manager: `cross_entropy` of a DTensor with sharded classes runs without gathering them; call backward
+    inside too.
 
-    Here it is computed so outside too. Targets and weights may be plain tensors, the same on all processes of the mesh.
+    Here it does so outside too. Targets and weights may be plain tensors, the same on all processes of the mesh.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist

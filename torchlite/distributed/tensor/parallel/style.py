@@ -1,4 +1,4 @@
-"""Styles: how a module's parameters, inputs and outputs lie over a mesh of one dimension."""
+"""Parallel styles: placements of a module's parameters, inputs and outputs over a 1-d mesh."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Layouts = Placement | tuple[Placement | None, ...] | None
 
 
 class ParallelStyle(ABC):
-    """What `parallelize_module` does to a module: override `_apply(module, device_mesh)`."""
+    """Style of `parallelize_module`: override `_apply(module, device_mesh)`."""
 
     src_data_rank: int | None = 0
 
@@ -31,7 +31,7 @@ class ParallelStyle(ABC):
 
 
 def _as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement, wanted: Placement) -> DTensor:
-    """A tensor, plain ones as `layout` says, as `wanted`."""
+    """Return a tensor with the `wanted` placement; a plain one has `layout`."""
     if not isinstance(value, DTensor):
         value = DTensor.from_local(value, mesh, (layout,), run_check=False)
     if value.placements != (wanted,):
@@ -40,7 +40,7 @@ def _as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement, wanted: Placeme
 
 
 class _LayerStyle(ParallelStyle):
-    """What the two styles of linear layers and embeddings share."""
+    """Common part of the styles of linear layers and embeddings."""
 
     input_layouts: tuple[Placement, ...]
     output_layouts: tuple[Placement, ...]
@@ -79,16 +79,16 @@ class _LayerStyle(ParallelStyle):
 def _set_parameter(
     module: nn.Module, name: str, parameter: torch.Tensor, mesh: DeviceMesh, place: Placement, source: int | None
 ) -> None:
-    """A parameter as a DTensor in its own place."""
+    """Replace a parameter by a DTensor."""
     made = distribute_tensor(parameter.detach(), mesh, [place], src_data_rank=source)
     module.register_parameter(name, nn.Parameter(made, requires_grad=parameter.requires_grad))
 
 
 class ColwiseParallel(_LayerStyle):
-    """A linear layer cut by its outputs, or an embedding by the numbers of each row.
+    """Linear layer sharded by output features, or embedding sharded by embedding dimension.
 
-    input_layouts: how the input lies where it is a plain tensor, replicated by default. output_layouts: how the output
-    is to lie, by default cut in its last dimension. use_local_output: whether it is this process's part, or a DTensor.
+    input_layouts: placement of a plain input, replicated by default. output_layouts: placement of the output, by
+    default sharded in its last dimension. use_local_output: return the local tensor instead of a DTensor.
     """
 
     def __init__(
@@ -120,10 +120,10 @@ class ColwiseParallel(_LayerStyle):
 
 
 class RowwiseParallel(_LayerStyle):
-    """A linear layer cut by its inputs, or an embedding by its rows.
+    """Linear layer sharded by input features, or embedding sharded by rows.
 
-    input_layouts: how the input lies where it is a plain tensor, by default cut in its last dimension. output_layouts:
-    how the output is to lie, replicated by default. use_local_output: whether it is this process's part, or a DTensor.
+    input_layouts: placement of a plain input, by default sharded in its last dimension. output_layouts: placement of
+    the output, replicated by default. use_local_output: return the local tensor instead of a DTensor.
     """
 
     def __init__(
@@ -154,9 +154,7 @@ class RowwiseParallel(_LayerStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """A norm, a dropout or the like on parts of a sequence: parameters are replicated, input and output cut in
-    `sequence_dim`.
-    """
+    """Norm or dropout on sequence shards: replicated parameters, input and output sharded in `sequence_dim`."""
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding = (Shard(sequence_dim),)
@@ -190,11 +188,11 @@ def _tuple(layouts: Any) -> tuple[Placement | None, ...]:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Brings a module's inputs to where it wants them.
+    """Redistributes a module's inputs.
 
-    input_layouts: how positional inputs lie where they are plain tensors; None for those that stay as they are.
-    desired_input_layouts: how they are to lie. input_kwarg_layouts, desired_input_kwarg_layouts: the same by keyword.
-    use_local_output: whether the module gets parts in place of DTensors.
+    input_layouts: placements of plain positional inputs; None for unchanged ones. desired_input_layouts: their
+    placements in the module. input_kwarg_layouts, desired_input_kwarg_layouts: the same by keyword. use_local_output:
+    pass local tensors instead of DTensors.
     """
 
     def __init__(
@@ -267,10 +265,10 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Brings a module's outputs to where those want them that come behind it.
+    """Redistributes a module's outputs.
 
-    output_layouts: how outputs lie where they are plain tensors; None for those that stay as they are.
-    desired_output_layouts: how they are to lie. use_local_output: whether parts or DTensors leave the module.
+    output_layouts: placements of plain outputs; None for unchanged ones. desired_output_layouts: their placements
+    afterwards. use_local_output: return local tensors instead of DTensors.
     """
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Any, use_local_output: bool = True) -> None:
@@ -304,7 +302,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` together."""
+    """Combination of `PrepareModuleInput` and `PrepareModuleOutput`."""
 
     def __init__(
         self,

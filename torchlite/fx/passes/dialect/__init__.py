@@ -1,1 +1,1 @@
-"""Passes for graphs of one dialect."""
+"""Passes for graphs of a given op dialect."""

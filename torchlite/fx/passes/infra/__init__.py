@@ -1,1 +1,1 @@
-"""Passes in order."""
+"""Infrastructure: pass base class, pass manager, partitioner."""

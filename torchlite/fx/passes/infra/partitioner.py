@@ -1,4 +1,4 @@
-"""Groups of nodes that a backend can run, as large as they can be."""
+"""Capability-based partitioner: groups nodes that a backend supports."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Partition:
         return str(self.nodes)
 
     def add_node(self, node: Node, node_order: int | None = None) -> None:
-        """Take a node in."""
+        """Add a node."""
         self.nodes[node] = node_order
 
     def remove_node(self, node: Node) -> None:
-        """Take a node out."""
+        """Remove a node."""
         del self.nodes[node]
 
     def size(self) -> int:
-        """How many nodes there are."""
+        """Return the number of nodes."""
         return len(self.nodes)
 
 
@@ -46,10 +46,10 @@ def _is_getitem(node: Node) -> bool:
 
 
 class CapabilityBasedPartitioner:
-    """Finds groups of supported nodes such that no group needs a value that depends on one of its own from outside.
+    """Partition supported nodes into maximal groups without cyclic dependencies.
 
-    allows_single_node_partition: a node alone is a group. non_compute_ops: names of functions of which alone no group
-    is made. allowed_single_node_partition_ops: names of functions that are a group alone all the same.
+    allows_single_node_partition: allow groups of one node. non_compute_ops: function names that form no group alone.
+    allowed_single_node_partition_ops: function names that may form a group alone anyway.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class CapabilityBasedPartitioner:
         return self.operator_support.is_node_supported(dict(self.graph_module.named_modules()), node)
 
     def propose_partitions(self) -> list[Partition]:
-        """The groups, their nodes in the graph's order."""
+        """Return the groups, with nodes in graph order."""
         nodes = list(self.graph_module.graph.nodes)
         place = {node: i for i, node in enumerate(nodes)}
-        below: dict[Node, set[Node]] = {}  # what depends on a node
+        below: dict[Node, set[Node]] = {}  # dependents of a node
         for node in reversed(nodes):
             below[node] = set(node.users).union(*(below[user] for user in node.users))
         groups: dict[Node, list[Node]] = {}
@@ -92,20 +92,20 @@ class CapabilityBasedPartitioner:
                     joined = groups[node] + group
                     groups.update(dict.fromkeys(joined, joined))
         found = {id(group): sorted(group, key=place.__getitem__) for group in groups.values()}
-        ordered = sorted(found.values(), key=lambda group: place[group[-1]], reverse=True)  # as PyTorch numbers them
+        ordered = sorted(found.values(), key=lambda group: place[group[-1]], reverse=True)  # PyTorch's numbering
         kept = [group for group in map(self._with_getitems, ordered) if self._counts(group)]
         return [Partition(number, group) for number, group in enumerate(kept)]
 
     @staticmethod
     def _can_join(one: list[Node], other: list[Node], below: dict[Node, set[Node]]) -> bool:
-        """Whether two groups together need nothing from outside that depends on them."""
+        """True if the union of two groups has no cycle through outside nodes."""
         inside = set(one) | set(other)
         outer = set().union(*(below[node] for node in inside)) - inside
         return all(below[node].isdisjoint(inside) for node in outer)
 
     @staticmethod
     def _with_getitems(group: list[Node]) -> list[Node]:
-        """The group with the parts of its results that others take, and without parts of others' results."""
+        """Return the group with the getitem nodes of its results, without those of other groups' results."""
         inside = set(group)
         group = [node for node in group if not _is_getitem(node) or node.args[0] in inside]
         for node in list(group):
@@ -124,11 +124,11 @@ class CapabilityBasedPartitioner:
         return len(computes) > 1 or any(name in self.allowed_single_node_partition_ops for name in names)
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
-        """The module with a submodule in the place of each group."""
+        """Replace each group by a submodule."""
         return fuse_by_partitions(self.graph_module, [partition.nodes for partition in partitions], prefix=prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Take nodes that compute nothing out of the groups where they stand at the beginning or at the end."""
+        """Remove non-compute nodes from the beginning and end of the groups."""
         for partition in partitions:
             inside = partition.nodes
             for ends in (lambda node: node.all_input_nodes, lambda node: list(node.users)):
@@ -142,5 +142,5 @@ class CapabilityBasedPartitioner:
                             changed = True
 
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
-        """`fuse_partitions` of `propose_partitions`."""
+        """Run `propose_partitions` and `fuse_partitions`."""
         return self.fuse_partitions(self.propose_partitions(), prefix=prefix)

@@ -1,4 +1,4 @@
-"""What a pass is, and what it returns."""
+"""PassBase and PassResult: interface of graph passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["PassBase", "PassResult"]
 
 @compatibility(is_backward_compatible=False)
 class PassResult(NamedTuple):
-    """The module after a pass, and whether it changed."""
+    """Module after a pass, and whether it changed."""
 
     graph_module: Any
     modified: bool
@@ -20,7 +20,7 @@ class PassResult(NamedTuple):
 
 @compatibility(is_backward_compatible=False)
 class PassBase(ABC):
-    """A pass: classes derive from it and write `call`, and may check what must hold before and after.
+    """Base class of passes: subclasses implement `call` and may check pre- and postconditions.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.infra.pass_base import PassBase, PassResult
@@ -39,12 +39,12 @@ class PassBase(ABC):
 
     @abstractmethod
     def call(self, graph_module: Any) -> PassResult | None:
-        """The pass itself."""
+        """Run the pass."""
 
     def requires(self, graph_module: Any) -> None:
-        """Raise where the module is not fit for the pass."""
+        """Check the preconditions; raise if violated. `graph_module` has no effect; subclasses read it."""
         return
 
     def ensures(self, graph_module: Any) -> None:
-        """Raise where the module is not as the pass should leave it."""
+        """Check the postconditions; raise if violated. `graph_module` has no effect; subclasses read it."""
         return

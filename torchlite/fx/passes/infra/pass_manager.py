@@ -1,4 +1,4 @@
-"""Passes that run one after the other."""
+"""PassManager: runs PassResult passes in a constrained order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _name(function: Any) -> str:
 
 @compatibility(is_backward_compatible=False)
 def pass_result_wrapper(fn: Any) -> Any:
-    """A function that changes a module, or returns another, as a pass that returns a PassResult."""
+    """Wrap a function that changes or returns a module as a pass that returns a PassResult."""
     if fn is None:
         return None
 
@@ -54,7 +54,7 @@ def _validate_pass_schedule_constraint(constraint: Constraint, passes: list[Pass
 
 
 def _topological_sort_passes(passes: list[Pass], constraints: list[Constraint]) -> list[Pass]:
-    """The passes in an order that the constraints allow. RuntimeError where there is none."""
+    """Return the passes in topological order. Raise RuntimeError for cyclic constraints."""
     if not constraints:
         return passes
     behind: dict[Pass, list[Pass]] = {
@@ -78,7 +78,7 @@ def _topological_sort_passes(passes: list[Pass], constraints: list[Constraint]) 
 
 @compatibility(is_backward_compatible=False)
 def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
-    """The constraint that one pass comes before another."""
+    """Return the constraint that one pass precedes another."""
 
     def depends_on(a: Pass, b: Pass) -> bool:
         return a != that or b != this
@@ -88,11 +88,11 @@ def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
 
 @compatibility(is_backward_compatible=False)
 class PassManager:
-    """Runs passes over a module, in an order that constraints allow.
+    """Run passes over a module in an order that satisfies constraints.
 
-    passes: functions that return a PassResult. constraints: functions of two passes, which say whether the first may
-    come before the second. steps: how often all run, unless nothing changes any more. run_checks_after_each_pass: call
-    `check` after each. suppress_check_failures: kept for the caller.
+    passes: functions that return a PassResult. constraints: predicates of two passes that decide if the first may
+    precede the second. steps: maximum number of rounds; a round without change ends. run_checks_after_each_pass: call
+    `check` after each pass. suppress_check_failures: stored only.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper
@@ -118,7 +118,7 @@ class PassManager:
         self.suppress_check_failures = suppress_check_failures
 
     def add_pass(self, _pass: Pass) -> None:
-        """Add a pass at the end."""
+        """Append a pass."""
         self.passes.append(_pass)
         self._validated = False
 
@@ -128,25 +128,28 @@ class PassManager:
         self._validated = False
 
     def validate_constraints(self) -> None:
-        """RuntimeError where the order of the passes is not allowed."""
+        """Raise RuntimeError if the order violates a constraint."""
         if not self._validated:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)
         self._validated = True
 
     def solve_constraints(self) -> None:
-        """Bring the passes into an order that is allowed."""
+        """Reorder the passes to satisfy the constraints."""
         self.passes = _topological_sort_passes(self.passes, self.constraints)
         self._validated = True
 
     def add_checks(self, check: Callable[[Any], None]) -> None:
-        """Check modules by a function of one argument."""
+        """Set the check function."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
         setattr(self, "check", check)  # noqa: B010
 
     def check(self, module: Any) -> None:
-        """What must hold of the module."""
+        """Check a module.
+
+        `module` has no effect; subclasses check it.
+        """
         return
 
     def __call__(self, module: Any) -> PassResult:
@@ -159,7 +162,7 @@ class PassManager:
             for place, function in enumerate(self.passes):
                 try:
                     result = self._run(function, module)
-                except Exception as error:
+                except Exception as error:  # the user's pass may raise anything
                     before = [_name(other) for other in self.passes[:place]]
                     raise Exception(
                         f"An error occurred when running the '{_name(function)}' pass after the following passes: "

@@ -1,4 +1,4 @@
-"""What passes are written with: matchers, and parts of graphs as modules."""
+"""Utilities of passes: subgraph matching, extraction and fusion."""
 
 from .common import HolderModule, compare_graphs, lift_subgraph_as_module
 

@@ -1,4 +1,4 @@
-"""Graphs as modules, and whether two are alike."""
+"""Compares graphs, and re-exports the lifting of subgraphs to modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["HolderModule", "compare_graphs", "lift_subgraph_as_module"]
 
 @compatibility(is_backward_compatible=False)
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether two graphs have the same inputs, nodes and outputs, in whatever order the nodes stand.
+    """True if two graphs have equal inputs, nodes and outputs, in any node order.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.utils.common import compare_graphs

@@ -1,4 +1,4 @@
-"""Parts of a graph as modules of their own."""
+"""Fuses node groups into submodules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @compatibility(is_backward_compatible=False)
 def topo_sort(nodes: NodeList) -> NodeList:
-    """The nodes in an order in which each comes behind what it uses; else they stay as they are."""
+    """Return the nodes in topological order, otherwise stable."""
     place = {node: i for i, node in enumerate(nodes)}
     waits = {node: sum(used in place for used in node.all_input_nodes) for node in nodes}
     ready: list[tuple[int, Node]] = []
@@ -45,7 +45,7 @@ def topo_sort(nodes: NodeList) -> NodeList:
 
 @compatibility(is_backward_compatible=False)
 def validate_partition(partition: Iterable[Node]) -> bool:
-    """Whether nodes can be one step: no way leads out of them and in again."""
+    """True if nodes can be fused: no path leaves and re-enters the group."""
     inside = set(partition)
     pending = [user for node in inside for user in node.users if user not in inside]
     seen: set[Node] = set()
@@ -68,9 +68,7 @@ def fuse_as_graphmodule(
     *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    """A module that does what these nodes do, which stand in order, with the nodes of `gm` that it gets and those
-    whose values it returns.
-    """
+    """Return a module that computes these sorted nodes, its input nodes and its output nodes in `gm`."""
     for node in nodes:
         if node.graph.owning_module is not gm:
             raise AssertionError(f"{node} doesn't belong to passed in graph module {gm._get_name()}")
@@ -109,7 +107,7 @@ def insert_subgm(
     orig_outputs: tuple[Node, ...],
     insertion_point: Node | None = None,
 ) -> GraphModule:
-    """Call a module in the place of nodes: it gets `orig_inputs`, and its results are used for `orig_outputs`."""
+    """Insert a call of a module with `orig_inputs`; its results replace `orig_outputs`."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
     if insertion_point is None:
@@ -134,7 +132,7 @@ def insert_subgm(
 
 @compatibility(is_backward_compatible=False)
 def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
-    """Take nodes out, the last one first."""
+    """Erase nodes, last first."""
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 
@@ -143,7 +141,7 @@ def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
 def fuse_by_partitions(
     gm: GraphModule, partitions: list[Any], prefix: str = "fused_", always_return_tuple: bool = False
 ) -> GraphModule:
-    """Make a module of each group of nodes, and call these."""
+    """Fuse each group of nodes into a submodule."""
     for number, partition in enumerate(partitions):
         nodes = topo_sort(list(partition))
         made, inputs, outputs = fuse_as_graphmodule(

@@ -1,4 +1,4 @@
-"""Graphs that were copied out of a module, as modules with its attributes."""
+"""Lifts a subgraph to a module with the attributes it uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["HolderModule", "lift_subgraph_as_module"]
 
 @compatibility(is_backward_compatible=False)
 class HolderModule(Module):
-    """A module that holds modules."""
+    """Container of submodules."""
 
     def __init__(self, d: dict[str, Any]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class HolderModule(Module):
 def lift_subgraph_as_module(
     gm: Any, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A module of a graph that was copied out of `gm`, with what it names there; and by the names there those here."""
+    """Return a module of a subgraph copied from `gm`, with the attributes it uses, and their new names by old ones."""
     holder = HolderModule({})
     names: dict[str, str] = {}
     for node in subgraph.nodes:

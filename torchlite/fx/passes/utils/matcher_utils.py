@@ -1,4 +1,4 @@
-"""Where in a graph a smaller one occurs."""
+"""Subgraph matching: finds occurrences of a pattern graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["InternalMatch", "SubgraphMatcher"]
 @compatibility(is_backward_compatible=False)
 @dataclass
 class InternalMatch:
-    """One occurrence: which node, or value, stands for each of the pattern's nodes."""
+    """A match: the graph node or value for each pattern node."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Any] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class InternalMatch:
 
 @compatibility(is_backward_compatible=False)
 class SubgraphMatcher:
-    """Finds the places where a pattern occurs, from what it returns back to its inputs, which match anything.
+    """Find matches of a pattern, from its outputs back to its inputs, which match anything.
 
-    match_output: what the pattern returns is what the graph returns. match_placeholder: its inputs are the graph's.
-    remove_overlapping_matches: of places that share nodes the first counts. ignore_literals: plain values match others.
+    match_output: the pattern's output must be the graph's. match_placeholder: its inputs must be the graph's.
+    remove_overlapping_matches: keep the first of overlapping matches. ignore_literals: constants match any others.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.utils.matcher_utils import SubgraphMatcher
@@ -71,9 +71,9 @@ class SubgraphMatcher:
         self.pattern_anchors = [output] if match_output else ends
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The places, of which no inner value is used elsewhere.
+        """Return the matches whose inner values have no other users.
 
-        node_name_match: nodes with this in their names match any of the pattern's.
+        node_name_match: nodes with this substring in their name match any pattern node.
         """
         self._loose_name = node_name_match
         candidates = {
@@ -91,7 +91,7 @@ class SubgraphMatcher:
         return self._apart(places) if self.remove_overlapping_matches else places
 
     def _together(self, candidates: list[tuple[Node, list[Node]]], found: dict[Node, Any]) -> Iterator[dict]:
-        """The ways in which all anchors match, one after the other."""
+        """Return all combinations in which every output anchor matches."""
         if not candidates:
             if found:
                 yield found
@@ -103,9 +103,7 @@ class SubgraphMatcher:
                 yield from self._together(rest, nodes_map)
 
     def _match_nodes(self, pn: Node, gn: Node, nodes_map: dict[Node, Any]) -> bool:
-        """Whether a node stands for one of the pattern's, with all that both are made of; `nodes_map` gets who stands
-        for whom.
-        """
+        """True if a node and its inputs match a pattern node; fills `nodes_map`."""
         if pn in nodes_map:
             return nodes_map[pn] is gn
         if any(gn is other for other in nodes_map.values()):
@@ -125,7 +123,7 @@ class SubgraphMatcher:
 
     @staticmethod
     def _arguments(pn: Node, gn: Node) -> tuple[Any, Any]:
-        """The arguments to compare; None where there are other ones."""
+        """Return the arguments to compare, None if they are incompatible."""
         if len(pn.args) == len(gn.args) and list(pn.kwargs) == list(gn.kwargs):
             return [*pn.args, *pn.kwargs.values()], [*gn.args, *gn.kwargs.values()]
         if pn.op != "call_function" or not isinstance(pn.target, OpOverload):
@@ -160,7 +158,7 @@ class SubgraphMatcher:
 
     @staticmethod
     def _match_literals(pattern: Any, value: Any, nodes_map: dict[Node, Any]) -> bool:
-        """Whether a plain value stands for one of the pattern's inputs, or is the same."""
+        """True if a constant matches a pattern input or an equal constant."""
         if isinstance(pattern, Node):
             if pattern.op != "placeholder":
                 return False
@@ -168,7 +166,7 @@ class SubgraphMatcher:
         return not isinstance(value, Node) and type(value) is type(pattern) and value == pattern
 
     def _nodes_are_equal(self, pn: Node, gn: Node, node_name_match: str = "") -> bool:
-        """Whether a node does what one of the pattern's does."""
+        """True if a node's operation equals a pattern node's."""
         if pn.op == "placeholder" and not self.match_placeholder:
             return True
         if node_name_match and node_name_match in gn.name:
@@ -192,7 +190,7 @@ class SubgraphMatcher:
         return True
 
     def _is_contained(self, nodes_map: dict[Node, Any]) -> bool:
-        """Whether what is inside of a place is used there alone."""
+        """True if inner values of a match have no users outside."""
         inner = {gn: pn for pn, gn in nodes_map.items() if pn.op != "placeholder"}
         return all(
             user in inner for gn, pn in inner.items() if pn not in self.pattern_returning_nodes for user in gn.users
@@ -200,7 +198,7 @@ class SubgraphMatcher:
 
     @staticmethod
     def _apart(places: list[InternalMatch]) -> list[InternalMatch]:
-        """The places that share no node with one before."""
+        """Return the matches that share no node with an earlier one."""
         taken: set[Node] = set()
         kept = []
         for match in places:

@@ -1,4 +1,4 @@
-"""Matches whose nodes are found by names that the pattern gives them."""
+"""Subgraph matcher that also returns matched nodes by names from the pattern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SubgraphMatcherWithNameNodeMap"]
 
 
 def _split_to_graph_and_name_node_map(gm: GraphModule) -> tuple[GraphModule, dict[str, Node]]:
-    """A pattern without the dictionary at the end of what it returns, and that dictionary."""
+    """Return a pattern without the name dictionary at the end of its output, and the dictionary."""
     output = gm.graph.output_node()
     codegen = gm.graph._codegen
     found: Any = output.args[0]
@@ -39,8 +39,8 @@ def _split_to_graph_and_name_node_map(gm: GraphModule) -> tuple[GraphModule, dic
 
 @compatibility(is_backward_compatible=False)
 class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
-    """As SubgraphMatcher, of a pattern that returns a dictionary last: each match has `name_node_map`, the nodes that
-    stand for those in the dictionary.
+    """SubgraphMatcher for a pattern that returns a dictionary last. Each match has `name_node_map` with the nodes for
+    the dictionary's values.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Nodes by what they were in the program: those that came of one layer or one function."""
+"""Groups nodes by the source function or module class they were traced from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SourcePartition", "check_subgraphs_connected", "get_source_partition
 @compatibility(is_backward_compatible=False)
 @dataclass
 class SourcePartition:
-    """The nodes that came of one place, what they use, which of them others use, and the parameters among them."""
+    """Nodes from one source, with their inputs, outputs and parameters."""
 
     nodes: list[Node]
     source: Any
@@ -26,7 +26,7 @@ class SourcePartition:
 
 
 def _source_of(node: Node, wanted: list[Any]) -> tuple[Any, str] | None:
-    """Which of the wanted sources a node came of, and by which name; None for others."""
+    """Return the wanted source that a node comes from, and its name, None for others."""
     stack = node.meta.get("source_fn_stack")
     if stack is not None:
         name, source = stack[-1]
@@ -55,9 +55,9 @@ def _source_of(node: Node, wanted: list[Any]) -> tuple[Any, str] | None:
 def get_source_partitions(
     graph: Graph, wanted_sources: list[Any], filter_fn: Callable[[Node], bool] | None = None
 ) -> dict[Any, list[SourcePartition]]:
-    """By each wanted source, a function or a class of layers, the groups of nodes that came of it.
+    """Return the node groups by source function or module class.
 
-    filter_fn: groups count of which all nodes pass.
+    filter_fn: keep groups whose nodes all pass.
     """
     found: dict[Any, dict[str, list[Node]]] = {}
     for node in graph.nodes:
@@ -86,6 +86,6 @@ def _partition(nodes: list[Node], source: Any) -> SourcePartition:
 
 @compatibility(is_backward_compatible=False)
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:
-    """Whether a node of the second group uses one of the first."""
+    """True if a node of the second group uses one of the first."""
     inside = set(subgraph2.nodes)
     return any(user in inside for node in subgraph1.nodes for user in node.users)

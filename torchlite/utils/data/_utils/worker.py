@@ -114,7 +114,7 @@ def _worker_loop(connection, settings: WorkerSettings, worker: int, others) -> N
         _worker_info = WorkerInfo(id=worker, num_workers=settings.count, seed=seed, dataset=settings.dataset)
         if settings.init_fn is not None:
             settings.init_fn(worker)
-    except Exception as raised:
+    except Exception as raised:  # the user's init_fn may raise anything: the loader raises it
         error = ExceptionWrapper(raised, where)
     try:
         while _wait_for_task(connection):
@@ -136,7 +136,7 @@ def _worker_loop(connection, settings: WorkerSettings, worker: int, others) -> N
                     answer = _IterableDatasetStopIteration()
                     if settings.kind == _DatasetKind.Map:  # then the data set is broken: say so
                         answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
-                except Exception as raised:
+                except Exception as raised:  # the user's dataset may raise anything: the loader raises it
                     answer = ExceptionWrapper(raised, where)
             _send_answer(connection, number, answer, settings, where)
             answer = None

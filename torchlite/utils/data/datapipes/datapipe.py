@@ -31,7 +31,9 @@ class _DataPipeBase:
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
     ) -> None:
-        """Have pipes of this kind make another one. Exception for a name that is taken."""
+        """Have pipes of this kind make another one. Exception for a name that is taken. `enable_df_api_tracing` has no
+        effect: there is no tracing of data frames.
+        """
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
         cls.functions[function_name] = cls_to_register
@@ -80,7 +82,9 @@ class DataChunk(list):
 
 
 class functional_datapipe:
-    """A decorator of a pipe's class: other pipes make one by calling this name. TypeError for what is no pipe."""
+    """A decorator of a pipe's class: other pipes make one by calling this name. TypeError for what is no pipe.
+    `enable_df_api_tracing` has no effect: there is no tracing of data frames.
+    """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name

@@ -1,1 +1,1 @@
-"""Passes for graphs of any dialect."""
+"""Passes for any op dialect."""

@@ -1,4 +1,4 @@
-"""Calls that are made twice with the same arguments are made once."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _WRITES = "add_ sub_ mul_ div_ pow_ lerp_ relu_ sigmoid_ tanh_".split()
 
 @compatibility(is_backward_compatible=False)
 def get_CSE_banned_ops() -> set[Any]:
-    """The ops of `torch.ops.aten` of which two calls with the same arguments differ: those that draw or write."""
+    """Return the `torch.ops.aten` ops excluded from CSE: random and mutating ones."""
     return {getattr(ops.aten, name) for name in (*_DRAWS, *_WRITES) if hasattr(ops.aten, name)}
 
 
 @compatibility(is_backward_compatible=False)
 class CSEPass(PassBase):
-    """Makes a graph in which equal calls of functions are made once.
+    """Merge equal function calls.
 
-    banned_ops: ops whose calls all stay. Only graphs of functions that have no effects are fit for it.
+    banned_ops: ops to keep. Valid for graphs of pure functions only.
     """
 
     def __init__(self, banned_ops: set[Any] | None = None) -> None:
         self.banned_ops = banned_ops or set()
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """A module with the graph; the same one where nothing occurs twice."""
+        """Return a module with the new graph, or the same one if nothing repeats."""
         graph = Graph()
         env: dict[Node, Node] = {}
         seen: dict[Any, list[tuple[Any, Node]]] = {}
@@ -49,7 +49,7 @@ class CSEPass(PassBase):
                 env[node] = graph.node_copy(node, lambda n: env[n])
                 continue
             leaves, spec = tree_flatten(map_arg((node.args, dict(node.kwargs)), lambda n: env[n]))
-            # (Of values that are equal only those of one type are the same: 1, 1.0 and True.)
+            # (Equal constants must also have equal types: 1, 1.0 and True differ.)
             same = [(type(leaf), leaf) for leaf in leaves]
             key = (node.op, node.target, len(leaves))
             known = seen.setdefault(key, [])
@@ -66,5 +66,5 @@ class CSEPass(PassBase):
 def _equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
-    except (RuntimeError, TypeError, ValueError):  # tensors, and what else has no truth
+    except (RuntimeError, TypeError, ValueError):  # tensors and others without a truth value
         return False

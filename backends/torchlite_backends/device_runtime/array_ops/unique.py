@@ -1,29 +1,26 @@
-"""What depends on the data in number: distinct elements and rows, places of what is not zero, elements under a mask."""
+"""Unique elements, rows and runs."""
 
 from __future__ import annotations
 
 import functools
 import math
-import struct
 
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.kernel_sources.sort import sort_source
-from torchlite_backends.kernel_sources.unique_nonzero import NONZERO, PLACES, ROWS
+from torchlite_backends.kernel_sources.unique_nonzero import PLACES, ROWS
 
 from ..core.array import Array, empty, row_major, view_of
-from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
 from ..core.device import grid
 from ..core.host_transfer import to_numpy
-from ..core.views import broadcast_view
-from .rearrange import view_as_complex, view_as_real
 from .scan import scan
 from .sort import SortRows, sorted_items
+from .view_dtype import view_as_complex, view_as_real
 
 
 def _launch_elementwise(x: Array, text: str, name: str, signature: str, count: int, *arguments, **kinds: str) -> None:
-    """A kernel with one item for each of `count` elements."""
+    """Launch a kernel with one work-item for each of `count` elements."""
     group = min(64, x.device.max_group)
     x.device.function(text, name, signature, **(kinds or {"T": x.kind}))(grid(count, group), (group,), *arguments)
 
@@ -38,7 +35,7 @@ def _empty_indices(x: Array) -> Array:
 
 
 def _as_reals(x: Array) -> Array:
-    """Complex elements of a contiguous array as rows of two; others as rows of one."""
+    """Return complex elements of a contiguous array as rows of two reals; others as rows of one."""
     if x.kind[0] != "c":
         return view_of(x, (x.size, 1), (1, 1), x.offset)
     return view_as_real(view_of(x, (x.size,), (1,), x.offset))
@@ -51,7 +48,7 @@ def _iota(x: Array, count: int) -> Array:
 
 
 def _argsort_rows(x: Array) -> Array:
-    """The order that sorts the rows of a contiguous matrix."""
+    """Return the order that sorts the rows of a contiguous matrix."""
     count, width = x.shape
     order, other, run = _iota(x, count), empty(x.device, (count,), "i32"), 1
     while run < count:
@@ -61,8 +58,8 @@ def _argsort_rows(x: Array) -> Array:
 
 
 def _run_starts(x: Array, order: Array) -> tuple[Array, Array, Array]:
-    """The rows (of a contiguous matrix, in an order) that differ from the one before, the number of each row's run, and
-    how long runs are.
+    """Return the rows (of a contiguous matrix, in an order) that start a run, each row's run number, and run
+    lengths.
     """
     device, (count, width) = x.device, x.shape
     flags = empty(device, (count,), "i32")
@@ -83,9 +80,7 @@ def _run_starts(x: Array, order: Array) -> tuple[Array, Array, Array]:
 
 
 def _unique_flat(input, return_inverse=False, return_counts=False):
-    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
-    for).
-    """
+    """Return sorted unique elements, inverse indices and counts (the latter two empty unless requested)."""
     if not input.size:
         return (
             empty(input.device, (0,), input.kind),
@@ -109,28 +104,28 @@ def _unique_flat(input, return_inverse=False, return_counts=False):
 
 
 def _reals_to_kind(rows: Array, kind: str) -> Array:
-    """The reverse of `_as_reals`."""
+    """Inverse of `_as_reals`."""
     if kind[0] != "c":
         return view_of(rows, (rows.shape[0],), (1,), 0)
     return view_as_complex(rows)
 
 
 def _moveaxis_contiguous(x: Array, source: int, target: int) -> Array:
-    """A dimension moved, in row-major memory."""
+    """Move a dimension, contiguous in memory."""
     order = [d for d in range(x.ndim) if d != source]
     order.insert(target, source)
     return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 def _as_rows(x: Array) -> Array:
-    """The slices along the first dimension of a contiguous array as rows of real elements."""
+    """Return the slices along the first dimension of a contiguous array as rows of real elements."""
     reals = _as_reals(x)
     width = reals.size // x.shape[0]
     return view_of(reals, (x.shape[0], width), (width, 1), reals.offset)
 
 
 def _rows_to_slices(rows: Array, shape: tuple[int, ...], kind: str, dim: int) -> Array:
-    """Rows of `_matrix` as slices along `dim` of an array whose other dimensions have the lengths `shape`."""
+    """Inverse of `_as_rows`: rows as slices along `dim` of an array whose other dimensions are `shape`."""
     if kind[0] == "c":
         rows = view_as_complex(view_of(rows, (rows.size // 2, 2), (2, 1), 0))
     shape = (-1 if not math.prod(shape) else rows.size // math.prod(shape), *shape)
@@ -150,7 +145,7 @@ def _unique_rows(input, dim):
 
 
 def _unique_runs(input, dim=None):
-    """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
+    """Return elements (or slices along `dim`) that differ from the previous one; inverse and counts as for unique."""
     if not input.size:
         if dim is None:
             return empty(input.device, (0,), input.kind), empty(input.device, input.shape, "i64"), _empty_indices(input)
@@ -165,64 +160,3 @@ def _unique_runs(input, dim=None):
     if dim is None:
         return _reals_to_kind(values, x.kind), view_of(inverse, input.shape, row_major(input.shape)[1], 0), counts
     return _rows_to_slices(values, x.shape[1:], x.kind, wrap_dim(dim, input.ndim)), inverse, counts
-
-
-class _NonzeroMask:
-    """Where a contiguous array is not zero: counted in chunks, with running sums of the counts."""
-
-    def __init__(self, x: Array, limit: int = (1 << 31) - 1):
-        self.x, self.device = x, x.device
-        self.chunk = max(-(-x.size // (8 * x.device.units)), 1024) if x.device.is_cpu else max(-(-x.size // 16384), 16)
-        self.chunks = -(-x.size // self.chunk)
-        shape = x.shape or (1,)
-        self.form = struct.pack(
-            "21i", x.size, self.chunk, self.chunks, len(shape), limit, *shape, *[0] * (16 - len(shape))
-        )
-        self.counts = empty(x.device, (self.chunks,), "i32")
-        self.run("count_true", "ppx", x, self.counts)
-        self.ends = scan("cumsum", self.counts, 0, "i32", "i32")[0]
-
-    def run(self, name: str, signature: str, *arrays: Array, **kinds: str) -> None:
-        real = self.x.kind[0] != "c"
-        kinds = {"V": self.x.kind} | kinds | ({"VECTORS": "1"} if real else {})
-        kinds["IS_TRUE(v)"] = "((v) != 0)" if real else "((v).x != 0 || (v).y != 0)"
-        group = 1 if self.device.is_cpu else min(64, self.device.group)
-        self.device.function(NONZERO, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(
-            grid(self.chunks, group), (group,), *arrays, self.form
-        )
-
-    def total(self) -> int:
-        """How many there are; waits for the device."""
-        return int(to_numpy(view_of(self.ends, (), (), self.chunks - 1)))
-
-
-def nonzero_indices(input):
-    if not input.size:
-        return empty(input.device, (0, input.ndim), "i64")
-    found = _NonzeroMask(as_contiguous(input))
-    out = empty(input.device, (found.total(), input.ndim), "i64")
-    if out.size:
-        found.run("write_places", "ppppx", found.x, found.counts, found.ends, out)
-    return out
-
-
-def nonzero_static(input, *, size, fill_value=-1):
-    out = fill_with(empty(input.device, (size, input.ndim), "i64"), math.trunc(fill_value))
-    if out.size and input.size:
-        found = _NonzeroMask(as_contiguous(input), size)
-        found.run("write_places", "ppppx", found.x, found.counts, found.ends, out)
-    return out
-
-
-def masked_select(input, mask):
-    if mask.kind != "b8":
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shape((mask.shape, input.shape))
-    x, mask = (as_contiguous(broadcast_view(a, shape)) for a in (input, mask))
-    if not x.size:
-        return empty(x.device, (0,), x.kind)
-    found = _NonzeroMask(mask)
-    out = empty(x.device, (found.total(),), x.kind)
-    if out.size:
-        found.run("write_chosen", "pppppx", mask, found.counts, found.ends, x, out, V=x.kind)
-    return out

@@ -1,4 +1,4 @@
-"""Sliding blocks (im2col, col2im) and resampling on a grid."""
+"""Resampling of images on a grid (interpolate), with antialiasing, and its backward pass."""
 
 from __future__ import annotations
 
@@ -8,76 +8,25 @@ from typing import Any
 import numpy as np
 
 from torchlite._types.dtypes import from_np, iinfo
-from torchlite_backends.array import im2col_resize as shared
+from torchlite_backends.array import resize as shared
 from torchlite_backends.kernel_sources import pooling
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
 from ..array_ops.creation import full
-from ..array_ops.gather_scatter import copy_kind, device_cached, work_sizes
+from ..array_ops.device_cache import device_cached
+from ..array_ops.launch_sizes import work_sizes
 from ..array_ops.scatter import index_select
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
 from ..core.host_transfer import from_numpy
 from ..core.views import reshape
-from .pooling import pack_window
 
-
-def _sliding_windows(size, kernel, dilation, padding, stride):
-    return tuple(
-        [
-            (n + 2 * p - d * (k - 1) - 1) // s + 1
-            for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
-        ]
-    )
-
-
-def _im2col(input, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(input.shape[2:], kernel_size, dilation, padding, stride)
-    if min(out) <= 0:
-        raise RuntimeError("the blocks do not fit the input")
-    device, x = input.device, as_contiguous(input)
-    blocks = empty(device, (x.shape[0], x.shape[1] * math.prod(kernel_size), math.prod(out)), x.kind)
-    if blocks.size:
-        take, items, group = work_sizes(device, blocks.size, 256)
-        run = device.function(pooling.IM2COL, "im2col", "ppiix", (16,), T=copy_kind(x))
-        run(
-            items,
-            group,
-            x,
-            blocks,
-            blocks.size,
-            take,
-            pack_window(x.shape[2:], out, kernel_size, stride, padding, dilation),
-        )
-    return blocks
-
-
-def _col2im(input, output_size, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(output_size, kernel_size, dilation, padding, stride)
-    device, x = input.device, as_contiguous(input)
-    image = empty(device, (x.shape[0], x.shape[1] // math.prod(kernel_size), *output_size), x.kind)
-    if image.size:
-        take, items, group = work_sizes(device, image.size, 64)
-        run = device.function(pooling.COL2IM, "col2im", "ppiix", T=x.kind)
-        run(
-            items,
-            group,
-            x,
-            image,
-            image.size,
-            take,
-            pack_window(output_size, out, kernel_size, stride, padding, dilation),
-        )
-    return image
-
-
-# Resampling: for each axis a table of the places (out, taps) that a result looks at, and their weights, kept on the
-# device
+# Resampling: for each axis a table of the input positions (out, taps) and their weights, cached on the device
 
 
 def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
-    """Places and weights of an axis of `n` places resampled to `out`, or of the transpose of that."""
+    """Return positions and weights of an axis of `n` elements resampled to `out`, or of its transpose."""
 
     def make():
         places, weights = shared._taps_and_weights(n, out, *how, real=real)
@@ -90,7 +39,7 @@ def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool
 
 
 def _transpose_table(places, weights, n: int, out: int, real):
-    """For each place of the input the results that look at it, and with what weight."""
+    """Return for each input position the outputs that read it, and the weights."""
     used = weights.reshape(-1) != 0
     where, which, weights = (
         places.reshape(-1)[used],
@@ -107,7 +56,7 @@ def _transpose_table(places, weights, n: int, out: int, real):
 
 
 def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
-    """`x` resampled along an axis, as elements of a kind."""
+    """Resample `x` along an axis, as elements of a kind."""
     device, (places, weights) = x.device, table
     out = empty(device, (*x.shape[:axis], length, *x.shape[axis + 1 :]), kind)
     if not out.size:
@@ -129,10 +78,9 @@ def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array],
 
 
 def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
-    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along
-    the others.
+    """Resample the last dimensions of `x` to lengths, first to last, with vectors along the others.
 
-    Half precision and integers go through single.
+    Half precision and integers are computed in float32.
     """
     check_takes(x, "fi", "upsample_cpu")
     count = len(lengths)
@@ -162,7 +110,7 @@ def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, trans
 
 
 def _single_tap(places: Array) -> Array:
-    """The places of a table with one tap."""
+    """Return the positions of a table with one tap."""
     return reshape(places, (places.size,))
 
 

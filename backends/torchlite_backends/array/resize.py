@@ -1,74 +1,16 @@
-"""Kernels of sliding blocks (im2col, col2im) and of resampling on a grid."""
+"""Resampling of images on a grid (interpolate), with antialiasing, and its backward pass."""
 
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as xp
 
-
-def _sliding_windows(size, kernel, dilation, padding, stride):
-    return tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
-    )
-
-
-def _im2col(input, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(input.shape[2:], kernel_size, dilation, padding, stride)
-    if min(out) <= 0:
-        raise RuntimeError("the blocks do not fit the input")
-    x = input
-    if max(padding):
-        x = xp.zeros(
-            (*input.shape[:2], *(n + 2 * p for n, p in zip(input.shape[2:], padding, strict=True))), input.dtype
-        )
-        x[(..., *(slice(p, p + n) for n, p in zip(input.shape[2:], padding, strict=True)))] = input
-    blocks = xp.empty((*input.shape[:2], math.prod(kernel_size), *out), input.dtype)
-    for number, place in enumerate(product(*(range(k) for k in kernel_size))):
-        blocks[:, :, number] = x[
-            (
-                ...,
-                *(
-                    slice(j * d, j * d + (o - 1) * s + 1, s)
-                    for j, d, o, s in zip(place, dilation, out, stride, strict=True)
-                ),
-            )
-        ]
-    return blocks.reshape(input.shape[0], input.shape[1] * math.prod(kernel_size), math.prod(out))
-
-
-def _col2im(input, output_size, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(output_size, kernel_size, dilation, padding, stride)
-    taps = math.prod(kernel_size)
-    channels = input.shape[1] // taps
-    columns = input.reshape(input.shape[0], channels, taps, *out)
-    image = xp.zeros(
-        (input.shape[0], channels, *(n + 2 * p for n, p in zip(output_size, padding, strict=True))), input.dtype
-    )
-    for number, place in enumerate(product(*(range(k) for k in kernel_size))):
-        image[
-            (
-                ...,
-                *(
-                    slice(j * d, j * d + (o - 1) * s + 1, s)
-                    for j, d, o, s in zip(place, dilation, out, stride, strict=True)
-                ),
-            )
-        ] += columns[:, :, number]
-    if max(padding):
-        image = xp.ascontiguousarray(
-            image[(..., *(slice(p, p + n) for n, p in zip(output_size, padding, strict=True)))]
-        )
-    return image
-
-
-# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ----
+# Resampling: for each axis the input positions (out, taps) that an output reads, and their weights.
 
 
 def _scale(n, out, align_corners, factor, real):
-    """Input places a step of the output, in the precision that PyTorch computes it in."""
+    """Return input positions per output position, in the precision that PyTorch computes it in."""
     if align_corners:
         return real((n - 1) / (out - 1)) if out > 1 else real(0)
     return real(1.0 / factor) if factor is not None and factor > 0 else real(n) / real(out)
@@ -125,7 +67,7 @@ _FILTERS = {
 
 
 def _antialias_taps(n, out, align_corners, factor, real, mode):
-    """The filter stretched over as many input places as one output place covers."""
+    """Return taps and weights of the filter, stretched over as many inputs as one output covers."""
     reach, weight = _FILTERS[mode]
     scale = float(_scale(n, out, align_corners, factor, real))
     wide = max(scale, 1.0)
@@ -160,9 +102,7 @@ def _is_identity(n, out, mode, factor, antialias):
 
 
 def _quantize_weights(places, weights):
-    """Weights as integers of up to 15 bits, and by how many bits they are larger. Those of one place are added up
-    before.
-    """
+    """Return weights as integers of up to 15 bits, and their shift. Weights of one position are summed first."""
     for tap in range(places.shape[1] - 1):
         same = places[:, tap] == places[:, tap + 1]
         weights[:, tap + 1] += xp.where(same, weights[:, tap], 0)
@@ -175,7 +115,7 @@ def _quantize_weights(places, weights):
 
 
 def _resize_uint8(input, size, mode, align_corners, factors, antialias):
-    """Images of bytes, as PyTorch has them: sums of integers, rounded to bytes after the rows and after the columns."""
+    """Resize uint8 images as PyTorch does: integer sums, rounded to bytes after the rows and after the columns."""
     x = input
     for axis, n, out, factor in (
         (-1, input.shape[-1], size[1], factors[1]),

@@ -1,4 +1,4 @@
-"""What a captured call becomes: a test of its arguments, and a function that does what the call did."""
+"""Replay of a captured call: runs the passes and compiles the function that repeats the call."""
 
 from __future__ import annotations
 
@@ -9,166 +9,46 @@ from typing import Any
 from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.backend import owner_of
-from torchlite._dispatch.call import Tensor
 from torchlite._dispatch.dispatch_state import LEAF
 from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
-from .alias_analysis import reuse_buffers
-from .capture import version_counter_groups
+from .buffer_reuse import reuse_buffers
 from .captured_backward import CapturedPass, make_replay_node
 from .cat_elimination import eliminate_cat
+from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
+from .constant_folding import fold_constants
+from .dead_code_elimination import eliminate_dead_code
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
 from .horizontal_fusion import fuse_horizontally
-from .launch_recording import fuse_adjacent_steps, record_launch_sequences
-from .passes import (
-    eliminate_common_subexpressions,
-    eliminate_dead_code,
-    fold_constants,
-    fuse_matmul_epilogues,
-    simplify_views,
-)
-from .pointwise_fusion import fuse_pointwise
+from .launch_recording import record_launch_sequences
+from .matmul_epilogue_fusion import fuse_matmul_epilogues
+from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
 from .program_ir import CapturedCall, Program, ResultSpec
 from .python_codegen import lower_to_python
 from .saved_derivatives import save_derivatives
 from .side_effects import is_pure
-
-
-class TensorSource:
-    """Where a tensor outside comes from: argument number `argument`, else it is `held`."""
-
-    __slots__ = ("argument", "held")
-
-    def __init__(self, argument: int, held: Any = None) -> None:
-        self.argument, self.held = argument, held
-
-    def text(self, place: int) -> str:
-        """The tensor in a text whose globals have the held ones."""
-        return f"t{self.argument}" if self.argument >= 0 else f"held{place}"
-
-
-def compile_tensor_guard(
-    tensors: list,
-    sources: list[TensorSource],
-    outside: list,
-    captured: CapturedCall,
-    varying: dict[int, dict] | None = None,
-) -> Any:
-    """A function of the argument tensors: whether they, and the held ones, are as they were. With `varying` (by places
-    in `outside`, the least and largest sizes by dimensions) sizes of arguments may be others.
-    """
-    space: dict[str, Any] = {"LEAF": LEAF}
-    tests = []
-    firsts, twins = version_counter_groups(outside), dict[int, int]()
-    for i, tensor in enumerate(tensors):
-        first = next(j for j, other in enumerate(tensors) if other is tensor)
-        held = next((k for k, s in enumerate(sources) if s.held is tensor), None)
-        if first < i:
-            tests.append(f"t{i} is t{first}")
-        elif held is not None:
-            tests.append(f"t{i} is held{held}")
-    for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
-        name = source.text(k)
-        if source.held is not None:
-            space[f"held{k}"] = tensor
-        tests += _tensor_tests(name, str(k), tensor, space)
-        sizes = None if varying is None or source.argument < 0 else varying[k]
-        tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
-        twin = twins.setdefault(id(tensor._tl_array), k)
-        if twin != k:
-            tests.append(f"{name}._tl_array is {sources[twin].text(twin)}._tl_array")
-        if captured.bumps:
-            tests += _version_group_tests(k, firsts, sources, space)
-        if captured.reads_gradients and (tensor._tl_node is LEAF or captured.gradients[k] is not None):
-            is_used = -1 - k in captured.program.inputs and sizes is None
-            tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
-    parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
-    condition = " and\n        ".join(tests) or "True"
-    return define_function("guard", f"def guard({parameters}):\n    return (\n        {condition}\n    )\n", space)
-
-
-def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
-    space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._tl_kernels
-    space[f"dtype{number}"] = tensor.dtype
-    node = tensor._tl_node
-    tests = [
-        f"{name}.__class__ is class{number}",
-        f"{name}._tl_kernels is table{number}",
-        f"{name}.dtype is dtype{number}",
-    ]
-    if node is None or node is LEAF:
-        tests.append(f"{name}._tl_node is {'None' if node is None else 'LEAF'}")
-    else:
-        tests.append(f"{name}._tl_node is not None and {name}._tl_node is not LEAF")
-    return tests
-
-
-def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
-    space[f"strides{number}"] = tensor._tl_array.strides
-    return [
-        f"{name}._tl_array.shape == {tuple(tensor._tl_array.shape)!r}",
-        f"{name}._tl_array.strides == strides{number}",
-    ]
-
-
-def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
-    """Tests of a tensor some of whose sizes may be others, between these bounds."""
-    tests = [f"len({name}._tl_array.shape) == {tensor.dim()}"]
-    for dim, size in enumerate(tensor._tl_array.shape):
-        least, largest = varying.get(dim, (size, size))
-        if least is not None:
-            tests.append(f"{name}._tl_array.shape[{dim}] >= {least}")
-        if largest is not None:
-            tests.append(f"{name}._tl_array.shape[{dim}] <= {largest}")
-    return tests
-
-
-def _version_group_tests(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
-    """Tests that tensors whose changes were counted together still are, and others not."""
-    space["root_of"], name = root_meta_of, sources[k].text(k)
-    first = firsts[k]
-    if first < k:
-        return [f"root_of({name}) is root_of({sources[first].text(first)})"]
-    given = sources[k].argument >= 0
-    return [
-        f"root_of({name}) is not root_of({sources[j].text(j)})"
-        for j in range(k)
-        if (given or sources[j].argument >= 0) and firsts[j] == j
-    ]
-
-
-def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
-    if strides is None:
-        return f"{name}.grad is None"
-    if not is_used:
-        return f"{name}.grad is not None"
-    space["plain_gradient"] = _is_plain_gradient
-    return f"plain_gradient({name}, {strides!r})"
-
-
-def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
-    grad = tensor.grad
-    return grad.__class__ is Tensor and grad._tl_node is None and grad._tl_array.strides == strides
+from .tensor_guards import TensorSource
+from .view_simplification import simplify_views
 
 
 def _assign_grads(owners: tuple, grads: tuple) -> None:
-    """Give tensors outside their gradients."""
+    """Assign gradients to outside tensors."""
     for i, raw in grads:
         tensor = owners[i]
         autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._tl_kernels, raw, tensor.dtype)
 
 
 def _release_grads(owners: tuple, places: tuple) -> None:
-    """Let go of gradients that will be replaced: the new ones can have their memory."""
+    """Release gradients that will be replaced, so new ones can reuse their memory."""
     for i in places:
         autograd_meta_of(owners[i]).grad = None
 
 
 def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
-    """The tensors outside whose gradients nothing looks at before they have others. None where the program reads
-    elements: it may do something else then.
+    """Return the outside tensors whose gradients are replaced before any read. Return None if the program reads
+    elements, as it may branch.
     """
     if any(step.kind == "read" for step in program.steps):
         return ()
@@ -178,7 +58,7 @@ def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[
 
 
 def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) -> Program:
-    """The program after the passes."""
+    """Return the optimized program."""
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     program = fold_constants(program, memory, table)
@@ -200,8 +80,8 @@ def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) 
 def compile_replay(
     name: str, captured: CapturedCall, sources: list[TensorSource], arguments: int, table: Any, mode: str = "default"
 ) -> Any:
-    """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
-    and returns what it returned.
+    """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
+    its result.
     """
     program, backward = run_passes(captured.program, captured, table, mode), captured.backward
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
@@ -237,13 +117,13 @@ def compile_replay(
 
 
 def _compile_lazily(write: Callable[[], Any]) -> Any:
-    """A function that is written when it is called for the first time: of many results few have gradients alone."""
+    """Return a function that is compiled at its first call: most results never need gradients."""
     written = functools.cache(write)
     return lambda given: written()(given)
 
 
 def _is_fresh_result(result: ResultSpec) -> bool:
-    """Whether a result is a new tensor and nothing more."""
+    """True if a result is a new tensor without aliases."""
     return not (
         result.outside >= 0
         or result.shares >= 0
@@ -257,13 +137,13 @@ def _is_fresh_result(result: ResultSpec) -> bool:
 
 
 class _ReplayEpilogue:
-    """What is left to do when the kernels ran: tensors over the arrays, versions, gradients, the node."""
+    """Work after the kernels of a replay: tensors over the arrays, version counters, gradients, autograd node."""
 
     def __init__(self, captured: CapturedCall, table: Any) -> None:
         self.captured, self.table = captured, table
         self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
-        # A call that draws or writes cannot be made once more for derivatives of derivatives.
+        # A call that writes or draws random numbers cannot be repeated for second derivatives.
         self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
         self.saved = 0 if captured.backward is None else len(captured.backward.saved)
 
@@ -298,7 +178,7 @@ class _ReplayEpilogue:
         return captured.rebuild(made)
 
     def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
-        """A tensor that shares memory with another, or that is a leaf."""
+        """Return a tensor that aliases another one, or a leaf."""
         tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._tl_node = LEAF
@@ -315,4 +195,4 @@ class _ReplayEpilogue:
         return tensor
 
 
-__all__ = ["TensorSource", "compile_tensor_guard", "compile_replay"]
+__all__ = ["compile_replay"]

@@ -1,0 +1,71 @@
+"""A public function reads each of its parameters, or its docstring says that one has no effect, and why."""
+
+import ast
+import collections
+import re
+
+import pytest
+
+from tests import unused_parameters
+
+# Parameters that are documented to do nothing, by the number of functions: a new one is added here and explained.
+DOCUMENTED = """
+    allow_unreachable arg arg_q_descriptors args*3 artifacts_dir async_op attr autograd_inlining blocking
+    can_constant_fold_through check_available collections compute_dq_write_order count cudnn_enable
+    cudnn_enabled*3 decompose_custom_triton_ops defer_pp_recv*2 device*8 device_type devices do_constant_folding
+    dq_kv_order*3 dq_kv_order_spt dq_write_order*2 dq_write_order_full*2 enable_df_api_tracing*2 example_inputs
+    experimental_config*2 external fast_sympy_print foreach fwd_chunk_id graph_module*2 group*5 group_name head
+    input_grads intermediates is_coordinator is_embedded_type keep_graph kernel_options kwargs*5 module
+    module_qualified_name noise_level non_blocking*3 nonwrapped_numel optimize options output_grads pairs
+    pass_name pickle_protocol post_processing_timeout_s*2 prefer_deferred_runtime_asserts_over_guards
+    quantize_output record_stack_traces return_indices*3 root_m run_lambda*3 scale set_priority should_optimize
+    skip_guard_eval_unsafe sort sorted stream strict target target_version the_type token_kv token_q types
+    use_batch*2 use_libuv use_python_export*3 verbose verifiers weights x zero_point
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    return unused_parameters.unused_parameters()
+
+
+def test_every_parameter_is_read_or_documented(found):
+    silent = [f"{one.where}: {one.name} never reads `{one.parameter}`" for one in found if not one.documented]
+    assert not silent, "\n".join(silent)
+
+
+def test_documented_parameters_are_listed(found):
+    counts = collections.Counter(one.parameter for one in found)
+    wanted = {name: int(count or 1) for name, count in re.findall(r"(\w+)(?:\*(\d+))?", DOCUMENTED)}
+    assert dict(counts) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("def f(a, b): return a", ["b"]),
+        ("def f(a, *args, **kwargs): return args", ["a", "kwargs"]),
+        ("def f(a): a = 1", ["a"]),
+        ("def f(a): return lambda: a", []),
+        ("def f(a): return locals()", []),
+        ("def f(a): raise NotImplementedError", []),
+        ("def f(a) -> NoReturn: refuse()", []),
+        ("def f(_a, b): b.c = 1", []),
+    ],
+)
+def test_the_finder(text, unread):
+    assert unused_parameters._unread(ast.parse(text).body[0]) == unread
+
+
+@pytest.mark.parametrize(
+    ("doc", "documented"),
+    [
+        ("`a` has no effect: a reason.", {"a"}),
+        ("`a`, `b` and `c` have no effect", {"a", "b", "c"}),
+        ("`a` and\n    `b` have no effect", {"a", "b"}),
+        ("`a` is read. `b` has no effect", {"b"}),
+        (None, set()),
+    ],
+)
+def test_docstrings_that_document(doc, documented):
+    assert {name for name in "abc" if unused_parameters._is_documented(name, doc)} == documented

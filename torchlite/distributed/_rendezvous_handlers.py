@@ -1,0 +1,44 @@
+"""Rendezvous handlers by URL scheme: register_rendezvous_handler, rendezvous."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlparse
+
+from ._rank_discovery import check_rank, handlers, rank_from_environment, rank_from_url
+from ._stores import FileStore, Store, TCPStore
+
+
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]) -> None:
+    """Register `handler(url, rank=..., world_size=...)` for `init_method="scheme://..."`; it yields store, rank,
+    size.
+    """
+    if scheme in handlers or scheme in ("env", "tcp", "file"):
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Store, int, int]]:
+    """Yield a store at an address, with rank and size: `tcp://`, `file://` or `env://`."""
+    if not isinstance(url, str):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    parsed = urlparse(url)
+    if parsed.scheme in handlers:
+        yield from handlers[parsed.scheme](url, rank=rank, world_size=world_size, **kwargs)
+        return
+    timeout = kwargs.get("timeout", timedelta(minutes=5))
+    if parsed.scheme == "env":
+        rank, world_size = rank_from_environment(rank, world_size, True)
+        check_rank(rank, world_size)
+        host, port = os.environ.get("MASTER_ADDR", "localhost"), int(os.environ.get("MASTER_PORT", "29500"))
+    else:
+        rank, world_size = rank_from_url(parsed, url, rank, world_size)
+        check_rank(rank, world_size)
+        if parsed.scheme == "file":
+            yield FileStore(parsed.path, world_size), rank, world_size
+            return
+        host, port = parsed.hostname or "localhost", parsed.port or 0
+    yield TCPStore(host, port, world_size, rank == 0, timeout), rank, world_size

@@ -1,0 +1,59 @@
+"""Export rules of losses."""
+
+from __future__ import annotations
+
+from ..errors import OnnxExporterError
+from .graph_builder import OnnxGraphBuilder, WriterValue, translates
+from .reductions import reduce_with
+
+
+@translates("aten.cosine_similarity")
+def cosine_similarity(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, dim: int = 1, eps: float = 1e-8) -> str:
+    dims = [dim % x.ndim]
+    sizes = [w.op("Max", reduce_with(w, "ReduceL2", v, dims, False), w.constant(eps, x.dtype)) for v in (x, y)]
+    return w.op("Div", reduce_with(w, "ReduceSum", w.op("Mul", x, y), dims, False), w.op("Mul", *sizes))
+
+
+def _mean_or_sum(w: OnnxGraphBuilder, value: str, x: WriterValue, reduction: int) -> str:
+    if reduction == 0:
+        return value
+    return reduce_with(w, "ReduceMean" if reduction == 1 else "ReduceSum", value, list(range(x.ndim)), False)
+
+
+@translates("aten.mse_loss")
+def mse_loss(w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, reduction: int = 1) -> str:
+    apart = w.op("Sub", x, target)
+    return _mean_or_sum(w, w.op("Mul", apart, apart), x, reduction)
+
+
+@translates("aten.l1_loss")
+def l1_loss(w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, reduction: int = 1) -> str:
+    return _mean_or_sum(w, w.op("Abs", w.op("Sub", x, target)), x, reduction)
+
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@translates("aten.cross_entropy_loss")
+def cross_entropy(
+    w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, weight: WriterValue | None = None, reduction: int = 1, ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> str:  # fmt: skip
+    if label_smoothing or target.is_float:
+        raise OnnxExporterError("cross_entropy: probabilities as targets, or smoothed ones")
+    return w.op(
+        "SoftmaxCrossEntropyLoss", x, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index
+    )
+
+
+@translates("aten.nll_loss", "aten.nll_loss_nd", "aten.nll_loss2d")
+def nll_loss(
+    w: OnnxGraphBuilder,
+    x: WriterValue,
+    target: WriterValue,
+    weight: WriterValue | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> str:
+    return w.op("NegativeLogLikelihoodLoss", x, target, weight, reduction=_REDUCTIONS[reduction],
+                ignore_index=ignore_index)  # fmt: skip
