@@ -59,7 +59,8 @@ def described(value: Any) -> str:
     if type(value) in (tuple, list, set, frozenset):
         opening, closing = "()" if isinstance(value, tuple) else "[]" if isinstance(value, list) else "{}"
         comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return f"{opening}{','.join(map(described, value))}{comma}{closing}"
+        items = list(map(described, value))  # of a set in an order that is the same in all processes
+        return f"{opening}{','.join(sorted(items) if isinstance(value, (set, frozenset)) else items)}{comma}{closing}"
     name = getattr(value, "__name__", None)
     if isinstance(name, str) and callable(value):
         return name

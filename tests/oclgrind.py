@@ -28,7 +28,7 @@ DRIVERS = [Path(p) for p in ("/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/lo
 # The ops of each layout and the numbers of their samples.
 SAMPLES = {
     "cpu": """
-    embedding_bag:1 _index:0,1 _torch_dropout_ adaptive_avg_pool1d:1 binomial cdist:4 cholesky:1 col2im:2
+    embedding_bag:1 _index:0,1 torch_dropout_ adaptive_avg_pool1d:1 binomial cdist:4 cholesky:1 col2im:2
     constant_pad_nd:4 conv2d:2 cross_entropy:1 fft_irfft fft_irfftn:2 fractional_max_pool3d group_norm:1 histogram:1
     batch_norm:1 index_reduce:2 isin:1 linalg_det linalg_eigvals:1 linalg_eigvalsh linalg_ldl_factor linalg_ldl_solve
     linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp max_pool2d:1 mode:1
@@ -36,7 +36,7 @@ SAMPLES = {
     slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
 """,
     "gpu": """
-    _torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
+    torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
     fft_hfft fft_irfft:4 fractional_max_pool3d histogram:1 index_put:0,1 batch_norm:1 interpolate:1 isin:1 kthvalue:1
     linalg_det linalg_eigh linalg_eigvals linalg_ldl_factor linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1
     log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad poisson rms_norm:1 roll

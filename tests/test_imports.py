@@ -1,123 +1,109 @@
-"""The arrows between the folders point one way, and importing torchlite stays light."""
+"""The arrows between the rooms point down, and importing torchlite stays light."""
 
 from __future__ import annotations
 
 import ast
 import functools
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from .import_graph import (
+    BACKENDS,
+    FRONT,
+    ROOT,
+    Graph,
+    circles,
+    files,
+    module_graph,
+    module_name,
+    names_of,
+    room,
+    room_graph,
+)
+
 RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax", "mpi4py"}
-BACKENDS = "torchlite_backends"
 
-
-def module_name(path: pathlib.Path) -> str:
-    """The dotted name under which a file is imported."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    parts = parts[1:] if parts[0] == "backends" else parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def statements(tree: ast.AST, inside_functions: bool):
-    """The import statements of a file that run: those for type checkers alone do not."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            yield from statements(ast.Module(node.orelse, []), inside_functions)
-        elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from statements(node, inside_functions)
-
-
-def imported(path: pathlib.Path, inside_functions: bool = True) -> set[str]:
-    """Absolute dotted names that a file imports: of `from a import b` both "a" and "a.b"."""
-    package = module_name(path).split(".")
-    package = package if path.name == "__init__.py" else package[:-1]
-    found = set()
-    for node in statements(ast.parse(path.read_text()), inside_functions):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        else:
-            base = package[: len(package) - node.level + 1] if node.level else []
-            name = ".".join([*base, *((node.module or "").split(".") if node.module else [])])
-            found |= {name, *(f"{name}.{alias.name}" for alias in node.names)}
-    return found
+# The rooms of torchlite from the ground up. A room imports those of lower floors alone: by statements, by
+# `import_module`, by strings, and by attributes of the root, such as `torch.nn.Linear`.
+FLOORS = (
+    ("_settings", "__future__", "futures", "torch_version", "version"),
+    ("_types",),
+    ("_dispatch", "_symbolic_shapes"),
+    ("_device", "fft", "masked", "return_types", "special"),
+    ("_tensor", "mps", "mtia", "opencl", "random", "xpu"),
+    ("autograd", "_ops", "_prims_common", "_serialization", "_subclasses", "types"),
+    ("amp", "linalg", "quasirandom", "serialization", "signal", "testing"),
+    ("_interop", "_library", "_sparse", "cpu", "storage"),
+    ("_extensions", "_lobpcg", "overrides", "sparse"),
+    ("_aten", "cuda"),
+    ("_decomp", "accelerator", "backends", "library"),
+    ("utils",),
+    ("hub", "nn", "multiprocessing"),
+    ("_losses", "ao", "distributions", "func", "optim"),
+    ("fx", "profiler", "quantization"),
+    ("_functorch", "_higher_order_ops", "jit"),
+    ("_dynamo",),
+    ("compiler", "export"),
+    ("distributed", "onnx"),
+    ("__config__", "_alias", "functional"),
+    ("_cli",),
+    ("__main__",),
+)
+# PyTorch's private modules: names alone, which no room imports.
+PRIVATE_NAMES = (
+    "_C", "_VF", "_custom_op", "_custom_ops", "_guards", "_inductor", "_jit_internal", "_linalg_utils", "_logging",
+    "_tensor_str", "_utils", "_vmap_internals",
+)  # fmt: skip
+# Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
+FACADES = {
+    ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
+    ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
+}
+# Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.
+NAMES_OF_BACKENDS = {"torchlite._settings.moved_modules"}
+# Modules that import others by names which no literal says, and whence they have the names.
+DYNAMIC = {
+    "torchlite": "the tables of the root's attributes",
+    "torchlite._C": "the table of its names",
+    "torchlite._alias": "names under `torch`",
+    "torchlite._aten": "`torch.ops.import_module`",
+    "torchlite._cli.bench.workloads.__main__": "a folder's package",
+    "torchlite._cli.bench.workloads.worker": "the library that is measured",
+    "torchlite._cli.demo": "packages that the demo needs",
+    "torchlite._dispatch.callbacks": "tables of callbacks",
+    "torchlite._serialization.pytorch_names": "names in a checkpoint, of a list",
+    "torchlite._settings.moved_modules": "old names of modules",
+    "torchlite.accelerator": "the module of a device type",
+    "torchlite.fx._naming": "the root, for names in a graph",
+    "torchlite.hub": "packages that a repository needs",
+    "torchlite.onnx._export.program_to_model": "a program's libraries",
+    "torchlite.utils._pytree_serialization": "classes in a serialised tree",
+    "torchlite.utils.tensorboard._tensorboard_imports": "two packages that write events",
+    "torchlite_backends.array": "its own modules",
+    "torchlite_backends.cpu_engines.engine_selection": "the table of engines of torchlite_backends",
+    "torchlite_backends.device_runtime.backend": "its own modules",
+}
 
 
 @functools.cache
-def arrows(inside_functions: bool) -> dict[str, set[str]]:
-    """For each module of the project those that it imports. Of `from package import module` the module counts, and not
-    the package.
-    """
-    modules = {module_name(path): path for folder in ("torchlite", "backends") for path in files(folder)}
-    found = {}
-    for name, path in modules.items():
-        targets = imported(path, inside_functions) & set(modules)
-        through = {t.rpartition(".")[0] for t in targets}
-        named = imported(path, inside_functions)
-        found[name] = {
-            t for t in targets if t not in through or any(n.rpartition(".")[0] == t and n not in modules for n in named)
-        } - {name}
-    return found
-
-
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The modules that reach each other, by Kosaraju's two passes."""
-
-    def walk(start, edges, seen):
-        order, pending = [], [(start, iter(edges[start]))]
-        seen.add(start)
-        while pending:
-            node, rest = pending[-1]
-            for target in rest:
-                if target not in seen:
-                    seen.add(target)
-                    pending.append((target, iter(edges[target])))
-                    break
-            else:
-                order.append(node)
-                pending.pop()
-        return order
-
-    seen: set[str] = set()
-    finished = [name for start in graph if start not in seen for name in walk(start, graph, seen)]
-    back: dict[str, set[str]] = {name: {n for n in graph if name in graph[n]} for name in graph}
-    seen = set()
-    groups = [walk(start, back, seen) for start in reversed(finished) if start not in seen]
-    return [sorted(group) for group in groups if len(group) > 1]
-
-
-def files(folder: str):
-    return sorted((ROOT / folder).rglob("*.py"))
+def graph() -> Graph:
+    return Graph()
 
 
 def names(path, prefixes) -> list[str]:
-    return sorted(n for n in imported(path) if n.split(".")[0] in prefixes)
+    return sorted(name for name in names_of(path) if name.partition(".")[0] in prefixes)
 
 
-@pytest.mark.parametrize("path", files("torchlite"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_front_end_knows_no_backend_and_no_runtime_but_numpy(path):
-    assert not names(path, {BACKENDS} | RUNTIMES)
+def test_front_end_knows_no_backend_and_no_runtime_but_numpy():
+    found = {module_name(path): names(path, {BACKENDS} | RUNTIMES) for path in files("torchlite")}
+    assert not {name: imported for name, imported in found.items() if imported}
 
 
-@pytest.mark.parametrize("path", files("torchlite/_ops"), ids=lambda p: p.name)
-def test_ops_know_the_dispatch_and_no_layer_above(path):
-    above = [
-        n
-        for n in imported(path)
-        if n.startswith(("torchlite.nn", "torchlite.optim", "torchlite.utils.data", "torchlite.serialization"))
-    ]
-    assert not above
-
-
-@pytest.mark.parametrize("folder", ["nn", "optim", "utils"])
-def test_layers_know_ops_and_no_kernels(folder):
-    for path in files(f"torchlite/{folder}"):
-        assert not names(path, {BACKENDS}), path
+def test_front_end_names_no_backend():
+    naming = {a.source for a in graph().arrows if a.source.startswith(FRONT) and a.target.startswith(BACKENDS)}
+    assert {name for name in naming if room(name) != BACKENDS and not name.startswith(BACKENDS)} == NAMES_OF_BACKENDS
 
 
 @pytest.mark.parametrize("folder", ["nn", "optim", "utils"])
@@ -131,36 +117,67 @@ def test_layers_touch_no_raw_array(folder):
         assert not touched, path
 
 
-@pytest.mark.parametrize("path", files("backends"), ids=lambda p: str(p.relative_to(ROOT / "backends")))
-def test_backends_know_the_protocol_only(path):
+def test_backends_know_the_protocol_only():
     """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings, switches and
     errors.
     """
     allowed = ("torchlite._dispatch", "torchlite._types", "torchlite._settings")
-    strangers = [n for n in imported(path) if n.startswith("torchlite.") and not n.startswith(allowed)]
-    assert not strangers
-    if path.parent.name == "array":
-        # NumPy's dtypes are CuPy's too; the arrays' functions come through the global `xp`.
-        assert not names(path, {"cupy"})
+    for path in files("backends"):
+        strangers = [n for n in names_of(path) if n.startswith("torchlite.") and not n.startswith(allowed)]
+        assert not strangers, path
+        if path.parent.name == "array":
+            # NumPy's dtypes are CuPy's too; the arrays' functions come through the global `xp`.
+            assert not names(path, {"cupy"}), path
 
 
-# The front end's rooms from the ground up: each may know itself and those before it.
-ROOMS = ("_settings", "_types", "_dispatch", "_device", "_tensor", "autograd", "_ops")
+def test_every_room_has_a_floor():
+    rooms = {room(name) for name in graph().paths if name.partition(".")[0] == FRONT} - {FRONT}
+    assert sorted(rooms) == sorted((*(name for floor in FLOORS for name in floor), *PRIVATE_NAMES))
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_rooms_know_what_they_stand_on(room):
-    # The Array API's namespace shows two public ones, which stand on the core alone.
-    below = {f"torchlite.{name}" for name in ROOMS[: ROOMS.index(room) + 1]} | {"torchlite.fft", "torchlite.linalg"}
-    for path in files(f"torchlite/{room}"):
-        targets = {n for n in arrows(True)[module_name(path)] if n.startswith("torchlite")}
-        above = {n for n in targets if not any(n == b or n.startswith(b + ".") for b in below)}
-        assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}"
+@pytest.mark.parametrize("floor", range(len(FLOORS)), ids=lambda n: f"{n} {FLOORS[n][0]}")
+def test_rooms_import_lower_floors(floor):
+    below = {FRONT, *(name for lower in FLOORS[:floor] for name in lower)}
+    up = {
+        f"{a.source}:{a.line} imports {a.target}"
+        for a in graph().arrows
+        if room(a.source) in FLOORS[floor]
+        and room(a.target) not in below | {room(a.source)}
+        and (a.source, room(a.target)) not in FACADES
+        and not (a.source in NAMES_OF_BACKENDS and a.target.startswith(BACKENDS))
+    }
+    assert not up
 
 
-@pytest.mark.parametrize("inside_functions", [False, True], ids=["as modules load", "as functions run"])
-def test_no_circles(inside_functions):
-    assert circles(arrows(inside_functions)) == []
+def test_facades_name_what_stands_above():
+    named = {(a.source, room(a.target)) for a in graph().arrows}
+    assert set(FACADES) <= named
+
+
+def test_private_names_of_pytorch_are_imported_by_none():
+    arrows = [a for a in graph().arrows if room(a.target) in PRIVATE_NAMES and a.source != FRONT]
+    assert not [a for a in arrows if room(a.source) not in PRIVATE_NAMES]
+
+
+def test_modules_that_import_by_unknown_names():
+    assert graph().dynamic == set(DYNAMIC)
+
+
+@pytest.mark.parametrize(
+    "whens", [("load",), ("load", "call", "attribute")], ids=["as modules load", "as functions run"]
+)
+def test_no_circles(whens):
+    assert circles(module_graph(graph(), whens)) == []
+
+
+def test_no_circles_of_rooms():
+    rooms = room_graph(graph())
+    for source, target in FACADES:
+        others = [a for a in graph().arrows if (a.source, room(a.target)) != (source, target)]
+        if not any((room(a.source), room(a.target)) == (room(source), target) for a in others):
+            rooms[room(source)].discard(target)
+    rooms["_settings"] = {name for name in rooms["_settings"] if not name.startswith(BACKENDS)}
+    assert circles(rooms) == []
 
 
 def test_circles_are_found():
@@ -180,7 +197,7 @@ def test_importing_torchlite_loads_no_other_runtime():
 BELOW = {
     "array": (),
     "kernel_sources": ("array",),
-    "cpu_engines": ("array", "device_runtime", "kernel_sources"),  # an engine's package by its name
+    "cpu_engines": ("array", "device_runtime", "kernel_sources"),  # engines by the table of torchlite_backends
     "onednn": (),
     "numpy": ("array", "cpu_engines", "onednn"),
     "device_runtime": ("array", "kernel_sources"),
@@ -199,7 +216,7 @@ def test_every_package_of_backends_has_its_place():
 
 def packages_imported(package: str):
     """The modules of a package of backends, and for each those that it imports, as parts of names."""
-    for name, others in arrows(True).items():
+    for name, others in module_graph(graph(), ("load", "call", "attribute")).items():
         if name.split(".")[:2] == [BACKENDS, package]:
             yield name, [o.split(".") for o in others if o.startswith(f"{BACKENDS}.")]
 

@@ -17,7 +17,7 @@ newaxis = None
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=__name__)
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
-from ._dispatch.callbacks import CALLBACKS
+from ._dispatch.callbacks import CALLBACKS, register_lazily
 from ._dispatch.op_functions import in_place_method
 from ._ops import load as _load
 from ._settings import fork_locks, moved_modules
@@ -66,29 +66,23 @@ def _of_overloads(name: str) -> Any:
     return getattr(importlib.import_module("._library.op_overload", __name__), name)
 
 
-def _vmap(*args: Any, **kwargs: Any) -> Any:
-    """`torchlite.vmap`, loaded when it is first called."""
-    return importlib.import_module(".func", __name__).vmap(*args, **kwargs)
-
-
-CALLBACKS.sparse, CALLBACKS.vmap, CALLBACKS.overloads = _of_sparse, _vmap, _of_overloads
-
-
-def _dispatching(name: str) -> Any:
-    """A function of what runs ops by `__torch_dispatch__`, loaded when it is first called."""
-
-    def first_use(*args: Any, **kwargs: Any) -> Any:
-        module = importlib.import_module("._library.torch_dispatch", __name__)
-        for slot in _DISPATCHING:
-            setattr(CALLBACKS, slot, getattr(module, slot))
-        return getattr(module, name)(*args, **kwargs)
-
-    return first_use
-
-
-_DISPATCHING = ("dispatched", "make_wrapper", "detached", "copied_to")
-for _name in _DISPATCHING:
-    setattr(CALLBACKS, _name, _dispatching(_name))
+CALLBACKS.sparse, CALLBACKS.overloads = _of_sparse, _of_overloads
+# Callbacks of modules that are loaded when one is first called.
+_CALLBACK_HOMES = {
+    **{name: ("_aten.torch_dispatch", name) for name in ("copied_to", "detached", "dispatched", "make_wrapper")},
+    "array_function": ("_interop.numpy_protocols", "array_function"),
+    "array_namespace": ("_interop.array_namespace", "array_namespace"),
+    "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
+    "compile": ("_dynamo.eval_frame", "compile"),
+    "get_rank": ("distributed", "get_rank"),
+    "get_world_size": ("distributed", "get_world_size"),
+    "higher_order_namespace": ("_higher_order_ops.higher_order_operator", "higher_order_namespace"),
+    "load_torchscript": ("jit", "load"),
+    "register_module_forward_hook": ("nn.modules.module", "register_module_forward_hook"),
+    "register_module_forward_pre_hook": ("nn.modules.module", "register_module_forward_pre_hook"),
+    "vmap": ("func", "vmap"),
+}
+register_lazily(CALLBACKS, globals(), _CALLBACK_HOMES)
 for _d in _dtype.BY_NAME.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d

@@ -1,235 +1,37 @@
-"""What marks functions for TorchScript, and whether a thread traces or scripts."""
+"""The marks of functions for TorchScript, under the name of PyTorch's module."""
 
-from __future__ import annotations
-
-import contextlib
-import functools
-import threading
-import types
-import typing
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Final
 
 from .futures import Future
+from .jit._function_modifiers import BroadcastingList1 as BroadcastingList1
+from .jit._function_modifiers import BroadcastingList2 as BroadcastingList2
+from .jit._function_modifiers import BroadcastingList3 as BroadcastingList3
+from .jit._function_modifiers import BroadcastingList4 as BroadcastingList4
+from .jit._function_modifiers import BroadcastingList5 as BroadcastingList5
+from .jit._function_modifiers import BroadcastingList6 as BroadcastingList6
+from .jit._function_modifiers import BroadcastingListCls as BroadcastingListCls
+from .jit._function_modifiers import FunctionModifiers as FunctionModifiers
+from .jit._function_modifiers import _copy_to_script_wrapper as _copy_to_script_wrapper
+from .jit._function_modifiers import _disable_emit_hooks as _disable_emit_hooks
+from .jit._function_modifiers import _drop as _drop
+from .jit._function_modifiers import _isinstance as _isinstance
+from .jit._function_modifiers import _overload as _overload
+from .jit._function_modifiers import _qualified_name as _qualified_name
+from .jit._function_modifiers import boolean_dispatch as boolean_dispatch
+from .jit._function_modifiers import copy_torchscript_modifier as copy_torchscript_modifier
+from .jit._function_modifiers import export as export
+from .jit._function_modifiers import get_torchscript_modifier as get_torchscript_modifier
+from .jit._function_modifiers import ignore as ignore
+from .jit._function_modifiers import is_dict as is_dict
+from .jit._function_modifiers import is_final as is_final
+from .jit._function_modifiers import is_future as is_future
+from .jit._function_modifiers import is_ignored_fn as is_ignored_fn
+from .jit._function_modifiers import is_list as is_list
+from .jit._function_modifiers import is_optional as is_optional
+from .jit._function_modifiers import is_scripting as is_scripting
+from .jit._function_modifiers import is_tuple as is_tuple
+from .jit._function_modifiers import is_union as is_union
+from .jit._function_modifiers import should_drop as should_drop
+from .jit._function_modifiers import unused as unused
 
 __all__ = ["Final", "Future"]
-
-
-class FunctionModifiers:
-    """The marks that a function can have, as its `_torchscript_modifier`."""
-
-    UNUSED = "unused (ignored and replaced with raising of an exception)"
-    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
-    EXPORT = "export (compile this function even if nothing calls it)"
-    DEFAULT = "default (compile if called from a exported function / forward)"
-    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
-    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
-
-
-def _mark(fn: Any, modifier: str) -> Any:
-    target: Any = fn.fget if isinstance(fn, property) else fn
-    target._torchscript_modifier = modifier
-    return fn
-
-
-class _State(threading.local):
-    recorder: Any = None  # what writes down the run of this thread, while it is traced
-    inside = False  # whether an op runs that was written down
-    tracing: Any = None  # the scopes of the run that `torch.jit._get_trace_graph` records
-    scripting = 0  # how many scripted functions run inside each other
-
-
-STATE = _State()
-
-
-def is_scripting() -> bool:
-    """Whether the function that calls this runs as a part of a scripted one."""
-    return STATE.scripting > 0
-
-
-def export(fn: Any) -> Any:
-    """Mark a method that is to be scripted though `forward` does not call it."""
-    return _mark(fn, FunctionModifiers.EXPORT)
-
-
-def unused(fn: Any) -> Any:
-    """Mark a function (or property) that TorchScript replaces by an exception."""
-    return _mark(fn, FunctionModifiers.UNUSED)
-
-
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that TorchScript leaves to Python; with `drop=True` as `unused` does (deprecated)."""
-    if callable(drop):
-        return _mark(drop, FunctionModifiers.IGNORE)
-    if not isinstance(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
-    drop_on_export = kwargs.pop("drop_on_export", None)
-    if drop_on_export:
-        warnings.warn(
-            "ignore(drop_on_export=True) has been deprecated. TorchScript will now drop the function call on "
-            "compilation. Use torch.jit.unused now. {}",
-            category=FutureWarning,
-            stacklevel=2,
-        )
-        drop = drop_on_export
-    elif drop:
-        warnings.warn(
-            "ignore(True) has been deprecated. TorchScript will now drop the function call on compilation. Use "
-            "torch.jit.unused now. {}",
-            category=FutureWarning,
-            stacklevel=2,
-        )
-    return functools.partial(_mark, modifier=FunctionModifiers.UNUSED if drop else FunctionModifiers.IGNORE)
-
-
-def _drop(fn: Any) -> Any:
-    return _mark(fn, FunctionModifiers._DROP)
-
-
-def _copy_to_script_wrapper(fn: Any) -> Any:
-    return _mark(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
-
-
-def get_torchscript_modifier(fn: Any) -> str | None:
-    """The mark of a function; None for what is no function."""
-    if not callable(fn):
-        return None
-    fn = getattr(fn, "__func__", fn)
-    return getattr(fn, "_torchscript_modifier", FunctionModifiers.DEFAULT)
-
-
-def is_ignored_fn(fn: Any) -> bool:
-    """Whether TorchScript leaves the function out."""
-    return get_torchscript_modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
-
-
-def should_drop(fn: Any) -> bool:
-    """Whether TorchScript replaces the function by an exception."""
-    return get_torchscript_modifier(fn) == FunctionModifiers.UNUSED
-
-
-@contextlib.contextmanager
-def _disable_emit_hooks() -> Iterator[None]:
-    """Within this nobody is told of programs that are made: nobody is anyhow."""
-    yield
-
-
-def copy_torchscript_modifier(orig: Any, new: Any) -> None:
-    """Give `new` the mark of `orig`."""
-    modifier = get_torchscript_modifier(orig)
-    if modifier is not None:
-        new._torchscript_modifier = modifier
-
-
-def _overload(func: Any) -> Any:
-    """Declare a form of the function that follows. Python calls that one."""
-    return func
-
-
-_overload_method = _overload
-
-
-def boolean_dispatch(
-    arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str
-) -> Callable[..., Any]:
-    """A function that calls one of two, by one of its arguments."""
-
-    def fn(*args: Any, **kwargs: Any) -> Any:
-        chosen = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
-        return (if_true if chosen else if_false)(*args, **kwargs)
-
-    fn.__doc__ = if_false.__doc__ or if_true.__doc__
-    fn.__module__ = module_name or fn.__module__
-    fn.__name__ = func_name or fn.__name__
-    return fn
-
-
-class BroadcastingListCls:
-    """`BroadcastingList2[int]` in an annotation says that one number stands for two."""
-
-    def __getitem__(self, types: Any) -> None:
-        return None
-
-
-BroadcastingList1 = BroadcastingListCls()
-BroadcastingList2 = BroadcastingListCls()
-BroadcastingList3 = BroadcastingListCls()
-BroadcastingList4 = BroadcastingListCls()
-BroadcastingList5 = BroadcastingListCls()
-BroadcastingList6 = BroadcastingListCls()
-
-
-def is_tuple(ann: Any) -> bool:
-    return ann is tuple or get_origin(ann) is tuple
-
-
-def is_list(ann: Any) -> bool:
-    return ann is list or get_origin(ann) is list
-
-
-def is_dict(ann: Any) -> bool:
-    return ann is dict or get_origin(ann) is dict
-
-
-def is_union(ann: Any) -> bool:
-    return ann is Union or get_origin(ann) in (Union, types.UnionType)
-
-
-def is_optional(ann: Any) -> bool:
-    return ann is typing.Optional or (is_union(ann) and len(get_args(ann)) == 2 and type(None) in get_args(ann))
-
-
-def is_future(ann: Any) -> bool:
-    return ann is Future or get_origin(ann) is Future
-
-
-def is_final(ann: Any) -> bool:
-    return ann is Final or get_origin(ann) is Final
-
-
-def _isinstance(obj: Any, target_type: Any) -> bool:
-    """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional` and tuples of types."""
-    if isinstance(target_type, (tuple, list)):
-        return any(_isinstance(obj, one) for one in target_type)
-    if is_union(target_type):
-        return any(_isinstance(obj, one) for one in get_args(target_type))
-    origin, inner = get_origin(target_type), get_args(target_type)
-    if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional) and not inner:  # noqa: UP006
-        raise RuntimeError(
-            f"Attempted to use {getattr(target_type, '__name__', target_type).capitalize()} without a contained type. "
-            f"Please add a contained type, e.g. {getattr(target_type, '__name__', target_type).capitalize()}[int]"
-        )
-    if origin is None:
-        return isinstance(obj, type(None) if target_type is None else target_type)
-    if not isinstance(obj, origin):
-        return False
-    if origin is list:
-        return all(_isinstance(item, inner[0]) for item in obj)
-    if origin is dict:
-        return all(_isinstance(key, inner[0]) and _isinstance(value, inner[1]) for key, value in obj.items())
-    if origin is tuple:
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(_isinstance(item, inner[0]) for item in obj)
-        return len(obj) == len(inner) and all(_isinstance(*pair) for pair in zip(obj, inner, strict=True))
-    return True
-
-
-def _qualified_name(obj: Any, mangle_name: bool = True) -> str:
-    """The name that TorchScript gives a class or function."""
-    name = obj.__name__
-    if name == "<lambda>":
-        name = "_lambda"
-    module = obj.__module__
-    if module is None:
-        raise RuntimeError(f"Could not get qualified name for class '{name}': __module__ can't be None.")
-    if "." in name:
-        raise RuntimeError(f"Could not get qualified name for class '{name}': '{name}' is not a valid identifier")
-    module = "__torch__" if module == "__main__" else f"__torch__.{module}"
-    return f"{module}.{name}" if mangle_name else f"{module.removeprefix('__torch__.')}.{name}"
-
-
-def is_library_class(module: str | None, part: str = "") -> bool:
-    """True if a module name belongs to torchlite, or to a part of it; with `as_torch` the names begin with torch."""
-    root, _, rest = (module or "").partition(".")
-    return root in ("torchlite", "torch") and (not part or f"{rest}.".startswith(f"{part}."))

@@ -11,7 +11,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from ._linalg_utils import bform, matmul, qform, symeig
+from ._sparse.matrix_products import bform, matmul, qform, symeig
 
 __all__ = ["LOBPCG", "lobpcg"]
 

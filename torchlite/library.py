@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._aten import ops as _ops
+from ._aten.kernel_overrides import check_key, overriding_kernels, set_overrides_active
 from ._library import library_op
 from ._library.custom_ops import CustomOpDef, custom_op
 from ._library.custom_ops import no_keyword_tensors as _no_keyword_tensors
 from ._library.function_schema import infer_schema
-from ._library.kernel_overrides import check_key, overriding_kernels, set_overrides_active
 from ._library.op_lookup import find_custom_op_def as _definition_of
 from ._library.op_lookup import resolve_op as _op_of
 from ._library.opcheck_tests import OpCheckError, opcheck

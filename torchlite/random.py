@@ -15,14 +15,9 @@ __all__ = [
 
 
 def thread_safe_generator():
-    """The generator of the DataLoader worker that the calling thread is, None elsewhere (random functions then use the
-    default one).
+    """The generator of the DataLoader worker that the calling thread is. None: DataLoader's workers are processes here,
+    and random functions use the default generator.
     """
-    from .utils.data import get_worker_info
-
-    info = get_worker_info()
-    rng = getattr(info, "rng", None) if getattr(info, "worker_method", None) == "thread" else None
-    return None if rng is None else rng.torch_generator
 
 
 def __getattr__(name: str):

@@ -22,10 +22,10 @@ from ._serialization.pytorch_names import StorageType
 from ._serialization.resource_budget import Budget
 from ._serialization.save_load_options import LoadEndianness
 from ._serialization.save_load_options import thread_options as _serialization_tls
+from ._serialization.tensor_rebuild import _get_layout as _get_layout
 from ._tensor.storage import UntypedStorage, storage_of
 from ._tensor.typed_storage import TypedStorage, typed_storage_of
 from ._types.devices import device as device_type
-from ._utils import _get_layout as _get_layout
 
 __all__ = [
     "LoadEndianness", "SourceChangeWarning", "StorageType", "add_safe_globals", "check_module_version_greater_or_equal",

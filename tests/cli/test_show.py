@@ -40,7 +40,7 @@ def test_an_op_in_place(capsys):
 def test_composites_and_several_results(capsys):
     said = shown(capsys, "linalg.inv")
     assert "that of the ops in which it is written" in said and "cpu          composite (_ops/linalg_solve.py:" in said
-    assert "results      values, indices" in shown(capsys, "max_dim")
+    assert "results      values, indices" in shown(capsys, "_max_dim")
     assert "for formulas: the function runs the composite" in shown(capsys, "clamp")
     assert "see also     _add, which torch.add is" in shown(capsys, "add")
 

@@ -31,7 +31,7 @@ def simulated():
 @pytest.fixture
 def graphs(simulated, monkeypatch):
     """The graphs that are launched. What the driver does when memory dies is a library's affair, as CuPy's is."""
-    monkeypatch.setattr(side_effect_monitor, "KNOWN_LIBRARIES", side_effect_monitor.KNOWN_LIBRARIES | {"tests"})
+    monkeypatch.setattr(side_effect_monitor, "COMPUTING_LIBRARIES", side_effect_monitor.COMPUTING_LIBRARIES | {"tests"})
     driver, started = simulated.device(0).driver, []
     launch = driver.launch_graph
     monkeypatch.setattr(driver, "launch_graph", lambda graph, queue: (started.append(graph), launch(graph, queue))[1])

@@ -5,7 +5,6 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import REGISTRY, memory_overlap
 from torchlite.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -103,6 +102,11 @@ ALLOWED = {
     "addmv_": lambda: one().addmv_(y(), torch.ones(3)),
     "out of sum": lambda: torch.sum(torch.ones(2, 3), 0, out=one()),
     "out of amax": lambda: torch.amax(torch.ones(2, 3), 0, out=one()),
+    "out of zeros": lambda: torch.zeros(3, out=one()),
+    "out of ones": lambda: torch.ones(3, out=one()),
+    "out of empty": lambda: torch.empty(3, out=one()),
+    "out of full": lambda: torch.full((3,), 2.0, out=one()),
+    "out of eye": lambda: torch.eye(3, out=one(3, 3)),
     "other half": lambda: (v := x())[:2].add_(v[2:4]),
     "every other": lambda: (v := x())[:4:2].add_(v[1:4:2]),
     "other row": lambda: item(m := y(), 0, m[1]),
@@ -147,14 +151,3 @@ def test_what_is_let_through(name):
 def test_what_is_let_through_with_a_warning(name):
     with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
         DEPRECATED[name]()
-
-
-def test_lists_name_ops():
-    names = (
-        memory_overlap.ALLOWS_INTERNAL_OVERLAP
-        | memory_overlap.ALLOWS_PARTIAL_OVERLAP
-        | memory_overlap.REFUSES_FULL_OVERLAP
-        | set(memory_overlap.DEPRECATED_ON_EXPANDED)
-    )
-    public = {name for space in torch._dispatch.NAMESPACES.values() for name in space}
-    assert sorted(n for n in names if n not in REGISTRY and n not in public and n + "_" not in REGISTRY) == []

@@ -219,7 +219,7 @@ def test_numbers_are_taken_where_pytorch_takes_them():
             if not any(a.type in ("Number", "float", "ints") for a in arguments):
                 lenient.add(f"{op.name}({param.name})")
     # Numbers under other names: scatter's `value`, bernoulli's `p` and the method's `other`, of forms of their own.
-    assert lenient <= {"scatter(src)", "_where_method(other)", "bernoulli_(p)"}
+    assert lenient <= {"scatter(src)", "where_method(other)", "bernoulli_(p)"}
 
 
 CASES = [None, 1, -1, 2.5, True, "a", (), [], {}, object(), torch.float32, torch.strided]

@@ -591,12 +591,12 @@ def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypat
         time.sleep(0.01)
     assert [master.queue_pop("q") for _ in range(3)] == [b"0", b"1", b"2"]
     assert master.num_keys() == 1  # the server has read what the client said before
-    assert master._server._tl_kernels._total == len("init/1")
+    assert master._server._table._total == len("init/1")
 
 
 def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
-    table, before = master._server._tl_kernels, master._server._tl_kernels._total
+    table, before = master._server._table, master._server._table._total
     master.queue_push("q", "first")
     master.queue_push("q", "second")
     full, client = table._total, Pipelining(master.port)

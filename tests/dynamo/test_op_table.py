@@ -18,13 +18,13 @@ FAMILIES = sorted({row.family for row in ROWS.values()})
 # each element, return tensors with histories in one memory, or have gradients whose shapes depend on elements.
 EAGER = frozenset(
     """
-    _fused_adagrad _fused_adam _fused_rmsprop _fused_sgd _is_set_to _map _map2 index_put linalg_lstsq masked_scatter
+    _fused_adagrad _fused_adam _fused_rmsprop _fused_sgd is_set_to map_ map2_ index_put linalg_lstsq masked_scatter
     resize_ resize_as_ set_
 """.split()
 )
 # On other devices these too: they ask the CPU.
 EAGER_ON_DEVICES = frozenset("_move ctc_loss linalg_ldl_solve".split())
-UNINITIALIZED = frozenset(("_empty", "_empty_like", "_new", "_new_empty", "_new_empty_strided", "empty"))
+UNINITIALIZED = frozenset(("_empty", "empty_like", "empty", "new_empty", "new_empty_strided", "empty"))
 
 
 def bits(result):

@@ -9,9 +9,9 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import interceptors
 from torchlite._dispatch.dispatch_state import GLOBALS
-from torchlite._functorch import predispatch
 from torchlite._symbolic_shapes import read
 from torchlite.export import Dim, export
+from torchlite.func import _predispatch
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 tensor = torch.tensor
@@ -193,18 +193,18 @@ def batched(before):
     graph, calls = program.graph, {}
     x, mul = graph.find_nodes(op="placeholder")[-1], graph.find_nodes(op="call_function")[-1]
     for target, args, place in [
-        (predispatch.lazy_load_decompositions, (), None),
-        (predispatch._vmap_increment_nesting, (5, "error"), None),
-        (predispatch._add_batch_dim, (x, 0, 1), None),
-        (predispatch._remove_batch_dim, (mul, 1, 5, 0), graph.output_node()),
-        (predispatch._vmap_decrement_nesting, (), graph.output_node()),
+        (_predispatch.lazy_load_decompositions, (), None),
+        (_predispatch._vmap_increment_nesting, (5, "error"), None),
+        (_predispatch._add_batch_dim, (x, 0, 1), None),
+        (_predispatch._remove_batch_dim, (mul, 1, 5, 0), graph.output_node()),
+        (_predispatch._vmap_decrement_nesting, (), graph.output_node()),
     ][: None if before else -1]:
         with graph.inserting_before(
             place or graph.find_nodes(op="call_function", target=torch.ops.aten.sum.default)[0]
         ):
             calls[target] = graph.call_function(target, args)
         calls[target].meta["val"] = None
-    example, whole = calls[predispatch._add_batch_dim], calls[predispatch._remove_batch_dim]
+    example, whole = calls[_predispatch._add_batch_dim], calls[_predispatch._remove_batch_dim]
     x.replace_all_uses_with(example, delete_user_cb=lambda user: user is not example)
     graph.output_node().args = ((whole,),)
     example.meta["val"] = whole.meta["val"] = x.meta["val"]
@@ -234,7 +234,7 @@ def test_levels_of_vmap_end_where_a_graph_raises_an_error(kind):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="invalid for input of size"):
             run()
-        assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"] and not predispatch._vmap_levels.levels
+        assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"] and not _predispatch._vmap_levels.levels
         assert (torch.ones(2).requires_grad_() * 2).requires_grad
 
 
@@ -252,7 +252,7 @@ def test_levels_of_vmap_end_with_the_program():
         torch.testing.assert_close(found(X), X * X.sum(1, keepdim=True))
     assert torch.ones(2).sum().item() == 2
     with pytest.raises(RuntimeError, match="no level 0 of vmap"):
-        predispatch._vmap_decrement_nesting()
+        _predispatch._vmap_decrement_nesting()
     for run in (program.graph_module, torch.fx.Interpreter(program.graph_module).run):
         torch.testing.assert_close(run(*lifted(program), X)[0], X * X.sum(1, keepdim=True))
         assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"]

@@ -20,8 +20,8 @@ SIZE = 3
 
 # What refuses to be vectorised, as in PyTorch, and why.
 REFUSED = {
-    **dict.fromkeys(("allclose", "equal", "_is_nonzero"), "data-dependent control flow"),
-    **dict.fromkeys(("_map", "_map2"), r"calling .item\(\)"),
+    **dict.fromkeys(("allclose", "equal", "is_nonzero"), "data-dependent control flow"),
+    **dict.fromkeys(("map_", "map2_"), r"calling .item\(\)"),
     **dict.fromkeys(
         ("masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"), "dynamic shape"
     ),
@@ -43,7 +43,7 @@ IN_PLACE = {
     "bernoulli_",
 }
 # What does not speak of values, or has none to compare.
-ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "_empty_like", "_new_empty", "_new_empty_strided", "_is_set_to"}
+ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "empty_like", "new_empty", "new_empty_strided", "is_set_to"}
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ load_rows()
 # functions are among their arguments.
 LEFT = frozenset(
     (
-        "_empty_like _new_empty _new_empty_strided _amp_update_scale_ _fused_adagrad _fused_adam _fused_rmsprop "
-        "_fused_sgd _map _map2"
+        "empty empty_like new_empty new_empty_strided _amp_update_scale_ _fused_adagrad _fused_adam _fused_rmsprop "
+        "_fused_sgd map_ map2_"
     ).split()
 )
 

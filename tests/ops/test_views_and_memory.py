@@ -161,7 +161,7 @@ def test_numpy_names_of_dimensions():
 # Ops without a view's tag whose result may lie in an argument's memory, in PyTorch too: made of views, or the argument
 # itself where there is nothing to do.
 MADE_OF_VIEWS = {
-    "_torch_alpha_dropout", "_torch_dropout", "_torch_feature_alpha_dropout", "_torch_feature_dropout", "adjoint",
+    "torch_alpha_dropout", "torch_dropout", "torch_feature_alpha_dropout", "torch_feature_dropout", "adjoint",
     "alpha_dropout", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "cartesian_prod",
     "chain_matmul", "chunk", "dropout", "dsplit", "einsum", "expand_as", "feature_alpha_dropout", "flatten", "hsplit",
     "linalg_diagonal", "meshgrid", "movedim", "ravel", "reshape_as", "resolve_conj", "resolve_neg", "set_", "split",

@@ -43,7 +43,12 @@ def test_jit_makes_programs():
 
 
 def test_jit_marks_functions():
-    from torchlite._jit_internal import FunctionModifiers, get_torchscript_modifier, is_ignored_fn, should_drop
+    from torchlite.jit._function_modifiers import (
+        FunctionModifiers,
+        get_torchscript_modifier,
+        is_ignored_fn,
+        should_drop,
+    )
 
     @torch.jit.unused
     def unused():

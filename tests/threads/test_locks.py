@@ -19,34 +19,38 @@ OF_A_GROUP = "of a connection or a group of ranks, which a forked child may not 
 OF_A_DEVICE = "of a device that refuses work in a forked child"
 OF_A_TYPE = "its type alone is asked for"
 EXCEPTIONS = {
-    "torchlite._dispatch.kernel_recorder:": "tried and never waited for; a hook of its own ends other threads' recorders",
+    "torchlite._dispatch.kernel_recorder:": (
+        "tried and never waited for; a hook of its own ends other threads' recorders"
+    ),
     "torchlite._dynamo.guards:": OF_A_TYPE,
     "torchlite._dynamo.side_effect_monitor:": OF_A_TYPE,
     "torchlite._settings.fork_locks:": "the gate of forks itself",
-    "torchlite.distributed._device_comm_backend:Devices.__init__": OF_A_GROUP,
-    "torchlite.distributed._launch.process_watcher:Watchers.__init__": "of the launcher, which starts programs by exec alone",
+    "torchlite.distributed._device_comm_backend:DeviceCommunicator.__init__": OF_A_GROUP,
+    "torchlite.distributed._launch.process_watcher:ProcessWatchers.__init__": (
+        "of the launcher, which starts programs by exec alone"
+    ),
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,
     "torchlite_backends.cc.prebuild:build_programs": OF_A_CALL,
-    "torchlite_backends.cupy.cublas:Blas.__init__": OF_A_DEVICE,
+    "torchlite_backends.cupy.cublas:Cublas.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.cudnn:Library.__init__": OF_A_DEVICE,
-    "torchlite_backends.cupy.cusolver:Solver.__init__": OF_A_DEVICE,
-    "torchlite_backends.cupy.device:Function.__init__": OF_A_DEVICE,
-    "torchlite_backends.cupy.allocator:Memory.__init__": OF_A_DEVICE,
-    "torchlite_backends.cupy.cuda_graphs:Recorded.__init__": OF_A_DEVICE,
+    "torchlite_backends.cupy.cusolver:Cusolver.__init__": OF_A_DEVICE,
+    "torchlite_backends.cupy.device:CUDAFunction.__init__": OF_A_DEVICE,
+    "torchlite_backends.cupy.allocator:Allocator.__init__": OF_A_DEVICE,
+    "torchlite_backends.cupy.cuda_graphs:CapturedFunction.__init__": OF_A_DEVICE,
     "torchlite_backends.mpi.collective_queue:CollectiveQueue.__init__": OF_A_GROUP,
     "torchlite_backends.mpi.requests:Request.__init__": OF_A_GROUP,
-    "torchlite_backends.numpy.cache_blocking:_Workers.__init__": "a hook of its own makes it anew",
+    "torchlite_backends.numpy.cache_blocking:_WorkerPool.__init__": "a hook of its own makes it anew",
     "torchlite_backends.numpy.cache_blocking:_Task.__init__": OF_A_CALL,
-    "torchlite_backends.opencl.device:Function.__init__": OF_A_DEVICE,
-    "torchlite_backends.opencl.host_device:Device._wait": OF_A_CALL,
-    "torchlite_backends.opencl.command_buffer:LaunchList.__init__": OF_A_DEVICE,
+    "torchlite_backends.opencl.device:OpenCLFunction.__init__": OF_A_DEVICE,
+    "torchlite_backends.opencl.host_device:HostDevice._wait": OF_A_CALL,
+    "torchlite_backends.opencl.command_buffer:CommandBuffer.__init__": OF_A_DEVICE,
 }
 
 
 def bare(name: str, tree: ast.Module) -> set[str]:
-    """Where a module makes locks that are not given to `forks`, as `module:Class.function`."""
+    """Where a module makes locks that are not given to `fork_locks`, as `module:Class.function`."""
 
     def walk(node: ast.AST, where: str, known: bool) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
@@ -56,20 +60,23 @@ def bare(name: str, tree: ast.Module) -> set[str]:
             called = _last(child.func) if isinstance(child, ast.Call) else ""
             if called in LOCKS and not known:
                 yield f"{name}:{where[1:]}"
-            yield from walk(child, inner, called in ("hold", "renew"))
+            yield from walk(child, inner, called in ("acquire_before_fork", "reinit_after_fork"))
 
     return set(walk(tree, "", False))
 
 
 def test_each_lasting_lock_is_known_to_forks():
     found = {place for name, tree in modules() for place in bare(name, tree)}
-    assert found - EXCEPTIONS.keys() == set(), "use forks.hold or forks.renew, or say here why not"
+    assert found - EXCEPTIONS.keys() == set(), (
+        "use fork_locks.acquire_before_fork or reinit_after_fork, or say here why not"
+    )
     assert EXCEPTIONS.keys() - found == set(), "these make no lock any more"
 
 
 def test_the_scanner_finds_bare_locks():
     tree = ast.parse(
-        "import threading\nA = threading.Lock()\nB = fork_locks.acquire_before_fork(threading.RLock())\nclass C:\n    d = Lock()\n"
+        "import threading\nA = threading.Lock()\nB = fork_locks.acquire_before_fork(threading.RLock())\nclass C:\n    "
+        "d = Lock()\n"
         "    def e(self):\n        self.f = fork_locks.reinit_after_fork(RLock())\n        self.g = [RLock()]\n"
     )
     assert bare("m", tree) == {"m:", "m:C", "m:C.e"}

@@ -181,7 +181,7 @@ from torchlite._dispatch import interceptors, tracing
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE, NO_GRAD
 from torchlite.autograd.engine import CURRENT_PASSES
 from torchlite.fx.experimental.proxy_tensor import make_fx
-from torchlite._jit_internal import STATE
+from torchlite._settings.jit_state import STATE
 
 x, layer = torch.randn(8, 8), torch.nn.Linear(8, 8)
 

@@ -14,9 +14,10 @@ import weakref
 from typing import Any
 
 from .._dispatch import shapes
-from .._dispatch.dispatch_state import MODE, set_grad_mode
+from .._dispatch.dispatch_state import MODE
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
+from .._settings.jit_state import STATE as JIT_STATE
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -32,7 +33,7 @@ _HOMES = {
         "_will_engine_execute_node",
     ),
     ".autograd.grad_mode": (
-        "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled",
+        "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled", "_set_grad_enabled",
     ),
     "._library.tags": ("Tag",),
     ".overrides": ("DisableTorchFunction",),
@@ -92,11 +93,6 @@ def _is_cow_tensor(tensor: Any) -> bool:
     return importlib.import_module(f"{_ROOT}._tensor.copy_on_write").is_lazy_clone(tensor)
 
 
-def _set_grad_enabled(mode: bool) -> None:
-    """Say whether ops of this thread get a history; graphs that were captured call it."""
-    set_grad_mode(mode)
-
-
 def _set_fwd_grad_enabled(mode: bool) -> None:
     """Say whether levels of forward-mode differentiation send tangents along in this thread."""
     MODE.forward = mode
@@ -147,13 +143,12 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
 
 def _get_tracing_state() -> Any:
     """What takes the scopes of a run that `torch.jit._get_trace_graph` records; None outside."""
-    return importlib.import_module(f"{_ROOT}._jit_internal").STATE.tracing
+    return JIT_STATE.tracing
 
 
 def _is_tracing() -> bool:
     """Whether this thread runs a program that `torch.jit.trace` or `torch.jit._get_trace_graph` records."""
-    state = importlib.import_module(f"{_ROOT}._jit_internal").STATE
-    return state.recorder is not None or state.tracing is not None
+    return JIT_STATE.recorder is not None or JIT_STATE.tracing is not None
 
 
 def _are_functorch_transforms_active() -> bool:

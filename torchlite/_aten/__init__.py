@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for, in_place_method
 from .._dispatch.op_record import REGISTRY, VIEW, Op
 from .._library.function_schema import FunctionSchema
@@ -59,9 +60,7 @@ class _Ops:
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "higher_order":
-            from .._higher_order_ops.higher_order_operator import higher_order
-
-            return higher_order  # type: ignore[return-value]
+            return CALLBACKS.higher_order_namespace()
         if name == "profiler":
             _declare_record_function()
         return self.__dict__.setdefault(name, _Namespace(name))

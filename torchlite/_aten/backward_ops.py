@@ -7,8 +7,10 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
+from .._dispatch.public_functions import nn_functional as F
 
 
 def gradients_of(run: Callable, inputs: list, grads: Any, needs: list | None = None) -> list:
@@ -40,7 +42,7 @@ def backward_via_autograd(overload: Any) -> Callable | None:
     of some only the size. Return None if the arguments differ.
     """
     schema = overload._schema
-    packet = getattr(torch.ops.aten, overload._opname.removesuffix("_backward"), None)
+    packet = getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_backward"), None)
     if packet is None:
         return None
     names = [argument.name for argument in schema.arguments]
@@ -142,7 +144,7 @@ def _elu_backward(
 
 
 def _glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
-    return gradients_of(lambda x: torch.nn.functional.glu(x, dim), [self], grad_output)[0]
+    return gradients_of(lambda x: F.glu(x, dim), [self], grad_output)[0]
 
 
 def _threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
@@ -184,13 +186,17 @@ ADAPTERS: dict[str, Callable] = {
     "max_pool2d_with_indices_backward": _max_pool_backward,
     "max_pool3d_with_indices_backward": lambda grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
     indices: _scatter_to_indices(grad_output, self, indices, 4),
-    "adaptive_max_pool2d_backward": lambda grad_output, self, indices: _scatter_to_indices(grad_output, self, indices, 3),
-    "adaptive_max_pool3d_backward": lambda grad_output, self, indices: _scatter_to_indices(grad_output, self, indices, 4),
+    "adaptive_max_pool2d_backward": lambda grad_output, self, indices: _scatter_to_indices(
+        grad_output, self, indices, 3
+    ),
+    "adaptive_max_pool3d_backward": lambda grad_output, self, indices: _scatter_to_indices(
+        grad_output, self, indices, 4
+    ),
     "_adaptive_avg_pool2d_backward": lambda grad_output, self: gradients_of(
-        lambda x: torch.nn.functional.adaptive_avg_pool2d(x, grad_output.shape[-2:]), [self], grad_output
+        lambda x: F.adaptive_avg_pool2d(x, grad_output.shape[-2:]), [self], grad_output
     )[0],
     "_adaptive_avg_pool3d_backward": lambda grad_output, self: gradients_of(
-        lambda x: torch.nn.functional.adaptive_avg_pool3d(x, grad_output.shape[-3:]), [self], grad_output
+        lambda x: F.adaptive_avg_pool3d(x, grad_output.shape[-3:]), [self], grad_output
     )[0],
     "_softmax_backward_data": _softmax_backward_data, "_log_softmax_backward_data": _log_softmax_backward_data,
     "sigmoid_backward": lambda grad_output, output: grad_output * (output * (1 - output)).conj(),
@@ -199,7 +205,7 @@ ADAPTERS: dict[str, Callable] = {
     "elu_backward": _elu_backward, "glu_backward": _glu_backward,
     "hardshrink_backward": lambda grad_out, self, lambd: torch.where(self.abs() <= lambd, 0.0, grad_out),
     "log_sigmoid_backward": lambda grad_output, self, buffer: gradients_of(
-        torch.nn.functional.logsigmoid, [self], grad_output
+        F.logsigmoid, [self], grad_output
     )[0],
     "rrelu_with_noise_backward": lambda grad_output, self, noise, lower, upper, training, self_is_result: (
         grad_output * noise if training else _leaky_relu_backward(grad_output, self, (lower + upper) / 2, False)
@@ -217,12 +223,12 @@ ADAPTERS: dict[str, Callable] = {
         input_sizes
     ).diagonal_scatter(grad_output, offset, dim1, dim2),
     "trace_backward": lambda grad, sizes: grad * torch.eye(*sizes, dtype=grad.dtype, device=grad.device),
-    "unfold_backward": lambda grad_in, input_sizes, dim, size, step: function_for(REGISTRY["unfold_backward"])(
+    "unfold_backward": lambda grad_in, input_sizes, dim, size, step: function_for(REGISTRY["_unfold_backward"])(
         grad_in, tuple(input_sizes), dim, size, step
     ),
     "masked_scatter_backward": _masked_scatter_backward,
     "linear_backward": lambda self, grad_output, weight, output_mask: tuple(
-        gradients_of(torch.nn.functional.linear, [self, weight, weight.new_zeros(weight.shape[0])], grad_output, output_mask)
+        gradients_of(F.linear, [self, weight, weight.new_zeros(weight.shape[0])], grad_output, output_mask)
     ),
     "_cdist_backward": _cdist_backward,
     "_pdist_backward": lambda grad, self, p, pdist: gradients_of(lambda x: torch.pdist(x, p), [self], grad)[0],

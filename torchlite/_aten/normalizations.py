@@ -130,8 +130,10 @@ ADAPTERS: dict[str, Callable] = {
     "_native_batch_norm_legit.no_stats": lambda input, weight, bias, training, momentum, eps: _batch_norm(
         input, weight, bias, None, None, training, momentum, eps
     ),
-    "_native_batch_norm_legit_no_training": _batch_norm_inference, "_native_batch_norm_legit_functional": _batch_norm_functional,
-    "_batch_norm_with_update": _batch_norm_training, "_batch_norm_with_update_functional": _batch_norm_functional_training,
+    "_native_batch_norm_legit_no_training": _batch_norm_inference,
+    "_native_batch_norm_legit_functional": _batch_norm_functional,
+    "_batch_norm_with_update": _batch_norm_training,
+    "_batch_norm_with_update_functional": _batch_norm_functional_training,
     "_batch_norm_no_update": lambda input, weight, bias, running_mean, running_var, momentum, eps: (
         *_batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps),
         torch.empty(0, dtype=torch.uint8, device=input.device),

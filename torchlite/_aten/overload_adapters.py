@@ -11,12 +11,13 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
+from .._dispatch.public_functions import nn_functional as F
 from .._dispatch.shapes import wrap_dim
 from . import backward_ops, normalizations, resampling
 
-F = torch.nn.functional
 REDUCTIONS = ("none", "mean", "sum")
 _SLICE_ALL = slice(None)
 
@@ -294,7 +295,9 @@ def _attention_math(
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
-    weights = torch.ops.aten._safe_softmax.default(_attention_scores(query, key, attn_mask, is_causal, scale), -1)
+    weights = CALLBACKS.overloads("ops").aten._safe_softmax.default(
+        _attention_scores(query, key, attn_mask, is_causal, scale), -1
+    )
     if dropout_mask is not None:
         kept = weights.masked_fill(dropout_mask.logical_not(), 0.0)
         return kept @ (value / (1 - dropout_p)), kept
@@ -328,7 +331,7 @@ def _encoder_layer(
 
     def fed(x: Any) -> Any:
         inner = F.linear(x, ffn_weight_1, ffn_bias_1)
-        return F.linear(F.gelu(inner) if use_gelu else F.relu(inner), ffn_weight_2, ffn_bias_2)
+        return F.linear(F.gelu(inner) if use_gelu else torch.relu(inner), ffn_weight_2, ffn_bias_2)
 
     def first(x: Any) -> Any:
         return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
@@ -571,7 +574,8 @@ ADAPTERS: dict[str, Callable] = {
     # attention
     "_scaled_dot_product_flash_attention_for_cpu": _flash_attention_cpu,
     "_scaled_dot_product_flash_attention_for_cpu_backward": _flash_attention_cpu_backward,
-    "_scaled_dot_product_flash_attention": _flash_attention, "_scaled_dot_product_efficient_attention": _efficient_attention,
+    "_scaled_dot_product_flash_attention": _flash_attention,
+    "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_scaled_dot_product_attention_math": _attention_math, "_transformer_encoder_layer_fwd": _encoder_layer,
     # losses
     **dict.fromkeys(("nll_loss", "nll_loss2d", "nll_loss_nd"), _nll),

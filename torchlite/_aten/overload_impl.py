@@ -8,6 +8,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import NAMESPACES, REGISTRY, Op
 from .._library.function_schema import FunctionSchema
@@ -194,7 +195,7 @@ def _out_variant(overload: Any, schema: FunctionSchema) -> Callable:
 
 def _in_place_variant(overload: Any) -> Callable:
     """Return the in-place variant of an op: compute, then write to the first argument."""
-    packet = getattr(torch.ops.aten, overload._opname[:-1])
+    packet = getattr(CALLBACKS.overloads("ops").aten, overload._opname[:-1])
     base = _base_overload(overload, packet)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -210,7 +211,7 @@ def _in_place_variant(overload: Any) -> Callable:
 
 def _view_copy(overload: Any) -> Callable:
     """Return the copying variant of a view op."""
-    base = _base_overload(overload, getattr(torch.ops.aten, overload._opname.removesuffix("_copy")))
+    base = _base_overload(overload, getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_copy")))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = base(*args, **kwargs)

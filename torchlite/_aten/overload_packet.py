@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.arg_parser import NUMBERS_AS_TENSORS
+from .._dispatch.arg_parser import accepts_scalars
 from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.interceptors import stack, torch_dispatch_classes
 from .._dispatch.tracing import TRACES, trace_function
@@ -59,7 +59,7 @@ class AtenOverload(OpOverload):
     @property
     def accepts_scalars(self) -> bool:
         """True if a Python number is accepted for a tensor."""
-        return self._opname in NUMBERS_AS_TENSORS
+        return accepts_scalars(self._opname)
 
     @property
     def _op(self) -> Any:

@@ -19,20 +19,25 @@ from .recorded_schemas import schema_entries
 
 # Records with another name than the ATen op.
 _RECORDS = {
-    "_where": "where", "_where_method": "where", "var_correction": "var", "std_correction": "std", "max_dim": "max",
-    "min_dim": "min", "_copy": "copy", "_fill": "fill",
+    "_where": "where", "where_method": "where", "_var_correction": "var", "_std_correction": "std", "_max_dim": "max",
+    "_min_dim": "min", "_copy": "copy", "_fill": "fill",
     "_masked_fill_tensor": "masked_fill", "_masked_fill": "masked_fill",
     "_clamp_tensors": "clamp", "_clamp_scalars": "clamp", "_lerp_tensor": "lerp", "_lerp_scalar": "lerp",
-    "median_dim": "median", "median_all": "median", "nanmedian_dim": "nanmedian", "nanmedian_all": "nanmedian",
-    "_var_mean": "var_mean", "_std_mean": "std_mean", "vector_norm_core": "linalg_vector_norm",
-    "nonzero_indices": "nonzero", "_im2col": "im2col", "_col2im": "col2im", "_filled": "full", "_new": "empty",
-    "_torch_dropout": "dropout", "_torch_alpha_dropout": "alpha_dropout", "logsigmoid": "log_sigmoid",
-    "_torch_feature_dropout": "feature_dropout", "_torch_feature_alpha_dropout": "feature_alpha_dropout",
+    "_median_dim": "median", "_median_all": "median", "_nanmedian_dim": "nanmedian", "_nanmedian_all": "nanmedian",
+    "_var_mean": "var_mean", "_std_mean": "std_mean", "_vector_norm_core": "linalg_vector_norm",
+    "_nonzero_indices": "nonzero", "_im2col": "im2col", "_col2im": "col2im", "_slice": "slice",
+    "_as_strided": "as_strided",
+    "_zeros_like": "zeros_like", "_ones_like": "ones_like", "_full_like": "full_like", "_new_zeros": "new_zeros",
+    "_new_full": "new_full", "_select_backward": "select_backward", "_diagonal_backward": "diagonal_backward",
+    "_unfold_backward": "unfold_backward",
+    "torch_dropout": "dropout", "torch_alpha_dropout": "alpha_dropout", "logsigmoid": "log_sigmoid",
+    "torch_feature_dropout": "feature_dropout", "torch_feature_alpha_dropout": "feature_alpha_dropout",
     "_gelu_backward": "gelu_backward", "_silu_backward": "silu_backward", "_mish_backward": "mish_backward",
     "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
     "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
     "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
-    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r", "_unique_and_all": "_unique2",
+    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r",
+    "_unique_and_all": "_unique2",
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that the record lacks, by op.
@@ -214,7 +219,9 @@ def match_overload(op: Op, values: list, writes: bool = False, whole: bool = Fal
 def _bind_overload(
     op: Op, overload: Any, places: list, rest: list[int], values: list, given: dict[str, Any], reads: bool
 ) -> list | None:
-    """Return an overload's arguments, None if the values do not match. One-element tensors become numbers if `reads`."""
+    """Return an overload's arguments, None if the values do not match. One-element tensors become numbers if
+    `reads`.
+    """
     if any(not _is_default(values[place], op.params[place].default) for place in rest):
         return None
     bound = []

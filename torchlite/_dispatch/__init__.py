@@ -6,6 +6,7 @@ from .interceptors import Interceptor
 from .op_functions import F, function_for, namespace_function
 from .op_record import (
     ALWAYS_BOOL,
+    CAST,
     DEFAULT,
     INPLACE,
     INT_TO_FLOAT,
@@ -16,14 +17,18 @@ from .op_record import (
     POINTWISE,
     RANDOM,
     REGISTRY,
+    UNINITIALIZED,
     VIEW,
     Op,
+    Out,
+    Overlap,
     composite,
     op,
 )
 
 __all__ = [
-    "ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF",
-    "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op", "POINTWISE", "RANDOM", "REGISTRY", "VIEW", "backend_of",
-    "composite", "function_for", "has_kernel", "namespace_function", "op", "register_backend", "table_of",
+    "ALWAYS_BOOL", "CAST", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE",
+    "LEAF", "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op", "Out", "Overlap", "POINTWISE", "RANDOM", "REGISTRY",
+    "UNINITIALIZED", "VIEW", "backend_of", "composite", "function_for", "has_kernel", "namespace_function", "op",
+    "register_backend", "table_of",
 ]  # fmt: skip

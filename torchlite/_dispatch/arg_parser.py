@@ -22,12 +22,6 @@ from .._types.package_name import is_torchlite_object
 from .dispatch_state import GLOBALS
 from .op_record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
 
-# Ops that take a Python number in a Tensor's place, in every argument.
-NUMBERS_AS_TENSORS = frozenset(
-    name + ending
-    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
-    for ending in ("", "_")
-)
 RECORD_NAMES = {theirs: ours for ours, names in NUMPY_NAMES.items() for theirs in names}
 _TYPE_DISPLAY = {
     "dtype": "torch.dtype", "layout": "torch.layout", "memory_format": "torch.memory_format", "device": "torch.device",
@@ -113,6 +107,12 @@ def type_name(value) -> str:
     )
 
 
+def accepts_scalars(name: str) -> bool:
+    """Whether a function of `torch`, or a method in place of its name, takes a Python number for each tensor."""
+    record = NAMESPACES["torch"].get(name.removesuffix("_"))
+    return record is not None and record.accepts_scalars
+
+
 class Signature:
     """One form of a call."""
 
@@ -128,7 +128,7 @@ class Signature:
                 self.arguments.append(Argument(part, kwonly))
         self.positional = sum(not a.kwonly for a in self.arguments)
         self.least = sum(not a.optional for a in self.arguments)
-        self.numbers = name in NUMBERS_AS_TENSORS
+        self.numbers = accepts_scalars(name)
 
     def __str__(self) -> str:
         shown: list[str] = []

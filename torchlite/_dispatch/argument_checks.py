@@ -225,10 +225,10 @@ def check_matmul_dtypes(a, b, kernel: str = "addmm_impl_cpu_") -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(a.dtype).scalar_name}'")
 
 
-def check_bmm(a, b) -> None:
+def check_batched_matrices(a, b, kernel: str) -> None:
     """Whether two factors are batches of matrices of one dtype, and as many."""
     check_ndims(a, b, (3, 3))
-    check_matmul_dtypes(a, b, "bmm")
+    check_matmul_dtypes(a, b, kernel)
     if a.shape[0] != b.shape[0]:
         raise RuntimeError(f"expected batches of one size, got {a.shape[0]} and {b.shape[0]}")
 

@@ -55,7 +55,19 @@ from .interceptors import (
     torch_dispatch_classes,
 )
 from .memory_overlap import check_in_place, write_expanded
-from .op_record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
+from .op_record import (
+    ABSENT,
+    ALWAYS_BOOL,
+    EMPTY,
+    INT_TO_FLOAT,
+    MAYBE_VIEW,
+    NONDIFF,
+    POINTWISE,
+    REGISTRY,
+    UNINITIALIZED,
+    VIEW,
+    Op,
+)
 from .out_variants import (
     check_operand_dtypes,
     check_output_shape,
@@ -262,7 +274,7 @@ def call_kernel(op: Op, table, raw, values):
     positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
     kernel = getattr(table.for_size(positional[0]) if positional else table, op.name)
-    if op.name in _FULL_PRECISION_SCALAR_OPS and table.in_float32 is not None:
+    if op.scalar_rounding == "never" and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:
         return kernel(*positional, **keywords)
@@ -377,7 +389,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
         if refused is not None:
             raise refused
     to = type_promotion.result_dtype(flat)
-    if to.itemsize == 2 and op.name in _FULL_PRECISION_SCALAR_OPS and len(flat) == 2:
+    if to.itemsize == 2 and op.scalar_rounding == "never" and len(flat) == 2:
         values = _unwrap_wide_scalars(values, chosen, to)
     if op.promote == INT_TO_FLOAT and to.category < 2:
         to = get_default_dtype()
@@ -420,19 +432,15 @@ def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> Non
     table = table_of_values(values)
     if (
         to in table.scalar_dtypes
-        and op.name not in type_promotion.ROUNDS_SCALARS
+        and op.scalar_rounding != "always"
         or to.category == FLOAT
-        and op.name in _FULL_PRECISION_SCALAR_OPS
+        and op.scalar_rounding == "never"
         and table.in_float32 is not None
     ):
         return
     for i in chosen:
         if not isinstance(values[i], Tensor):
             values[i] = wrap(table, table._full((), values[i], to), to)
-
-
-# The ops that take a number beside half precision as it is, on the CPU too; others round it first there.
-_FULL_PRECISION_SCALAR_OPS = frozenset(("mul", "div", "floor_divide", "_floor_divide", "_trunc_divide"))
 
 
 def wrap_and_record(op: Op, table, values, data):
@@ -612,8 +620,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     wants = MODE.grad and (target._tl_node is not None or (_any_requires_grad(values) and not op.tags & NONDIFF))
     if wants:
         check_in_place_autograd(target)
-    # (`_setitem` knows what part it writes, and checks that.)
-    together = op.name != "_setitem" and check_in_place(op.name, values)
+    together = check_in_place(op, values)
     if together and not wants:
         write_expanded(op, values)
         bump_version(target)
@@ -642,7 +649,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
 
 def _run_in_place_kernel(op, values, target, table, kernel, wants):
     """In place by the backend's own in-place kernel, where no cast is needed; None where one is."""
-    if op.composite is None or op._vjp is not None:
+    if op.composite is None or op.vjp is not None:
         values = check_tensors(op, values)
     if (
         op.promote is not None
@@ -667,7 +674,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
         values = [target, *cast_to_common_dtype(op, values)[1:]]
         if any(isinstance(v, Tensor) and v._tl_array.ndim > target._tl_array.ndim for v in values[1:]):
             return None
-    if op.name in _FULL_PRECISION_SCALAR_OPS and target.dtype.itemsize == 2 and table.in_float32 is not None:
+    if op.scalar_rounding == "never" and target.dtype.itemsize == 2 and table.in_float32 is not None:
         return None
     before = _shallow_copy(target) if wants else None
     if op.numbers:
@@ -750,7 +757,7 @@ def write_result_in_place(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     sending = GLOBALS["INTERCEPTORS"] and any(item.is_forward for item in stack.items)
     if target._tl_level is not None or result._tl_level is not None or sending:
-        return in_place(REGISTRY["_copy"], (target, result), {})
+        return in_place(CALLBACKS.copy, (target, result), {})
     check_target_dtype(op, result.dtype, target.dtype)
     if result._tl_array.shape != target._tl_array.shape:
         check_output_shape(target, broadcast_shapes(result._tl_array.shape, target._tl_array.shape))
@@ -827,7 +834,7 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     except Exception as error:  # every error of a kernel becomes PyTorch's
         op = REGISTRY[name]
         raise translate_error(op, error, bind(op, args, dict(kwargs))) from error.__cause__
-    if name == "_empty" and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
+    if FLAGS.deterministic and FLAGS.fill_uninitialized_memory and REGISTRY[name].tags & UNINITIALIZED:
         fill_uninitialized(out)
     return set_requires_grad(out) if requires_grad else out
 

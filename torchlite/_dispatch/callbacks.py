@@ -7,6 +7,7 @@ imported; `import torchlite` leaves none empty. What the generated functions nee
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,14 @@ class Callbacks:
     add_tensor_method: Callable[[str, Op], None]  # a record has a name among the class's methods
     as_tensor: Callable[..., Any]  # Python's and NumPy's data as a Tensor (_tensor/creation)
 
-    # From _library/dispatching, when first called.
+    # From _aten/torch_dispatch.
     dispatched: Callable[..., Any]  # an op run by `__torch_dispatch__` of its arguments' classes
     detached: Callable[..., Any]  # a tensor of such a class without history
     copied_to: Callable[..., Any]  # and on another device
     make_wrapper: Callable[..., Any]  # a tensor of such a class without data
 
     # From _ops/inplace.
+    copy: Op  # a tensor's elements written into another
     resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
 
     # From _tensor/signs.
@@ -53,8 +55,25 @@ class Callbacks:
     # From torchlite itself: a class of `torchlite._library.op_overload` by its name.
     overloads: Callable[[str], Any]
 
-    # From torchlite itself: `torchlite.vmap`, loaded when it is first called.
+    # From the modules that torchlite's table of callbacks names, loaded when one is first called.
     vmap: Callable[..., Callable]
+    compile: Callable[..., Any]
+    array_ufunc: Callable[..., Any]  # `Tensor.__array_ufunc__`
+    array_function: Callable[..., Any]  # `Tensor.__array_function__`
+    array_namespace: Callable[[], Any]  # the namespace of `Tensor.__array_namespace__`
+    load_torchscript: Callable[..., Any]  # `torch.jit.load`
+    higher_order_namespace: Callable[[], Any]  # `torch.ops.higher_order`
+    get_rank: Callable[..., int]
+    get_world_size: Callable[..., int]
+    register_module_forward_hook: Callable[..., Any]
+    register_module_forward_pre_hook: Callable[..., Any]
+
+    # From nn/modules/module, when it is loaded: no module exists before.
+    module_class: Any = ()  # `nn.Module`, for isinstance and issubclass
+
+    # From distributed, when it is loaded: a process has no group before.
+    sync_batch_norm: Callable[..., Any]
+    sync_batch_norm_group: Callable[[Any], Any] = staticmethod(lambda group: None)  # the group whose statistics count
 
     # From autograd/entry.
     backward: Callable[..., None]  # what `Tensor.backward` does
@@ -68,3 +87,24 @@ class Callbacks:
 
 
 CALLBACKS = Callbacks()
+
+
+def register_lazily(callbacks: Any, package: dict[str, Any], homes: dict[str, tuple[str, str]]) -> None:
+    """Register functions of modules that are loaded when one is first called.
+
+    package: the globals of the package that has the modules. homes: for each slot of `callbacks` a module of the
+    package, and the function's name in it.
+    """
+    for slot, (module, name) in homes.items():
+        setattr(callbacks, slot, _first_call(callbacks, package, slot, module, name))
+
+
+def _first_call(callbacks: Any, package: dict[str, Any], slot: str, module: str, name: str) -> Callable[..., Any]:
+    """A callback that loads a function, puts it in the slot and calls it."""
+
+    def load_and_call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(importlib.import_module(f".{module}", package["__name__"]), name)
+        setattr(callbacks, slot, function)
+        return function(*args, **kwargs)
+
+    return load_and_call

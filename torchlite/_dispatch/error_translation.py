@@ -15,8 +15,6 @@ from .type_promotion import out_of_range_error
 
 # What kernels raise for arguments that they do not take, before they write.
 ARGUMENT_ERRORS = (IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError, struct.error)
-# What PyTorch calls kernels that have another name here.
-_KERNEL_NAMES = {"_lerp_scalar": "lerp_kernel_scalar", "_lerp_tensor": "lerp_kernel_tensor"}
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
 
@@ -105,7 +103,7 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
         return IndexError(text.replace("for axis", "for dimension"))
     if isinstance(error, TypeError) and "ufunc '" in text:
         offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
-        kernel = _KERNEL_NAMES.get(op.name, op.name + "_cpu")
+        kernel = op.kernel_name or op.name + "_cpu"
         return NotImplementedError(f"\"{kernel}\" not implemented for '{offender.scalar_name}'")
     return error
 

@@ -302,10 +302,6 @@ def call_library_interceptor(op, function, args, kwargs):
 TENSOR_VARARGS = frozenset(("matrices", "operands", "tensors"))
 
 
-# What PyTorch writes in Python: from which argument on it hands them on by their names.
-_KEYWORDS_FROM = {"cdist": 2, "norm": 1, "split": 2, "tensordot": 2, "unique": 1, "unique_consecutive": 1}
-
-
 def strip_default_args(op, args, kwargs):
     """The arguments of a call as a program writes it: without those that are a parameter's default."""
     defaults = {p.name: p.default for p in op.params}
@@ -315,8 +311,7 @@ def strip_default_args(op, args, kwargs):
         args = args[:-1]
     if args and places[len(args) - 1].kind == "varargs" and places[len(args) - 1].name in TENSOR_VARARGS:
         args = *args[:-1], *args[-1]  # any number of tensors, each an argument
-    elif len(args) > _KEYWORDS_FROM.get(op.name, len(places)):
-        first = _KEYWORDS_FROM[op.name]
+    elif (first := op.keywords_from) is not None and len(args) > first:
         kwargs = {p.name: value for p, value in zip(places[first:], args[first:], strict=False)} | kwargs
         args = args[:first]
     return args, {name: value for name, value in kwargs.items() if value is not defaults.get(name, NotImplemented)}

@@ -84,23 +84,22 @@ class KernelRecorder:
         self._before = [(table, dict(table.__dict__)) for table in _tables(self.table)]
         RECORDERS[self.thread] = self
         for table, before in self._before:
-            table.__dict__.update(
-                {
-                    name: functools.partial(_call_recorded, self, name, kernel)
-                    for name, kernel in before.items()
-                    if name not in _QUERIES and callable(kernel) and (name in REGISTRY or name[-1] == "_")
-                }
-            )
-            table.__dict__.update(
-                to_numpy=functools.partial(_read_recorded, self, before["to_numpy"]),
-                copy_into=functools.partial(_call_recorded, self, "copy_into", before["copy_into"]),
-                _move=functools.partial(_fail_on_move, self, before["_move"]),
+            recorded = {
+                name: functools.partial(_call_recorded, self, name, kernel)
+                for name, kernel in before.items()
+                if name not in _QUERIES and callable(kernel) and (name in REGISTRY or name[-1] == "_")
+            }
+            recorded.update(
+                to_numpy=functools.partial(_read_recorded, self, table.to_numpy),
+                copy_into=functools.partial(_call_recorded, self, "copy_into", table.copy_into),
+                _move=functools.partial(_fail_on_move, self, table._move),
             )
             if before.get("in_float32") is not None:
-                table.__dict__.update(
-                    in_float32=functools.partial(_in_float32, self, before["in_float32"]),
-                    backward_in_float32=functools.partial(_backward_in_float32, self, before["backward_in_float32"]),
+                recorded.update(
+                    in_float32=functools.partial(_in_float32, self, table.in_float32),
+                    backward_in_float32=functools.partial(_backward_in_float32, self, table.backward_in_float32),
                 )
+            table.__dict__.update(recorded)
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -569,4 +569,4 @@ def with_strides(table, raw, strides: Ints | None):
         raw = table.permute(raw, tuple([dims.index(d) for d in range(len(dims))]))
         if strides_of(raw) == strides:
             return raw
-    return table.as_strided(raw, shape, strides)
+    return table._as_strided(raw, shape, strides)

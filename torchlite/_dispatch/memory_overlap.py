@@ -1,7 +1,7 @@
 """Memory overlap: what may be written where several elements lie on one place, or where an operand lies too.
 
 PyTorch refuses a result whose elements share places (an expanded tensor), and one that shares some of its places with
-an operand. What it lets through is listed here by op; a test compares both with what PyTorch was seen to do.
+an operand. The field `overlap` of an op's record says what it allows.
 """
 
 from __future__ import annotations
@@ -13,36 +13,6 @@ from .._types.dtypes import bool_, uint8
 from .backend import owner_of
 from .callbacks import CALLBACKS
 from .op_record import Op
-
-# Ops that write in place, or out=, into tensors whose elements share places.
-ALLOWS_INTERNAL_OVERLAP = frozenset((
-    "_fill", "_fill_diagonal", "addmv", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm",
-    "conj_physical", "histc", "index_fill", "index_put", "_index_put", "masked_fill", "mv", "norm", "std", "threshold",
-    "tril", "triu", "var", "ones", "zeros", "full", "empty", "sum", "mean",
-))  # fmt: skip
-# Of these the ones that say that they will not for long, with the example that they give.
-DEPRECATED_ON_EXPANDED = {
-    "index_fill": "tensor[mask] = scalar", "masked_fill": "tensor[mask] = scalar",
-    "index_put": "tensor[indices] = tensor", "_index_put": "tensor[indices] = tensor",
-}  # fmt: skip
-# Ops whose out= may lie on parts of their operands.
-ALLOWS_PARTIAL_OVERLAP = frozenset((
-    "amax", "amin", "any", "all", "argmax", "argmin", "as_strided_copy", "alias_copy", "bmm", "cholesky",
-    "cholesky_inverse", "cholesky_solve", "diag", "diagonal_copy", "expand_copy", "log_softmax", "logsumexp",
-    "lu_solve", "matmul", "mean", "mm", "mv", "mvlgamma", "norm", "ormqr", "permute_copy", "slice_scatter", "softmax",
-    "squeeze_copy", "std", "sum", "t_copy", "tensordot", "transpose_copy", "tril", "triu", "unfold_copy",
-    "unsqueeze_copy", "var", "view_copy", "prod", "nansum", "inner", "dot", "vdot", "linear",
-))  # fmt: skip
-# Ops that change some elements of their first operand.
-SCATTER_OPS = frozenset((
-    "index_add", "index_fill", "index_copy", "index_reduce", "index_put", "_index_put", "put", "scatter", "scatter_add",
-    "scatter_reduce",
-))  # fmt: skip
-# Ops that refuse a result that is one of their operands (but for the one that they change).
-REFUSES_FULL_OVERLAP = SCATTER_OPS | {
-    "cat", "stack", "hstack", "vstack", "dstack", "column_stack", "cross", "linalg_cross", "index_select", "gather",
-    "take", "take_along_dim", "kthvalue", "masked_select",
-}  # fmt: skip
 
 _INTERNAL_OVERLAP_MESSAGE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
@@ -118,25 +88,28 @@ def _is_same_view(target: Any, source: Any) -> bool:
     )
 
 
-def check_in_place(name: str, values: list) -> bool:
-    """What PyTorch checks before the op `name` writes into the first of its arguments. Whether it sets some elements of
+def check_in_place(op: Op, values: list) -> bool:
+    """What PyTorch checks before an op writes into the first of its arguments. Whether it sets some elements of
     a tensor whose elements share places (`set_together`).
     """
-    target, together = values[0], False
+    target, allowed = values[0], op.overlap.internal
+    if allowed == "unchecked":
+        return False
+    together = False
     if target._tl_array.base is not None and has_internal_overlap(target._tl_array):
-        if name == "_copy" and hasattr(values[1], "_tl_array") and _is_same_view(target, values[1]):
+        if allowed == "same_view" and hasattr(values[1], "_tl_array") and _is_same_view(target, values[1]):
             return False
-        if name not in ALLOWS_INTERNAL_OVERLAP:
+        if allowed in ("refused", "same_view"):
             raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
-        together = name in DEPRECATED_ON_EXPANDED
+        together = allowed == "deprecated"
         if together:
             warnings.warn(
-                f"Use of {name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
-                f"performing this operation. This also applies to advanced indexing e.g. {DEPRECATED_ON_EXPANDED[name]}",
+                f"Use of {op.name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
+                f"performing this operation. This also applies to advanced indexing e.g. {op.overlap.example}",
                 UserWarning,
                 stacklevel=4,
             )
-    whole = name in REFUSES_FULL_OVERLAP
+    whole = op.overlap.operands in ("none", "target")
     for value in values[1:]:
         if hasattr(value, "_tl_array") or value.__class__ in (list, tuple):
             check_no_partial_overlap(target, value, whole)
@@ -151,11 +124,11 @@ def write_expanded(op: Op, values: list) -> None:
     compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
     adds = given.get("accumulate", False)
     name = "values" if "values" in given else "value"
-    base = F.zeros_like(target) if adds else target
+    base = F._zeros_like(target) if adds else target
     new = compute(*{**given, "input": base}.values())
     if not adds:
-        mark = True if not hasattr(given[name], "_tl_array") else F.to(F.ones_like(given[name]), bool_)
-        none = F.to(F.zeros_like(target), bool_)
+        mark = True if not hasattr(given[name], "_tl_array") else F.to(F._ones_like(given[name]), bool_)
+        none = F.to(F._zeros_like(target), bool_)
         marks = compute(*{**given, "input": none, name: mark}.values())
     place = target._tl_array
     for d, (n, step) in enumerate(zip(place.shape, place.strides, strict=True)):
@@ -170,10 +143,10 @@ def write_expanded(op: Op, values: list) -> None:
     table.copy_into(place, new._tl_array if not adds else table.add(place, new._tl_array))
 
 
-def check_out(name: str, out: Any, values) -> None:
-    """What PyTorch checks before the op `name` writes its result into a given tensor."""
+def check_out(op: Op, out: Any, values) -> None:
+    """What PyTorch checks before an op writes its result into a given tensor."""
     data = out._tl_array
-    if data.base is not None and has_internal_overlap(data) and name not in ALLOWS_INTERNAL_OVERLAP:
+    if data.base is not None and has_internal_overlap(data) and op.overlap.internal not in ("allowed", "deprecated"):
         raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
     owner = owner_of(data)
     for value in values:
@@ -181,17 +154,18 @@ def check_out(name: str, out: Any, values) -> None:
         if raw is None:
             shared = value.__class__ in (list, tuple)
         else:
-            shared = owner_of(raw) is owner and (raw is not data or name in REFUSES_FULL_OVERLAP)
+            shared = owner_of(raw) is owner and (raw is not data or op.overlap.operands in ("none", "target"))
         if shared:
-            _check_operands(name, out, values)
+            _check_operands(op, out, values)
             return
 
 
-def _check_operands(name: str, out: Any, values) -> None:
-    if name in ALLOWS_PARTIAL_OVERLAP or name.startswith(("linalg_", "fft_")) and name not in REFUSES_FULL_OVERLAP:
+def _check_operands(op: Op, out: Any, values) -> None:
+    allowed = op.overlap.operands or ("partial" if op.name.startswith(("linalg_", "fft_")) else "identical")
+    if allowed == "partial":
         return
-    changed = name in SCATTER_OPS
+    changed = allowed == "target"
     for value in values:
         if hasattr(value, "_tl_array") or value.__class__ in (list, tuple):
-            check_no_partial_overlap(out, value, name in REFUSES_FULL_OVERLAP and not changed)
+            check_no_partial_overlap(out, value, allowed in ("none", "target") and not changed)
         changed = False

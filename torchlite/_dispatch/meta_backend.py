@@ -15,7 +15,7 @@ from .memory_layout import (
     is_channels_last,
     is_contiguous,
 )
-from .op_record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
+from .op_record import ALWAYS_BOOL, CAST, POINTWISE, REGISTRY, VIEW, Op
 from .shapes import broadcast_shapes, contiguous_strides, infer_size
 
 
@@ -163,7 +163,7 @@ class MetaBackend:
                 table[op.name] = _ViewKernel(op.name)
             elif op.meta is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._kernel(op)
-        table.update(reshape=_reshape, as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
+        table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod
@@ -173,7 +173,7 @@ class MetaBackend:
             for p in op.params[len(args) :]:
                 values.append(kwargs.get(p.name, p.default))
             found = _ShapeRule.run(op, values)
-            if (op.tags & POINTWISE or op.name == "to") and op.layout is None and found.__class__ is MetaArray:
+            if op.tags & (POINTWISE | CAST) and op.layout is None and found.__class__ is MetaArray:
                 arrays = tuple([(v.shape, v.element_strides) for v in values if v.__class__ is MetaArray])
                 if arrays:
                     found.element_strides = elementwise_output_strides(found.shape, arrays)
@@ -225,13 +225,13 @@ def _clone(x: MetaArray, *, memory_format=None):
     return MetaArray(x.shape, x.dtype, channels_last_strides(x.shape) if name.startswith("channels_last") else None)
 
 
-_view = _ViewKernel("_view")
-
-
 def _reshape(x: MetaArray, shape):
+    from .._types.devices import device
+    from .backend_registry import table_of
+
     shape = infer_size(shape, x.size)
     try:
-        return _view(x, shape)
+        return table_of(device("meta"))._view(x, shape)
     except RuntimeError:
         return MetaArray(shape, x.dtype)
 

@@ -173,7 +173,7 @@ def in_place_fast_path(op: Op) -> Callable | None:
 
 def op_without_alpha(op: Op) -> Op:
     """`add_` and its like are composites for the sake of a keyword; without it they are the op itself."""
-    return REGISTRY[op.name[1:]] if op.name in ("_add", "_sub", "_div") else op
+    return REGISTRY[op.base_op] if op.base_op else op
 
 
 def in_place_method(op: Op):

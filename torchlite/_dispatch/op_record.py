@@ -17,16 +17,11 @@ from .creation_options import handled_options, with_options
 from .saved_variables import SavedVariables
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
+CAST, UNINITIALIZED = 128, 256  # each element in another dtype; results whose elements are not set
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
 # The namespaces whose functions take out=.
 _WITH_OUT = {"torch", "linalg", "fft", "special"}
-# What PyTorch writes in Python over other functions, and has no `out=`.
-_WITHOUT_OUT = frozenset(
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist einsum meshgrid pca_lowrank "
-    "split stft svd_lowrank unique unique_consecutive unravel_index".split()
-)
-_OUT_IN_FUNCTIONAL = {"avg_pool2d", "avg_pool3d", "gelu", "logsigmoid", "softplus", "softshrink"}
 
 REGISTRY: dict[str, Op] = {}
 # {"torch": {public name: op}, "Tensor": {...}, "nn.functional": {...}, ...}
@@ -133,61 +128,128 @@ NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "
 ABSENT = object()  # the default of an argument that has none, in functions that take any form of a call
 
 
-class Op:
-    """An op: PyTorch's name and signature, promotion, derivatives, composite, shape rule and tags."""
+# Errors of several ops for another dtype of `out=`; `want` and `got` are names such as Float.
+FOUND_DTYPE = "Found dtype {got} but expected {want}"
+SCALAR_TYPE = "expected scalar type {want} but found {got}"
 
-    multi_output = False  # the kernel returns a plain tuple or list of results
-    # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
-    aux_outputs = False
-    # where the result that a formula needs was written to since, the kernel makes it again; it saves all its arguments
-    repeatable = False
-    # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
-    saved_for: Mapping[str, tuple[str, ...]] = {}
-    saves_arrays = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
-    # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
-    # too large for half precision is infinite and no error.
-    numbers: Mapping[str, bool] = {}
-    # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
-    refuses: Mapping[tuple[str, int], str | Exception] = {}
-    check: Callable | None = None  # refuses some arguments: called with them before promotion
-    base_op = ""  # the op that it is where its keywords are not given
-    sparse_grad_param = ""  # the argument which, where it is true, asks for a sparse gradient
-    function: Callable | None = None  # the public function, once made
-    direct: Callable | None = None  # the function for interceptors, once made
-    # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call with it; and
-    # whether the signature shows these names in the parameters' places.
-    kwarg_aliases: dict[str, Any] = {}
-    array_api_first = False
+
+class Out:
+    """Which tensors an op's `out=` may be."""
+
+    __slots__ = (
+        "dtype", "message", "supported", "error", "accepts", "resize", "dtype_param", "complex_to_real",
+        "in_place_message",
+    )  # fmt: skip
 
     def __init__(
         self,
-        schema: str,
-        where: str,
-        alias: str,
-        promote,
-        promote_args,
-        tags: int,
-        vjp,
-        composite,
-        meta,
-        outputs,
-        nondiff,
-        doc: str,
-        layout,
+        dtype: str = "castable",
+        message: str | tuple[str, ...] = "",
+        *,
+        supported: bool | None = None,
+        error: type[Exception] = RuntimeError,
+        accepts: tuple[str, ...] = (),
+        resize: str = "deprecated",
+        dtype_param: bool = False,
+        complex_to_real: bool = False,
+        in_place_message: str = "",
     ):
+        # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes
+        # that it may have; what an error of another class than RuntimeError says, for several results one message each.
+        self.dtype, self.accepts, self.error, self.message = dtype, accepts, error, message
+        # Whether the op takes `out=`; None: if the functions of its namespace do.
+        self.supported = supported
+        # A tensor of another shape is resized: "deprecated" warns, "silent" does not, "rounding" names rounding errors.
+        self.resize = resize
+        self.dtype_param = dtype_param  # an argument `dtype=` must be the dtype of `out`
+        self.complex_to_real = complex_to_real  # for a complex input, `out` may be real, or complex as the input
+        self.in_place_message = in_place_message  # the in-place op's message, if the target's dtype must be "same"
+
+
+class Overlap:
+    """Which overlaps of memory an op allows in what it writes, in place or by `out=`."""
+
+    __slots__ = ("internal", "operands", "example")
+
+    def __init__(self, internal: str = "refused", operands: str = "", example: str = ""):
+        # Elements of the written tensor that share memory: "refused", "allowed", "deprecated" (a warning shows the
+        # `example`), "same_view" (allowed if the source is the same view), "unchecked" (the op itself checks).
+        self.internal, self.example = internal, example
+        # The operands that the result may overlap: "identical" (an operand itself, no part of one), "partial" (parts
+        # too), "none", "target" (none but the first, of which the op changes some elements). By default "identical",
+        # and "partial" for ops of linalg and fft.
+        self.operands = operands
+
+
+class OpFacts:
+    """The facts of an op, with their defaults: each is an argument of `op(...)`."""
+
+    where: str = "torch Tensor"  # the namespaces of the public function
+    alias: str = ""  # other public names
+    doc: str = ""
+    tags: int = 0
+    # How dtypes combine (DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL), of all tensor arguments or of some.
+    promote: str | None = None
+    promote_args: Any = None
+    vjp: Mapping[Any, Callable] | None = None  # derivative formulas, by the input or inputs
+    nondiff: Any = frozenset()  # the positions of results that have no gradient
+    composite: Callable | None = None  # the op by other ops
+    meta: Callable | None = None  # shape and dtype of the result; refuses wrong arguments
+    layout: Any = None  # the rule of `memory_layout` for the results' strides, if kernels do not follow it
+    outputs: Any = None  # names of several results
+    multi_output: bool = False  # the kernel returns a plain tuple or list of results
+    # The kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …).
+    aux_outputs: bool = False
+    # The kernel computes a result that a formula needs once more, if it was written to since; saves all arguments.
+    repeatable: bool = False
+    # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
+    saved_for: Mapping[str, tuple[str, ...]] = {}
+    saves_arrays: bool = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
+    # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
+    # too large for half precision is infinite and no error.
+    numbers: Mapping[str, bool] = {}
+    # Where a Python number beside half precision is rounded to it first: "always", "cpu" (there alone) or "never".
+    scalar_rounding: str = "cpu"
+    accepts_scalars: bool = False  # a Python number may be in the place of each tensor
+    # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
+    refuses: Mapping[tuple[str, int], str | Exception] = {}
+    kernel_name: str = ""  # PyTorch's name of the kernel in errors, if it is not the op's name and "_cpu"
+    check: Callable | None = None  # refuses some arguments: called with them before promotion
+    base_op: str = ""  # the op that it is where its keywords are not given
+    sparse_grad_param: str = ""  # the argument which, where it is true, asks for a sparse gradient
+    node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function of the node that gives it
+    out: Out = Out()
+    overlap: Overlap = Overlap()
+    varargs_required: bool = False  # a call without any of the arguments `*dims` is an error
+    keywords_from: int | None = None  # PyTorch's function in Python passes arguments by name from this position on
+    # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call with it; and
+    # whether the signature shows these names in the parameters' places.
+    kwarg_aliases: Mapping[str, Any] = {}
+    array_api_first: bool = False
+
+
+_FACTS = frozenset(OpFacts.__annotations__)
+
+
+class Op(OpFacts):
+    """An op: PyTorch's name and signature, and its facts."""
+
+    function: Callable | None = None  # the public function, once made
+    direct: Callable | None = None  # the function for interceptors, once made
+
+    def __init__(self, schema: str, **facts: Any):
         self.name = schema[: schema.index("(")].strip()
-        self.schema, self.where, self.alias = schema, where, alias
-        self.promote, self.promote_args, self.tags = promote, promote_args, tags
-        self.composite, self.meta, self.outputs, self.doc = composite, meta, outputs, doc
-        self.nondiff = frozenset(nondiff)
-        self._vjp = vjp
-        # The rule of `layouts` that says how results lie in memory, where kernels do not.
-        self.layout = layout
+        if not facts.keys() <= _FACTS:
+            raise TypeError(f"op {self.name}: unknown facts {sorted(facts.keys() - _FACTS)}")
+        self.schema = schema
+        self.__dict__.update(facts)
+        self.nondiff = frozenset(self.nondiff)
+        composite = self.composite
         self.creation_options = handled_options(composite, schema) if composite is not None else ()
-        if self.creation_options:
+        if composite is not None and self.creation_options:
             self.composite = with_options(composite, self)
-        if layout is not None and self.is_implicit:
-            self.composite = layout.over(self.composite)
+        if self.layout is not None and self.is_implicit:
+            self.composite = self.layout.over(self.composite)
         self._backward: Callable | None = None  # made from the formulas at the first backward
         self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 
@@ -207,7 +269,7 @@ class Op:
     def formulas(self) -> list[Formula]:
         """The derivative formulas."""
         return [
-            Formula((key,) if isinstance(key, str) else key, function) for key, function in (self._vjp or {}).items()
+            Formula((key,) if isinstance(key, str) else key, function) for key, function in (self.vjp or {}).items()
         ]
 
     @cached_property
@@ -229,7 +291,7 @@ class Op:
     @cached_property
     def rounds(self) -> bool:
         """Whether its formulas compute rather than move: in half precision they want float32."""
-        return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW) and self.name != "to"
+        return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW)
 
     @cached_property
     def result_type(self):
@@ -245,16 +307,18 @@ class Op:
     @property
     def is_implicit(self) -> bool:
         """A composite without a formula of its own: runs on Tensors, and its parts record themselves."""
-        return self.composite is not None and self._vjp is None and not self.tags & NONDIFF
+        return self.composite is not None and self.vjp is None and not self.tags & NONDIFF
 
     @property
     def has_out(self) -> bool:
-        spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
+        supported = self.out.supported
+        if supported is None:
+            spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
+            supported = not spaces.isdisjoint(_WITH_OUT)
         return (
-            (not spaces.isdisjoint(_WITH_OUT) or self.name in _OUT_IN_FUNCTIONAL)
+            supported
             and not self.tags & VIEW
             and self.name[-1] != "_"
-            and self.name not in _WITHOUT_OUT
             and not any(p.name == "out" for p in self.params)
         )
 
@@ -321,66 +385,19 @@ def _add_to_namespace(record: Op, space: str, name: str) -> None:
         CALLBACKS.add_tensor_method(name, record)
 
 
-def op(
-    schema: str,
-    *,
-    where: str = "torch Tensor",
-    alias: str = "",
-    promote=None,
-    promote_args=None,
-    tags: int = 0,
-    vjp=None,
-    composite=None,
-    meta=None,
-    outputs=None,
-    nondiff=(),
-    doc: str = "",
-    layout=None,
-) -> Op:
-    """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and
-    `meta`; `layout` is a rule of `layouts`.
+def op(schema: str, **facts: Any) -> Op:
+    """Declare an op by its schema and the facts of `OpFacts`. docs/architecture.md describes the schema, the
+    namespaces, and the form of `vjp`, `composite` and `meta`.
     """
-    return _register(
-        Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc, layout), 2
-    )
+    return _register(Op(schema, **facts), 2)
 
 
-def composite(
-    schema: str,
-    *,
-    where: str = "torch Tensor",
-    alias: str = "",
-    promote=None,
-    promote_args=None,
-    tags: int = 0,
-    vjp=None,
-    meta=None,
-    outputs=None,
-    nondiff=(),
-    doc: str = "",
-    layout=None,
-):
+def composite(schema: str, **facts: Any) -> Callable[[Callable], Callable]:
     """Declare an op whose composite is the decorated function `(F, *args)`; its docstring is the op's."""
 
-    def decorate(function):
-        _register(
-            Op(
-                schema,
-                where,
-                alias,
-                promote,
-                promote_args,
-                tags,
-                vjp,
-                function,
-                meta,
-                outputs,
-                nondiff,
-                doc or function.__doc__ or "",
-                layout,
-            ),
-            2,
-        )
+    def decorate(function: Callable) -> Callable:
+        facts["doc"] = facts.get("doc") or function.__doc__ or ""
+        _register(Op(schema, composite=function, **facts), 2)
         return function
 
     return decorate

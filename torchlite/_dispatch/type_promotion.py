@@ -47,9 +47,6 @@ def result_dtype(values) -> dtype:
     return combined
 
 
-# Ops that round a Python number beside half precision to it, on every device.
-ROUNDS_SCALARS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod"))
-
 _C_NAMES = {
     "bool": "bool", "int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
     "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",

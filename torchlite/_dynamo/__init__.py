@@ -2,16 +2,22 @@
 
 A call passes through these modules. `compiled_function` manages the captures of a function. `guards` walks the state
 that a function can reach, and `side_effect_monitor` observes its side effects. `capture` records one call and
-`captured_backward` its backward pass, as a `program_ir.Program`. `tensor_guards` checks arguments, `replay` runs the passes, and `python_codegen`
-generates the program's source.
+`captured_backward` its backward pass, as a `program_ir.Program`. `tensor_guards` checks arguments, `replay` runs the
+passes, and `python_codegen` generates the program's source.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..compiler import allow_in_graph, assume_constant_result, is_compiling, reset, set_stance, substitute_in_graph
-from ..compiler import disable as _disable
+from .._settings.compiler_directives import (
+    allow_in_graph,
+    assume_constant_result,
+    is_compiling,
+    set_stance,
+    substitute_in_graph,
+)
+from .._settings.compiler_directives import disable as _disable
 from . import config as config
 from . import utils as utils
 from .backends import list_backends, lookup_backend, register_backend
@@ -57,6 +63,13 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     from .explain_output import explain as explained
 
     return explained(f, *extra_args, **extra_kwargs)
+
+
+def reset() -> None:
+    """Forget what was compiled."""
+    from .compiled_function import reset
+
+    reset()
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool = False, **options: Any) -> Any:

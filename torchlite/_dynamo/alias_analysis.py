@@ -9,7 +9,9 @@ from .side_effects import is_pure
 
 
 class AliasAnalysis:
-    """Sharing, writes and escapes of the memory of a program's slots. place: slots with the same number share memory."""
+    """Sharing, writes and escapes of the memory of a program's slots. place: slots with the same number share
+    memory.
+    """
 
     def __init__(self, program: Program, place: dict[int, int]) -> None:
         self.place = place

@@ -113,7 +113,7 @@ class Capture(KernelRecorder):
             return Slot(number)
         made, constant = self.made.get(id(raw), (None, None))
         if made is not raw:
-            raise UnrecordableError("it computes beside the kernels of its device")
+            raise UnrecordableError("it computes without kernels of its device")
         found = self.new_slot(raw)
         self.constants[found.number] = constant
         return found
@@ -470,7 +470,7 @@ def _is_boolean_index(index: Any) -> bool:
 
 # Kernels with data-dependent result shapes.
 _DATA_DEPENDENT_OPS = frozenset((
-    "nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
+    "_nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
     "_repeat_interleave_indices",
 ))  # fmt: skip
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 from pathlib import Path
 from typing import Any
 
+from .._settings.compiler_state import PROCESS_STATE
 from .._types.python_source import literal
 
 MODES: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def mode_of(mode: str | None, options: Any) -> str | None:
     """Return the mode implied by the options, or without mode by `torch._inductor.config`: launch graphs, autotuned
     kernels, or both.
     """
-    settings = sys.modules.get(__package__.rpartition(".")[0] + "._inductor.config")
+    settings = PROCESS_STATE.inductor_config
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
     if settings is not None and mode is None:
         wanted = {"triton.cudagraphs": settings.triton.cudagraphs, "max_autotune": settings.max_autotune} | wanted

@@ -1,6 +1,6 @@
 """Settings of PyTorch's compiler (`torch._dynamo.config`), kept for compatibility."""
 
-from ..compiler._config_patch import make_patch
+from .._settings.config_patch import make_patch
 
 cache_size_limit = recompile_limit = 8
 accumulated_cache_size_limit = accumulated_recompile_limit = 256

@@ -6,8 +6,15 @@ import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from .._settings.compiler_directives import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    set_stance,
+    substitute_in_graph,
+)
 from .._settings.compiler_state import THREAD_STATE
-from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, set_stance, substitute_in_graph
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "error_on_graph_break",

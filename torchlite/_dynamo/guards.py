@@ -31,7 +31,7 @@ from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.op_record import Op
 from torchlite._library.custom_ops import CustomOpDef
-from torchlite._types.devices import device
+from torchlite._types.devices import device, is_backend_module
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
 from torchlite.amp.autocast_mode import autocast
@@ -45,6 +45,7 @@ from torchlite.optim.optimizer import Optimizer
 
 from .compile_source import define_function
 from .exc import NotYet, Unsupported
+from .known_modules import ATTRIBUTE_MODULES, COMPUTING_LIBRARIES, JUDGED_AT_CALL
 
 ConstantPair = collections.namedtuple("ConstantPair", "a")
 SIMPLE_TYPES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
@@ -58,32 +59,16 @@ _CONSTANT_CLASSES = (
 )  # fmt: skip
 _SEQUENCES = (list, deque, set, frozenset)
 _CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
-# Modules of the standard library whose objects have only attributes.
-_PLAIN_STDLIB_MODULES = frozenset(
-    ("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions")
-)
 _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
 _ABSENT = object()
-# Modules with known functions; the side-effect monitor judges their calls.
-_KNOWN_MODULES = frozenset((
-    "torchlite", "torch", "math", "cmath", "operator", "itertools", "functools", "typing", "typing_extensions",
-    "collections", "abc", "enum", "builtins", "contextlib", "types", "numbers", "dataclasses", "warnings", "copy",
-))  # fmt: skip
-
-# Libraries whose functions compute without lasting effect.
-KNOWN_LIBRARIES = frozenset("""
-    numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
-    _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
-    tokenize linecache ctypes encodings codecs posixpath zipimport
-""".split())  # fmt: skip
 
 
 def is_known_module(module: Any) -> bool:
     """True if a module (by name) needs no walk."""
     name = canonical_module_name(str(module))
     first = name.partition(".")[0]
-    return (first in _KNOWN_MODULES or first == "torchlite_backends") and not name.startswith("torchlite._cli")
+    return (first in JUDGED_AT_CALL or is_backend_module(name)) and not name.startswith("torchlite._cli")
 
 
 def canonical_module_name(module: str) -> str:
@@ -367,7 +352,7 @@ class ReachableState:
                 if isinstance(kept, (types.FunctionType, types.MethodType)) and not is_known_module(kept.__module__):
                     self._pending.append(kept)
             return
-        if str(function.__module__).partition(".")[0] in KNOWN_LIBRARIES:
+        if str(function.__module__).partition(".")[0] in COMPUTING_LIBRARIES:
             self.leaves[id(function)] = function
             return
         if function.__dict__.get("_dynamo_marked_constant"):
@@ -462,7 +447,7 @@ class ReachableState:
     def _object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known_module(cls.__module__):
-                raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
+                raise Unsupported(f"an optimizer of a user-defined class, {cls.__name__}, is read")
             self.leaves[id(value)] = value
             self._optimizers.append(value)
         elif isinstance(value, LRScheduler):
@@ -487,7 +472,7 @@ class ReachableState:
             self._pending.append(value.function)
         elif isinstance(value, _CONSTANT_CLASSES) or cls is object or cls.__module__ == "typing":
             self.leaves[id(value)] = value
-        elif cls.__module__.partition(".")[0] in _PLAIN_STDLIB_MODULES and hasattr(value, "__dict__"):
+        elif cls.__module__.partition(".")[0] in ATTRIBUTE_MODULES and hasattr(value, "__dict__"):
             self.leaves[id(value)] = value
             self._modules.append(value)
         elif isinstance(value, Module) or (hasattr(value, "__dict__") and cls.__flags__ & 1 << 9):

@@ -15,24 +15,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchlite._settings.compiler_state import PROCESS_STATE
+from torchlite._types.devices import is_backend_module
 
-from .guards import KNOWN_LIBRARIES, canonical_module_name
+from .guards import canonical_module_name
+from .known_modules import COMPUTING_LIBRARIES, COMPUTING_MODULES, REFUSED_MODULES
 from .profile_hook import ProfileHook
 
-# Torchlite modules whose functions compute and keep no state.
-_PURE_MODULES = tuple(f"torchlite.{name}" for name in (
-    "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
-    "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
-    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
-    "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
-))  # fmt: skip
-# Exceptions of these: they read elements without the kernel table, or keep state.
-_REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (
-    "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
-    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._lr_scheduler_base", "optim.swa_utils",
-    "autograd.profiler", "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck",
-    "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
-))  # fmt: skip
 _REFUSED_NAMES = frozenset((
     "manual_seed", "seed", "initial_seed", "clone_state", "get_offset", "set_offset", "numpy", "__array__",
     "__array_ufunc__", "__array_function__", "__dlpack__",
@@ -120,11 +108,13 @@ class SideEffectMonitor:
             )
         if code in self.codes:
             return None
-        if module.startswith("torchlite_backends") and code.co_name in _GENERATOR_METHODS:
+        of_backend = is_backend_module(module)
+        if of_backend and code.co_name in _GENERATOR_METHODS:
             return f"it calls {code.co_name} of random numbers"
         if (
-            module.partition(".")[0] in KNOWN_LIBRARIES
-            or module.startswith(("torchlite_backends", "namedtuple_"))
+            of_backend
+            or module.partition(".")[0] in COMPUTING_LIBRARIES
+            or module.startswith("namedtuple_")
             or code.co_filename[:7] == "<frozen"
         ):
             return None
@@ -134,9 +124,9 @@ class SideEffectMonitor:
             if code is _GRAD:
                 self.reads_gradients = True
             named = code.co_name in _REFUSED_NAMES and not module.startswith("torchlite._dispatch")
-            if (named or module.startswith(_REFUSED_MODULES)) and code.co_name not in _QUERY_FUNCTIONS:
+            if (named or module.startswith(REFUSED_MODULES)) and code.co_name not in _QUERY_FUNCTIONS:
                 return f"it calls {module.replace('torchlite', 'torch', 1)}.{code.co_name}"
-            if module.startswith(_PURE_MODULES) or code.co_name in _QUERY_FUNCTIONS:
+            if module.startswith(COMPUTING_MODULES) or code.co_name in _QUERY_FUNCTIONS:
                 return None
         else:
             self.libraries.add(code)
@@ -146,8 +136,10 @@ class SideEffectMonitor:
         """True if a backend called this frame, for example a compiler or a cache of binaries."""
         while frame is not None and frame.f_code not in self.codes:
             module = canonical_module_name(frame.f_globals.get("__name__") or "")
+            if is_backend_module(module):
+                return True
             if module.startswith("torchlite"):
-                return module.startswith("torchlite_backends")
+                return False
             frame = frame.f_back
         return False
 

@@ -1,6 +1,6 @@
 """Settings of `torch._functorch.config`, kept for compatibility; nothing is recomputed, so they have no effect."""
 
-from ..compiler._config_patch import make_patch
+from .._settings.config_patch import make_patch
 
 activation_memory_budget = 1.0
 aggressive_recomputation = False

@@ -82,8 +82,8 @@ class CapturedSubgraph:
 
     def module(self, outer: list[Any], single: bool = False) -> Any:
         """Return the graph as a module whose last inputs are `outer`. `single`: return one result without a tuple."""
-        from torchlite.export._capture import _eliminate_unused
         from torchlite.fx import GraphModule
+        from torchlite.fx._dead_code import eliminate_unused
         from torchlite.nn import Module
 
         count = len(self.places) - len(self.outer)
@@ -108,7 +108,7 @@ class CapturedSubgraph:
             last = place
         results = tuple(self.inner.argument(leaf) for leaf in self.leaves)
         self.graph.output(results[0] if single else results).meta["val"] = None
-        _eliminate_unused(self.graph)
+        eliminate_unused(self.graph)
         root = Module()
         for name, module in self.inner.modules.items():
             root.add_module(name, module)

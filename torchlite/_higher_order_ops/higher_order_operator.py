@@ -122,3 +122,8 @@ def _strict_mode(callable: Callable, operands: Any = ()) -> Any:
 
 
 higher_order = _Namespace()
+
+
+def higher_order_namespace() -> Any:
+    """`torch.ops.higher_order`."""
+    return higher_order

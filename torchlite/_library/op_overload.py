@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_record import REGISTRY
 from .._dispatch.tracing import TRACES, trace_function
 from .tags import tags_of
@@ -108,6 +109,4 @@ class OpOverloadPacket:
 
 def _find_overload(namespace: str, name: str, overload: str) -> Any:
     """Return an unpickled overload."""
-    import torchlite
-
-    return getattr(getattr(getattr(torchlite.ops, namespace), name), overload)
+    return getattr(getattr(getattr(CALLBACKS.overloads("ops"), namespace), name), overload)

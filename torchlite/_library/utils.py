@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._dispatch.callbacks import CALLBACKS
 from .function_schema import Argument, FunctionSchema
 
 __all__ = [
@@ -37,11 +38,9 @@ def parse_namespace(qualname: str) -> tuple[str, str]:
 
 def lookup_op(qualname: str) -> Any:
     """Return the overload "lib::op" or "lib::op.overload". Raise AttributeError if there is none."""
-    from .._aten import ops
-
     namespace, name = parse_namespace(qualname)
     name, _, overload = name.partition(".")
-    return getattr(getattr(getattr(ops, namespace), name), overload or "default")
+    return getattr(getattr(getattr(CALLBACKS.overloads("ops"), namespace), name), overload or "default")
 
 
 def mutates_and_returns_first_arg(op: Any) -> bool:

@@ -14,7 +14,7 @@ FAMILIES = (
     "gamma_sampling", "gather_scatter", "grad_scaling", "indexing", "inplace", "internal", "linalg_decomp",
     "linalg_norm", "linalg_solve", "linalg_spectral", "loss", "manipulation", "matmul", "multi_tensor", "normalization",
     "pad", "pointwise", "pooling", "pooling_kernels", "random", "reduce", "resample", "rnn", "scan", "segment_reduce",
-    "softmax", "sort", "sparse_matmul", "special", "statistics", "unary", "views", "vision", "window_functions", "array_api_names",
+    "softmax", "sort", "sparse_matmul", "special", "statistics", "unary", "views", "vision", "window_functions",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def to_chosen(F, g, index, shape, dim, keepdim=True):
         return F.reshape(g, ())
     if not keepdim:
         g, index = F.unsqueeze(g, dim), F.unsqueeze(index, dim)
-    return F.scatter(F.new_zeros(g, shape), dim, index, g)
+    return F.scatter(F._new_zeros(g, shape), dim, index, g)
 
 
 def shared_evenly(F, g, input, out):
@@ -63,8 +63,8 @@ def named(name, values):
 def shifted_on(F, x, dim, fill):
     """`x` shifted by one towards the end along `dim`; `fill` enters at the front."""
     size = x.shape[dim]
-    head = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
-    return F.cat([head, F.slice(x, dim, 0, size - 1, 1)], dim)
+    head = F._full_like(F._slice(x, dim, 0, 1, 1), fill)
+    return F.cat([head, F._slice(x, dim, 0, size - 1, 1)], dim)
 
 
 def not_differentiable(op_name, argument=""):

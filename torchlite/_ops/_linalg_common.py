@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._dispatch import Out
 from .._dispatch.argument_checks import unwrap_batched
 from .._types.dtypes import int64
 
@@ -18,6 +19,10 @@ LinAlgError = _LinAlgError
 
 
 # --- checks (run on Tensors) ----------------------------------------------------------------------
+
+CASTABLE_OUT = Out(
+    message="{dotted}: Expected result to be safely castable from {want} dtype, but got result with dtype {got}"
+)
 
 
 def check_matrix(name, A, argument="A"):
@@ -154,13 +159,13 @@ def column(F, v):
 
 def identity(F, like, n):
     """The identity in the dtype of `like`."""
-    place = F.new_arange(like, 0, n, 1, int64)
+    place = F._new_arange(like, 0, n, 1, int64)
     return F.to(F.eq(F.unsqueeze(place, -1), place), F.dtype_of(like))
 
 
 def on_diagonal(F, like, n):
     """A mask of the diagonal of n x n matrices."""
-    place = F.new_arange(like, 0, n, 1, int64)
+    place = F._new_arange(like, 0, n, 1, int64)
     return F.eq(F.unsqueeze(place, -1), place)
 
 
@@ -196,7 +201,7 @@ def right_solve_lower(F, b, a):
 
 def zero_if_none(F, g, like):
     """A gradient, or zeros where an output was not used."""
-    return F.zeros_like(like) if g is None else g
+    return F._zeros_like(like) if g is None else g
 
 
 def sum_two(F, a, b):

@@ -8,7 +8,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 import math
 import warnings
 
-from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.public_functions import torch
 from torchlite._types.dtypes import finfo
 
@@ -36,11 +36,11 @@ def _relu(F, input):
         raise NotImplementedError("clamp is not supported for complex types")
     if dtype.category == 0:
         raise RuntimeError("Boolean inputs not supported for relu")
-    return F.where(F.le(input, 0), F.zeros_like(input), input)
+    return F.where(F.le(input, 0), F._zeros_like(input), input)
 
 
 def _relu_backward(F, grad, out):
-    return F.where(F.le(out, 0), F.zeros_like(grad), grad)
+    return F.where(F.le(out, 0), F._zeros_like(grad), grad)
 
 
 op("_relu_backward(Tensor grad, Tensor out)", where="", composite=_relu_backward, tags=POINTWISE)
@@ -90,13 +90,13 @@ def _hardtanh(F, input, min_val, max_val):
         raise ValueError("min_val cannot be greater than max_val")
     if F.dtype_of(input).category == 0:
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    low = F.where(F.lt(input, min_val), F.full_like(input, min_val), input)
-    return F.where(F.gt(low, max_val), F.full_like(input, max_val), low)
+    low = F.where(F.lt(input, min_val), F._full_like(input, min_val), input)
+    return F.where(F.gt(low, max_val), F._full_like(input, max_val), low)
 
 
 def _hardtanh_backward(F, grad, input, min_val, max_val):
     inside = F.logical_and(F.gt(input, min_val), F.lt(input, max_val))
-    return F.where(inside, grad, F.zeros_like(grad))
+    return F.where(inside, grad, F._zeros_like(grad))
 
 
 op(
@@ -114,7 +114,8 @@ op(
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
     doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
     layout=memory_layout.like_first,
-).numbers = {"min_val": False, "max_val": False}
+    numbers={"min_val": False, "max_val": False},
+)
 
 op(
     "relu6(Tensor input)",
@@ -124,11 +125,12 @@ op(
     vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
     doc="``min(max(input, 0), 6)``, elementwise.",
     layout=memory_layout.like_first,
+    node_name="HardtanhBackward0",
 )
 
 
 def _threshold(F, input, threshold, value):
-    return F.where(F.le(input, threshold), F.full_like(input, value), input)
+    return F.where(F.le(input, threshold), F._full_like(input, value), input)
 
 
 op(
@@ -136,21 +138,23 @@ op(
     where="torch nn.functional",
     composite=_threshold,
     tags=POINTWISE | INPLACE,
-    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
+    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F._zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
     layout=memory_layout.like_first,
-).numbers = {"threshold": True, "value": False}
+    overlap=Overlap("allowed"),
+    numbers={"threshold": True, "value": False},
+)
 
 
 def _hardshrink(F, input, lambd):
     require_float(F, input, "hardshrink_cpu")
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
-    return F.where(inside, F.zeros_like(input), input)
+    return F.where(inside, F._zeros_like(input), input)
 
 
 def _hardshrink_vjp(F, g, input, lambd):
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
-    return F.where(inside, F.zeros_like(g), g)
+    return F.where(inside, F._zeros_like(g), g)
 
 
 op(
@@ -161,7 +165,8 @@ op(
     vjp={"input": _hardshrink_vjp},
     doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
     layout=memory_layout.pointwise,
-).numbers = {"lambd": False}
+    numbers={"lambd": False},
+)
 
 
 def _softshrink(F, input, lambd):
@@ -183,6 +188,7 @@ op(
     vjp={"input": _hardshrink_vjp},
     doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
@@ -198,9 +204,10 @@ op(
     composite=lambda F, input, weight: F.where(F.gt(input, 0), input, F.mul(input, weight)),
     vjp={
         "input": lambda F, g, input, weight: F.where(F.gt(input, 0), g, F.mul(g, weight)),
-        "weight": lambda F, g, input: F.where(F.gt(input, 0), F.zeros_like(g), F.mul(g, input)),
+        "weight": lambda F, g, input: F.where(F.gt(input, 0), F._zeros_like(g), F.mul(g, input)),
     },
     doc="``prelu`` with a weight that already broadcasts against the input.",
+    node_name="PreluKernelBackward0",
 )
 
 
@@ -294,6 +301,7 @@ op(
     vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
     doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
     layout=memory_layout.pointwise,
+    node_name="EluBackward0",
 )
 
 
@@ -334,7 +342,7 @@ def _gelu_backward(F, grad, input, approximate="none"):
     if approximate == "tanh":
         bounded = F.tanh(F.mul(F.add(input, F.mul(F.mul(square, input), TANH_CUBIC)), TANH_SCALE))
         inner = F.mul(F.add(F.mul(square, 3.0 * TANH_CUBIC), 1.0), TANH_SCALE)
-        bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.mul(inner, 0.5))
+        bell = F.mul(F.sub(F._ones_like(bounded), F.mul(bounded, bounded)), F.mul(inner, 0.5))
     else:
         bounded = F.erf(F.mul(input, SQRT_HALF))
         bell = F.mul(F.exp(F.mul(square, -0.5)), INV_SQRT_2PI)
@@ -354,6 +362,7 @@ op(
     ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
     """,
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
@@ -364,7 +373,7 @@ def _silu(F, input):
 
 def _silu_backward(F, grad, input):
     gate = F.sigmoid(input)
-    slope = F.mul(gate, F.add(F.mul(input, F.sub(F.ones_like(gate), gate)), 1.0))
+    slope = F.mul(gate, F.add(F.mul(input, F.sub(F._ones_like(gate), gate)), 1.0))
     return F.mul(grad, F.conj(slope))
 
 
@@ -387,7 +396,7 @@ def _mish(F, input):
 
 def _mish_backward(F, grad, input):
     bounded = F.tanh(F.softplus(input))
-    bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.sigmoid(input))
+    bell = F.mul(F.sub(F._ones_like(bounded), F.mul(bounded, bounded)), F.sigmoid(input))
     return F.mul(grad, F.add(bounded, F.mul(input, bell)))
 
 
@@ -407,7 +416,7 @@ def _softplus(F, input, beta=1.0, threshold=20.0):
     require_float(F, input, "softplus_cpu")
     scaled = F.mul(input, beta)
     linear = F.gt(scaled, threshold)
-    safe = F.where(linear, F.zeros_like(scaled), scaled)
+    safe = F.where(linear, F._zeros_like(scaled), scaled)
     return F.where(linear, input, F.mul(F.log1p(F.exp(safe)), 1.0 / beta))
 
 
@@ -430,12 +439,13 @@ op(
     vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
     doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
 )
 
 
 def _logsigmoid(F, input):
     require_float(F, input, "log_sigmoid_cpu", True)
-    negative_part = F.where(F.lt(input, 0), input, F.zeros_like(input))
+    negative_part = F.where(F.lt(input, 0), input, F._zeros_like(input))
     return F.sub(negative_part, F.log1p(F.exp(F.neg(F.abs(input)))))
 
 
@@ -447,6 +457,8 @@ op(
     vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
     doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
     layout=memory_layout.pointwise,
+    out=Out(supported=True),
+    node_name="LogSigmoidBackward0",
 )
 
 
@@ -474,7 +486,7 @@ def _hardswish(F, input):
 def _hardswish_backward(F, grad, input):
     slope = F.add(F.mul(input, 1.0 / 3.0), 0.5)
     inside = F.where(F.lt(input, 3.0), F.mul(grad, slope), grad)
-    return F.where(F.le(input, -3.0), F.zeros_like(grad), inside)
+    return F.where(F.le(input, -3.0), F._zeros_like(grad), inside)
 
 
 op("_hardswish_backward(Tensor grad, Tensor input)", where="", composite=_hardswish_backward, tags=POINTWISE)
@@ -526,13 +538,13 @@ def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
-    noise = F.zeros_like(logits)
+    noise = F._zeros_like(logits)
     noise.exponential_(generator=generator)
     soft = F.softmax((logits - F.log(noise)) / tau, dim)
     if not hard:
         return soft
     index = F.argmax(soft.detach(), dim, True)
-    one_hot = F.scatter(F.zeros_like(soft).detach(), dim, index, 1.0)
+    one_hot = F.scatter(F._zeros_like(soft).detach(), dim, index, 1.0)
     return one_hot - soft.detach() + soft
 
 

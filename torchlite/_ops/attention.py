@@ -19,12 +19,12 @@ def _scores(F, query, key, attn_mask, is_causal, scale):
     scores = F.matmul(F.mul(query, scale), F.transpose(key, -2, -1))
     if is_causal:
         rows, columns = scores.shape[-2], scores.shape[-1]
-        last = F.unsqueeze(F.new_arange(query, 0, rows, 1, F.dtype_of(query)), 1)
-        position = F.new_arange(query, 0, columns, 1, F.dtype_of(query))
-        scores = F.where(F.gt(position, last), F.full_like(scores, MINUS_INF), scores)
+        last = F.unsqueeze(F._new_arange(query, 0, rows, 1, F.dtype_of(query)), 1)
+        position = F._new_arange(query, 0, columns, 1, F.dtype_of(query))
+        scores = F.where(F.gt(position, last), F._full_like(scores, MINUS_INF), scores)
     if attn_mask is not None:
         if F.dtype_of(attn_mask).category == 0:
-            scores = F.where(attn_mask, scores, F.full_like(scores, MINUS_INF))
+            scores = F.where(attn_mask, scores, F._full_like(scores, MINUS_INF))
         else:
             scores = F.add(scores, attn_mask)
     return scores
@@ -32,12 +32,14 @@ def _scores(F, query, key, attn_mask, is_causal, scale):
 
 def _weights(F, scores):
     """softmax over the last dimension, zeros for a row that is masked as a whole; and the log of each row's sum."""
+    if not scores.shape[-1]:
+        return scores, F.new_full(scores, (*scores.shape[:-1], 1), MINUS_INF)
     largest = F.amax(scores, -1, True)
     blocked = F.eq(largest, MINUS_INF)
-    largest = F.where(blocked, F.zeros_like(largest), largest)
+    largest = F.where(blocked, F._zeros_like(largest), largest)
     weights = F.exp(F.sub(scores, largest))
     total = F.sum(weights, -1, True)
-    total = F.where(blocked, F.ones_like(total), total)
+    total = F.where(blocked, F._ones_like(total), total)
     return F.div(weights, total), F.add(F.log(total), largest)
 
 
@@ -96,7 +98,7 @@ op(
 
 def _sdpa_vjp(F, g, query, key, value, value_shape, attn_mask, out0, out1, is_causal, scale, needs):
     if value is None:  # the value's own gradient asks for neither its numbers nor the result's
-        value, out0 = F.new_zeros(g, value_shape), g
+        value, out0 = F._new_zeros(g, value_shape), g
     return F._sdpa_backward(g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs)
 
 
@@ -106,9 +108,9 @@ _attention = op(
     composite=_sdpa,
     meta=_sdpa_meta,
     vjp={("query", "key", "value"): _sdpa_vjp},
+    aux_outputs=True,
+    saved_for={"value": ("query", "key"), "out0": ("query", "key")},
 )
-_attention.aux_outputs = True
-_attention.saved_for = {"value": ("query", "key"), "out0": ("query", "key")}
 
 
 def _check(query, key, value, attn_mask, is_causal):

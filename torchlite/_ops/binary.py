@@ -4,7 +4,9 @@ within a tolerance.
 
 import math
 
-from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, memory_layout, op
+from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, Out, composite, memory_layout, op
+from torchlite._dispatch.node_names import by_scalar
+from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
 
@@ -25,6 +27,8 @@ op(
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
     doc="The remainder of ``input / other`` with the sign of ``input``.",
+    node_name=by_scalar("Fmod"),
+    scalar_rounding="always",
 )
 op(
     "remainder(Tensor|Number input, Tensor|Number other)",
@@ -32,6 +36,8 @@ op(
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
     doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
+    node_name=by_scalar("Remainder"),
+    scalar_rounding="always",
 )
 
 # --- functions of two real numbers ----------------------------------------------------------------
@@ -63,7 +69,7 @@ op(
     "copysign(Tensor input, Tensor|Number other)",
     promote=INT_TO_FLOAT,
     tags=BINARY,
-    vjp={"input": copysign_vjp, "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": copysign_vjp, "other": lambda F, g: F._zeros_like(g)},
     doc="The size of ``input`` with the sign of ``other``.",
     layout=memory_layout.pointwise,
 )
@@ -82,7 +88,7 @@ op(
     "nextafter(Tensor input, Tensor other)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F._zeros_like(g)},
     doc="The next number after ``input`` towards ``other``.",
     layout=memory_layout.pointwise,
 )
@@ -138,6 +144,8 @@ op(
     vjp=dict.fromkeys(("input", "values"), without_derivative("heaviside")),
     doc="0 below zero, 1 above, ``values`` at zero.",
     layout=memory_layout.pointwise,
+    out=Out("same", "heaviside is not yet implemented for tensors with different dtypes."),
+    node_name="NotImplemented",
 )
 op(
     "gcd(Tensor input, Tensor other)",
@@ -181,14 +189,18 @@ op(
         "min": clamp_min_vjp,
         "max": clamp_max_vjp,
     },
-).numbers = {"min": False, "max": False}
+    node_name="ClampBackward0",
+    numbers={"min": False, "max": False},
+)
 op(
     "_clamp_scalars(Tensor input, min, max)",
     where="",
     promote=DEFAULT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g)},
-).numbers = {"min": False, "max": False}
+    node_name="ClampBackward1",
+    numbers={"min": False, "max": False},
+)
 
 
 @composite(
@@ -196,6 +208,7 @@ op(
     tags=INPLACE,
     alias="clip",
     layout=memory_layout.pointwise,
+    out=Out("same", FOUND_DTYPE),
 )
 def clamp(F, input, min, max):
     """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
@@ -231,7 +244,9 @@ op(
         "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g),
     },
     doc="``input``, at least ``min``.",
-).numbers = {"min": False}
+    node_name=by_scalar("ClampMin", "min"),
+    numbers={"min": False},
+)
 op(
     "clamp_max(Tensor input, Tensor|Number max)",
     promote=DEFAULT,
@@ -241,7 +256,9 @@ op(
         "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g),
     },
     doc="``input``, at most ``max``.",
-).numbers = {"max": False}
+    node_name=by_scalar("ClampMax", "max"),
+    numbers={"max": False},
+)
 
 # --- three operands -------------------------------------------------------------------------------
 
@@ -254,6 +271,8 @@ op(
         "end": lambda F, g, weight: F.mul(g, F.conj(weight)),
         "weight": lambda F, g, input, end: F.mul(g, F.conj(F.sub(end, input))),
     },
+    node_name="LerpBackward1",
+    kernel_name="lerp_kernel_tensor",
 )
 op(
     "_lerp_scalar(Tensor input, Tensor end, weight)",
@@ -263,7 +282,10 @@ op(
         "input": lambda F, g, weight: F.mul(g, (1 - weight).conjugate()),
         "end": lambda F, g, weight: F.mul(g, weight.conjugate()),
     },
-).numbers = {"weight": True}
+    node_name="LerpBackward0",
+    kernel_name="lerp_kernel_scalar",
+    numbers={"weight": True},
+)
 
 
 @composite("lerp(Tensor input, Tensor end, Tensor|Number weight)", tags=INPLACE)
@@ -287,7 +309,8 @@ op(
     },
     doc="``input + value * tensor1 * tensor2``.",
     layout=memory_layout.pointwise,
-).numbers = {"value": True}
+    numbers={"value": True},
+)
 op(
     "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
     promote=DEFAULT,
@@ -301,7 +324,8 @@ op(
     },
     doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
     layout=memory_layout.pointwise,
-).numbers = {"value": True}
+    numbers={"value": True},
+)
 
 # --- complex numbers ------------------------------------------------------------------------------
 
@@ -332,7 +356,9 @@ op(
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
     layout=memory_layout.pointwise,
-).check = _check_parts
+    out=Out("same", "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
+    check=_check_parts,
+)
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
@@ -344,7 +370,9 @@ op(
     },
     doc="A complex tensor from its absolute values and angles.",
     layout=memory_layout.pointwise,
-).check = _check_parts
+    out=Out("same", "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
+    check=_check_parts,
+)
 
 # --- the rest -------------------------------------------------------------------------------------
 
@@ -356,6 +384,13 @@ op(
     meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
     doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
     layout=memory_layout.like_first,
+    out=Out(
+        "same",
+        (
+            "torch.frexp() expects mantissa to have dtype {c_want} but got {c_got}",
+            "torch.frexp() expects exponent to have int dtype but got {c_got}",
+        ),
+    ),
 )
 
 
@@ -414,7 +449,17 @@ def ldexp(F, input, other):
     return F.mul(input, F.pow(2.0, other))
 
 
-@composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE, layout=memory_layout.pointwise)
+@composite(
+    "float_power(Tensor|Number input, Tensor|Number exponent)",
+    tags=INPLACE,
+    layout=memory_layout.pointwise,
+    out=Out(
+        "same",
+        "the output given to float_power has dtype {got} but the operation's result requires dtype {want}",
+        in_place_message="the base given to float_power_ has dtype {got} but the operation's result requires "
+        "dtype {want}",
+    ),
+)
 def float_power(F, input, exponent):
     """``input ** exponent`` in double precision (complex if either is)."""
 

@@ -181,7 +181,7 @@ def _zeros_around(F, x, before, after):
         if b < 0 or a < 0:
             start = max(0, -b)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -a))
-        parts = [F.new_zeros(x, (*x.shape[:dim], n, *x.shape[dim + 1 :])) for n in (max(0, b), max(0, a))]
+        parts = [F._new_zeros(x, (*x.shape[:dim], n, *x.shape[dim + 1 :])) for n in (max(0, b), max(0, a))]
         pieces = ([parts[0]] if b > 0 else []) + [x] + ([parts[1]] if a > 0 else [])
         x = F.cat(pieces, dim) if len(pieces) > 1 else x
     return x
@@ -195,7 +195,7 @@ def _zeros_between(F, x, stride):
         dim = 2 + i
         n = x.shape[dim]
         wide = F.unsqueeze(x, dim + 1)
-        zeros = F.new_zeros(x, (*wide.shape[: dim + 1], step - 1, *wide.shape[dim + 2 :]))
+        zeros = F._new_zeros(x, (*wide.shape[: dim + 1], step - 1, *wide.shape[dim + 2 :]))
         wide = F.reshape(F.cat([wide, zeros], dim + 1), (*x.shape[:dim], n * step, *x.shape[dim + 1 :]))
         x = F.narrow(wide, dim, 0, (n - 1) * step + 1)
     return x
@@ -211,7 +211,7 @@ def _correlation(F, x, weight, stride, dilation, groups):
     taps = [step * d for step, d in zip(steps[2:], dilation, strict=True)]
     moves = [step * s for step, s in zip(steps[2:], stride, strict=True)]
     channels = x.shape[1]
-    windows = F.as_strided(x, (x.shape[0], channels, *kernel, *out), (*steps[:2], *taps, *moves))
+    windows = F._as_strided(x, (x.shape[0], channels, *kernel, *out), (*steps[:2], *taps, *moves))
     columns = F.reshape(windows, (x.shape[0], groups, channels // groups * math.prod(kernel), math.prod(out)))
     rows = F.reshape(weight, (groups, weight.shape[0] // groups, channels // groups * math.prod(kernel)))
     return F.reshape(F.matmul(rows, columns), (x.shape[0], weight.shape[0], *out))
@@ -353,7 +353,8 @@ op(
     composite=_backward,
     meta=_backward_meta,
     doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
-).check = check_gradient
+    check=check_gradient,
+)
 
 
 # -- public functions ------------------------------------------------------------------------------

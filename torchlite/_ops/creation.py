@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import NONDIFF, REGISTRY, call, composite, op
+from .._dispatch import NONDIFF, REGISTRY, Out, Overlap, call, composite, op
 from .._dispatch.argument_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import record_constant
@@ -23,6 +23,7 @@ from .._dispatch.memory_layout import (
     strides_from_dim_order,
     with_strides,
 )
+from .._dispatch.public_functions import torch
 from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
@@ -162,7 +163,7 @@ def _into(record, made, out):
 # --- constants ------------------------------------------------------------------------------------
 
 
-@composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
+@composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def zeros(F, size, out, dtype, layout, device, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
@@ -179,7 +180,7 @@ def zeros(F, size, out, dtype, layout, device, requires_grad):
     )
 
 
-@composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
+@composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def ones(F, size, out, dtype, layout, device, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout, out)
@@ -195,7 +196,12 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
     )
 
 
-@composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
+@composite(
+    f"empty(*size, out=None, {_TAIL}, memory_format=None)",
+    where="torch",
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
     """A tensor whose values are whatever was in its memory."""
     dtype = _dtype("empty", dtype, None)
@@ -218,7 +224,12 @@ def _fill_value(value, dtype, size=()):
     return cast_scalar(_number(value), dtype, infinite=math.prod(size) == 1)
 
 
-@composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
+@composite(
+    f"full(size, fill_value, *, out=None, {_TAIL})",
+    where="torch",
+    kwarg_aliases={"shape": "size"},
+    array_api_first=True,
+)
 def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
     """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
     _dense(layout, out)
@@ -234,7 +245,7 @@ def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
     )
 
 
-@composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
+@composite(f"scalar_tensor(s, *, {_TAIL})", where="torch")
 def scalar_tensor(F, s, dtype, device, requires_grad):
     """A tensor without dimensions of the default dtype or `dtype`."""
     dtype = dtype or get_default_dtype()
@@ -254,7 +265,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     extent = storage_nbytes_for(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
-    made._tl_array = made._tl_kernels.as_strided(made._tl_array, size, stride, 0)
+    made._tl_array = made._tl_kernels._as_strided(made._tl_array, size, stride, 0)
     return set_requires_grad(made, requires_grad)
 
 
@@ -317,7 +328,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
 
 
 def _declare_like(name: str, kernel: str, value, doc: str) -> None:
-    @composite(f"_{name}(Tensor input, *, {_LIKE})", where="", alias=f"torch.{name}", doc=doc)
+    @composite(f"{name}(Tensor input, *, {_LIKE})", where="torch", doc=doc)
     def like(F, input, dtype, layout, device, requires_grad, memory_format):
         return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
 
@@ -339,7 +350,7 @@ _declare_like(
 )
 
 
-@composite(f"_full_like(Tensor input, fill_value, *, {_LIKE})", where="", alias="torch.full_like")
+@composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
     """`fill_value` everywhere, with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
     return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
@@ -349,7 +360,7 @@ _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=Fa
 
 
 def _declare_new(name: str, kernel: str, value, doc: str) -> None:
-    @composite(f"_{name}(Tensor input, *size, {_NEW})", where="", alias=f"Tensor.{name}", doc=doc)
+    @composite(f"{name}(Tensor input, *size, {_NEW})", where="Tensor", doc=doc)
     def new(F, input, size, dtype, device, requires_grad, layout):
         dtype, size = _dtype(name, dtype, input.dtype), _size(name, size)
         if _is_sparse(layout) and not value:
@@ -379,7 +390,7 @@ _declare_new(
 )
 
 
-@composite(f"_new_full(Tensor input, size, fill_value, *, {_NEW})", where="", alias="Tensor.new_full")
+@composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad):
     """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
     dtype = _dtype("new_full", dtype, input.dtype)
@@ -394,7 +405,7 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad):
     )
 
 
-@composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
+@composite(f"new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="Tensor")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
     """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
     unless said otherwise.
@@ -405,7 +416,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
     )
 
 
-@composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
+@composite(f"new_tensor(Tensor input, data, *, {_NEW})", where="Tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad):
     """A copy of the data with this tensor's dtype and device, unless said otherwise."""
     from .._tensor.creation import tensor
@@ -432,7 +443,13 @@ def _checked_range(start, end, step):
     return start, end, step
 
 
-@composite(f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+@composite(
+    f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out(resize="rounding"),
+    kwarg_aliases={"stop": "end"},
+    array_api_first=True,
+)
 def arange(F, start, end, step, out, dtype, device, requires_grad):
     """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
 
@@ -461,7 +478,9 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     return made if out is None else _into(REGISTRY["arange"], made, out)
 
 
-@composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+@composite(
+    f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("unchecked", resize="silent")
+)
 def range_(F, start, end, step, out, dtype, device, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
     warnings.warn(
@@ -510,7 +529,7 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
     more = [_number(v) for v in more]
     place = _place(device, out)
     made = call.create(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
-    return made if out is None else _into(REGISTRY[kernel], made, out)
+    return made if out is None else _into(REGISTRY[name], made, out)
 
 
 def _spaced_batch(name: str, start, end, steps: int, more, dtype):
@@ -529,19 +548,49 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     return F.to(F.pow(*more, made) if more else made, dtype)
 
 
-@composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")
+def _linspace_endpoint(function, given, endpoint):
+    """`linspace(endpoint=)`: the end left out where it is False."""
+    if endpoint or not given.get("steps"):
+        return function(**given)
+    return torch.clone(function(**{**given, "steps": given["steps"] + 1})[:-1])
+
+
+@composite(
+    f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out(resize="silent"),
+    kwarg_aliases={"num": "steps", "endpoint": _linspace_endpoint},
+    array_api_first=True,
+)
 def linspace(F, start, end, steps, out, dtype, device, requires_grad):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
-@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch")
+@composite(
+    f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out(resize="silent")
+)
 def logspace(F, start, end, steps, base, out, dtype, device, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
     return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
-@composite(f"eye(n, m=None, *, out=None, {_TAIL})", where="torch")
+def _eye_off_diagonal(function, given, k):
+    """`eye(k=)`: the ones on another diagonal."""
+    device, rows = given.get("device"), given["n"]
+    columns = given.get("m", rows)
+    k = min(max(k, -rows), columns)
+    place = torch.arange(columns, device=device)
+    return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(given.get("dtype") or get_default_dtype())
+
+
+@composite(
+    f"eye(n, m=None, *, out=None, {_TAIL})",
+    where="torch",
+    out=Out("unchecked", resize="silent"),
+    overlap=Overlap("allowed"),
+    kwarg_aliases={"k": _eye_off_diagonal},
+)
 def eye(F, n, m, out, dtype, device, requires_grad):
     """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
     for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
@@ -594,7 +643,7 @@ def _listed(tensors) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
-@composite("meshgrid(*tensors, indexing=None)", where="torch")
+@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
 def meshgrid(F, tensors, indexing):
     """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
     change places.
@@ -632,7 +681,7 @@ def _vectors(tensors) -> None:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
 
-@composite("cartesian_prod(*tensors)", where="torch")
+@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
 def cartesian_prod(F, tensors):
     """The Cartesian product of vectors, one combination a row."""
     tensors = _listed(tensors)

@@ -25,7 +25,7 @@ def _kept(F, target, ignore_index):
     """Which targets count, and the targets with 0 in place of those that do not."""
     target = F.to(target, int64)
     counts = F.ne(target, ignore_index)
-    return counts, F.where(counts, target, F.zeros_like(target))
+    return counts, F.where(counts, target, F._zeros_like(target))
 
 
 def _sample_weights(F, counts, safe, weight, dtype):
@@ -79,7 +79,8 @@ op(
             g, input, target, weight, out1, ignore_index, reduction
         )
     },
-).aux_outputs = True
+    aux_outputs=True,
+)
 
 
 def _check_target(input, target, weight):
@@ -128,7 +129,7 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     weights = _sample_weights(F, counts, safe, weight, input.dtype)
     chosen = F.gather(input, dim, safe.unsqueeze(dim)).squeeze(dim)
     # where, not only the factor 0: an ignored entry may be infinite.
-    losses = F.where(counts, -chosen, F.zeros_like(chosen)) * weights
+    losses = F.where(counts, -chosen, F._zeros_like(chosen)) * weights
     return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
 
 
@@ -162,7 +163,7 @@ def _smoothed(F, log_probs, target, weight, ignore_index, reduction, smoothing):
         log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
     )
     uniform = -weighted.sum(dim)
-    uniform = F.where(counts, uniform, F.zeros_like(uniform))
+    uniform = F.where(counts, uniform, F._zeros_like(uniform))
     if reduction == "mean":
         total = _sample_weights(F, counts, safe, weight, log_probs.dtype).sum()
         return (1 - smoothing) * hard / total + (smoothing / classes) * uniform.sum() / total

@@ -55,14 +55,14 @@ def _check_lengths(targets, input_lengths, target_lengths, times, longest):
 
 def _padded_targets(F, targets, lengths, longest):
     """Targets as (batch, longest), whether they came so or one after the other."""
-    steps = F.new_arange(targets, 0, longest, 1, int64)
+    steps = F._new_arange(targets, 0, longest, 1, int64)
     if targets.ndim == 2:
         index = steps.expand(targets.shape[0], longest)
         limit = max(targets.shape[1] - 1, 0)
-        return F.gather(targets, 1, index.clamp(0, limit)) if targets.shape[1] else F.zeros_like(index)
+        return F.gather(targets, 1, index.clamp(0, limit)) if targets.shape[1] else F._zeros_like(index)
     start = F.cumsum(lengths, 0) - lengths
     index = start.unsqueeze(1) + steps
-    return targets[index.clamp(0, max(targets.numel() - 1, 0))] if targets.numel() else F.zeros_like(index)
+    return targets[index.clamp(0, max(targets.numel() - 1, 0))] if targets.numel() else F._zeros_like(index)
 
 
 def _log_add(F, *terms):
@@ -78,7 +78,7 @@ def _log_add(F, *terms):
 
 def _shift(F, alpha, steps):
     """alpha moved right by some states; nothing comes in from the left."""
-    filler = F.new_full(alpha, (alpha.shape[0], steps), NOWHERE)
+    filler = F._new_full(alpha, (alpha.shape[0], steps), NOWHERE)
     return F.cat([filler, F.narrow(alpha, 1, 0, alpha.shape[1] - steps)], 1)
 
 
@@ -87,8 +87,8 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
     times, batch, _ = log_probs.shape
     count = states.shape[1]
     emitted = F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count))
-    first = F.new_arange(states, 0, count, 1, int64) < 2
-    blocked = F.new_full(emitted[0], (batch, count), NOWHERE)
+    first = F._new_arange(states, 0, count, 1, int64) < 2
+    blocked = F._new_full(emitted[0], (batch, count), NOWHERE)
     alpha = F.where(first, emitted[0], blocked)
     state_of_end = (2 * target_lengths).unsqueeze(1)
     for time in range(1, times):
@@ -97,14 +97,14 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
         alpha = F.where((time < input_lengths).unsqueeze(1), moved + emitted[time], alpha)
     last = F.gather(alpha, 1, state_of_end).squeeze(1)
     before = F.gather(alpha, 1, (state_of_end - 1).clamp_min(0)).squeeze(1)
-    before = F.where(target_lengths > 0, before, F.full_like(before, NOWHERE))
-    nothing = F.where(target_lengths == 0, F.zeros_like(last), F.full_like(last, float("inf")))
+    before = F.where(target_lengths > 0, before, F._full_like(before, NOWHERE))
+    nothing = F.where(target_lengths == 0, F._zeros_like(last), F._full_like(last, float("inf")))
     return F.where(input_lengths > 0, -_log_add(F, last, before), nothing)
 
 
 @composite(
-    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
-    "reduction='mean', zero_infinity=False)",
+    "functional_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, "
+    "blank=0, reduction='mean', zero_infinity=False)",
     where="",
     alias="nn.functional.ctc_loss",
 )
@@ -149,20 +149,22 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     _check_lengths(targets, input_lengths, target_lengths, times, longest)
     input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
     labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
-    blanks = F.new_full(labels, (batch, longest), blank)
-    states = F.cat([F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F.new_full(labels, (batch, 1), blank)], 1)
+    blanks = F._new_full(labels, (batch, longest), blank)
+    states = F.cat(
+        [F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F._new_full(labels, (batch, 1), blank)], 1
+    )
     may_skip = None
     if longest:
         differs = states[:, 2:] != states[:, :-2]
-        closed = F.new_full(states, (batch, 2), False).to(differs.dtype)
+        closed = F._new_full(states, (batch, 2), False).to(differs.dtype)
         may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
     losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)
     # Zero in value; its gradient, exp(log_probs), is what a log_softmax before this loss would add.
-    valid = (F.new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
-    mass = F.where(valid, F.exp(log_probs), F.zeros_like(log_probs)).sum((0, 2))
+    valid = (F._new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
+    mass = F.where(valid, F.exp(log_probs), F._zeros_like(log_probs)).sum((0, 2))
     losses = losses + (mass - mass.detach())
     impossible = losses.detach() > 1e29
-    losses = F.where(impossible, F.full_like(losses, 0.0 if zero_infinity else float("inf")), losses)
+    losses = F.where(impossible, F._full_like(losses, 0.0 if zero_infinity else float("inf")), losses)
     if reduction == "mean":
         return (losses / target_lengths.clamp_min(1)).mean()
     if reduction == "sum":

@@ -40,7 +40,8 @@ op(
     vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
     doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
     "the factors.",
-).aux_outputs = True
+    aux_outputs=True,
+)
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -49,8 +50,8 @@ def _check(p, kind=RuntimeError) -> None:
 
 
 def _noise(input, kernel, p, shape=None):
-    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
-    given shape.
+    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory,
+    or of a given shape.
     """
     table = input._tl_kernels
     engine = engine_of(table, None)
@@ -58,7 +59,7 @@ def _noise(input, kernel, p, shape=None):
         size = tuple(input.shape) if shape is None else shape
         return call.create(kernel, size, input.dtype, p, engine, device=table.device)
     if stack.items:  # somebody looks on, who is to see that it is drawn
-        noise = CALLBACKS.F._empty_like(input) if shape is None else input.new_empty(shape)
+        noise = CALLBACKS.F.empty_like(input) if shape is None else input.new_empty(shape)
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
         return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
     if shape is not None or input.is_contiguous():
@@ -84,7 +85,7 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
     if p == 0 or not training or 0 in input._tl_array.shape:
         return input
     if p == 1:
-        return F.mul(input, F.zeros_like(input))
+        return F.mul(input, F._zeros_like(input))
     if input.dtype.category != 2:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     shape = _channels(input) if channels else None
@@ -112,7 +113,7 @@ def _torch_names(name: str, options: dict) -> None:
     """torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions stand on."""
 
     @composite(
-        f"_torch_{name}(Tensor input, p, train)",
+        f"torch_{name}(Tensor input, p, train)",
         where="",
         alias=f"torch.{name}",
         doc=f"{name} with probability `p` when `train`: see `nn.functional`.",
@@ -120,9 +121,9 @@ def _torch_names(name: str, options: dict) -> None:
     def plain(F, input, p, train):
         return _dropped(F, input, p, train, **options)
 
-    @composite(f"_torch_{name}_(Tensor input, p, train)", where="", alias=f"torch.{name}_", doc=f"`{name}` in place.")
+    @composite(f"torch_{name}_(Tensor input, p, train)", where="", alias=f"torch.{name}_", doc=f"`{name}` in place.")
     def in_place(F, input, p, train):
-        return _given(REGISTRY[f"_torch_{name}_"], input, _dropped(F, input, p, train, **options), True)
+        return _given(REGISTRY[f"torch_{name}_"], input, _dropped(F, input, p, train, **options), True)
 
 
 for _name, _options in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .._dispatch import composite
+from .._dispatch import Out, composite
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -273,7 +273,7 @@ def _cheapest(terms, sizes, output):
     return best[1], best[2]
 
 
-@composite("einsum(equation, *operands)", where="torch")
+@composite("einsum(equation, *operands)", where="torch", out=Out(supported=False))
 def einsum(F, equation, operands):
     """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal,
     "...ij->...ji" a transpose.

@@ -2,7 +2,7 @@
 
 import math
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import Overlap, composite, op
 from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
 
@@ -19,8 +19,9 @@ def _linear(F, input, weight, bias=None):
 
 def _outer_gradient(F, grad, input):
     """``grad^T conj(input)``, summed over every leading dimension: (..., out), (..., in) -> (out, in)."""
-    grad = F.reshape(grad, (-1, grad.shape[-1])) if grad.ndim != 2 else grad
-    input = F.reshape(input, (-1, input.shape[-1])) if input.ndim != 2 else input
+    if grad.ndim != 2:  # -1 is ambiguous for an array without elements
+        rows = math.prod(grad.shape[:-1])
+        grad, input = F.reshape(grad, (rows, grad.shape[-1])), F.reshape(input, (rows, input.shape[-1]))
     return F.matmul(F.transpose(grad, 0, 1), F.conj(input))
 
 
@@ -125,6 +126,13 @@ op(
 )
 op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
+
+
+def _linear_node_name(node):
+    """A product of matrices with a bias is PyTorch's `addmm`."""
+    return "AddmmBackward0" if len(node._shape) == 2 and node._edges[-1] is not None else "ViewBackward0"
+
+
 op(
     "linear(Tensor input, Tensor weight, Tensor? bias=None)",
     where="nn.functional",
@@ -136,6 +144,8 @@ op(
     >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
     tensor([[3.5000]])
     """,
+    overlap=Overlap(operands="partial"),
+    node_name=_linear_node_name,
 )
 
 
@@ -180,10 +190,10 @@ def _embedding_backward(F, grad, indices, rows, padding_idx, scale_grad_by_freq)
         keep = F.to(F.ne(flat, padding_idx), F.dtype_of(grad))
         grad = F.mul(grad, F.unsqueeze(keep, 1))
     if scale_grad_by_freq:
-        ones = F.to(F.ones_like(flat), F.dtype_of(grad))
-        counts = F.index_add(F.new_zeros(grad, (rows,)), 0, flat, ones)
+        ones = F.to(F._ones_like(flat), F.dtype_of(grad))
+        counts = F.index_add(F._new_zeros(grad, (rows,)), 0, flat, ones)
         grad = F.div(grad, F.unsqueeze(F.index_select(counts, 0, flat), 1))
-    return F.index_add(F.new_zeros(grad, (rows, grad.shape[1])), 0, flat, grad)
+    return F.index_add(F._new_zeros(grad, (rows, grad.shape[1])), 0, flat, grad)
 
 
 def _embedding_meta(weight, indices):
@@ -220,7 +230,8 @@ op(
     doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
     gets no gradient.
     """,
-).sparse_grad_param = "sparse"
+    sparse_grad_param="sparse",
+)
 
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
@@ -232,7 +243,7 @@ def embedding_renorm_(F, input, indices, max_norm, norm_type):
     used = F.unique(indices.reshape(-1))
     rows = weight[used]
     norms = rows.norm(norm_type, 1, keepdim=True)
-    factor = F.where(norms > max_norm, max_norm / (norms + 1e-7), F.ones_like(norms))
+    factor = F.where(norms > max_norm, max_norm / (norms + 1e-7), F._ones_like(norms))
     weight[used] = rows * factor
     return input
 
@@ -303,16 +314,16 @@ def _largest_of_bags(F, rows, bag, counts):
     """
     bags, width = counts.shape[0], rows.shape[1]
     if rows.shape[0] == 0:
-        nothing = F.new_zeros(rows, (bags, width))
+        nothing = F._new_zeros(rows, (bags, width))
         return nothing + F.sum(rows, 0, True), F.to(nothing, int64)
     start = F.cumsum(counts, 0) - counts
-    steps = F.new_arange(counts, 0, int(counts.max()), 1, int64)
+    steps = F._new_arange(counts, 0, int(counts.max()), 1, int64)
     inside = (steps < counts.unsqueeze(1)).unsqueeze(2)
     index = (start.unsqueeze(1) + steps).clamp(0, rows.shape[0] - 1)
-    padded = F.where(inside, rows[index], F.full_like(rows[index], -float("inf")).detach())
+    padded = F.where(inside, rows[index], F._full_like(rows[index], -float("inf")).detach())
     largest, place = padded.max(1)
     full = (counts > 0).unsqueeze(1)
-    return F.where(full, largest, F.zeros_like(largest)), F.where(full, start.unsqueeze(1) + place, -1)
+    return F.where(full, largest, F._zeros_like(largest)), F.where(full, start.unsqueeze(1) + place, -1)
 
 
 @composite(
@@ -341,14 +352,14 @@ def embedding_bag(
     if plain and include_last_offset:
         count = int(offsets[-1]) if bags else 0
     _check_bag_range(indices, weight.shape[0])
-    bag = F.searchsorted(offsets[:bags], F.new_arange(offsets, 0, count, 1, int64), right=True) - 1
+    bag = F.searchsorted(offsets[:bags], F._new_arange(offsets, 0, count, 1, int64), right=True) - 1
     kept, kept_bag, weights = indices[:count], bag, None if per_sample_weights is None else per_sample_weights[:count]
     if padding_idx is not None:
         keep = kept != (padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx)
         kept, kept_bag = kept[keep], bag[keep]
         weights = None if weights is None else weights[keep]
     rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
-    counts = F.index_add(F.new_zeros(bag, (bags,)), 0, kept_bag, F.ones_like(kept_bag))
+    counts = F.index_add(F._new_zeros(bag, (bags,)), 0, kept_bag, F._ones_like(kept_bag))
     if mode == "max":
         largest, place = _largest_of_bags(F, rows, kept_bag, counts)
         if kept.shape[0]:
@@ -357,11 +368,11 @@ def embedding_bag(
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
     wide = F.to(rows, float32) if rows.dtype.itemsize < 4 else rows
-    total = F.index_add(F.new_zeros(wide, (bags, weight.shape[1])), 0, kept_bag, wide)
+    total = F.index_add(F._new_zeros(wide, (bags, weight.shape[1])), 0, kept_bag, wide)
     if mode == "mean":
         total = total / counts.clamp_min(1).unsqueeze(1)
         return F.to(total, weight.dtype), bag, counts, counts
-    none = F.new_zeros(offsets, tuple(offsets.shape))
+    none = F._new_zeros(offsets, tuple(offsets.shape))
     return F.to(total, weight.dtype), bag[:0] if plain else bag, none, none
 
 
@@ -378,7 +389,7 @@ def one_hot(F, input, num_classes):
     if input.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return F.new_zeros(input, (*input.shape, num_classes))
+        return F._new_zeros(input, (*input.shape, num_classes))
     smallest, largest = min_and_max(input)
     if smallest < 0:
         raise RuntimeError("Class values must be non-negative.")
@@ -388,4 +399,4 @@ def one_hot(F, input, num_classes):
         raise RuntimeError("num_classes should be positive")
     elif largest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return (input.unsqueeze(-1) == F.new_arange(input, 0, num_classes, 1, int64)).to(int64)
+    return (input.unsqueeze(-1) == F._new_arange(input, 0, num_classes, 1, int64)).to(int64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import REGISTRY, call, composite, memory_layout, op
+from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op
 from .._dispatch.argument_checks import any_true, set_requires_grad
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
@@ -18,6 +18,10 @@ _REAL = {complex64: float32, complex128: float64}
 
 # --- the core: unnormalised sums times a scale ----------------------------------------------------
 
+# The dtypes that `out=` may have.
+_COMPLEX_OUT = Out(message="{short} expects a complex output tensor, but got {got}")
+_REAL_OUT = Out(message="{short} expects a floating point output tensor, but got {got}")
+
 
 def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
     """The real part of the transform of the gradient, padded with zeros to the whole spectrum."""
@@ -26,7 +30,7 @@ def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
     if onesided and missing:
         shape = list(g.shape)
         shape[last] = missing
-        g = F.cat([g, F.new_zeros(g, tuple(shape))], last)
+        g = F.cat([g, F._new_zeros(g, tuple(shape))], last)
     return F.real(F._fft_c2c_core(g, dim, scale, False))
 
 
@@ -55,6 +59,7 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, scale, forward: F._fft_c2c_core(g, dim, scale, not forward)},
     layout=memory_layout.fft,
+    node_name="FftC2CBackward0",
 )
 op(
     "_fft_r2c_core(Tensor input, dim, scale, onesided)",
@@ -65,6 +70,7 @@ op(
         _COMPLEX[input.dtype],
     ),
     layout=memory_layout.fft_real_input,
+    node_name="FftR2CBackward0",
 )
 op(
     "_fft_c2r_core(Tensor input, dim, scale, last_size)",
@@ -72,6 +78,7 @@ op(
     vjp={"input": _c2r_vjp},
     meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
     layout=memory_layout.fft_real_output,
+    node_name="FftC2RBackward0",
 )
 
 
@@ -180,7 +187,7 @@ def _c2c_1d(F, x, n, dim, norm, forward):
     return whole if forward else whole.conj()
 
 
-@composite("fft_fft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_fft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_fft(F, input, n, dim, norm):
     """The discrete Fourier transform along `dim` (trimmed or padded with zeros to `n`). Complex; single precision stays
     single.
@@ -193,7 +200,7 @@ def fft_fft(F, input, n, dim, norm):
     return _c2c_1d(F, input, n, dim, norm, True)
 
 
-@composite("fft_ifft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_ifft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ifft(F, input, n, dim, norm):
     """The inverse of `fft`: scale 1/n ("backward", the default), none ("forward") or 1/sqrt(n) ("ortho")."""
     return _c2c_1d(F, input, n, dim, norm, False)
@@ -208,7 +215,7 @@ def _r2c_1d(F, name, x, n, dim, norm, forward):
     return half if forward else half.conj()
 
 
-@composite("fft_rfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_rfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_rfft(F, input, n, dim, norm):
     """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for
     complex input.
@@ -219,7 +226,7 @@ def fft_rfft(F, input, n, dim, norm):
     return _r2c_1d(F, "rfft", input, n, dim, norm, True)
 
 
-@composite("fft_ihfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_ihfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfft(F, input, n, dim, norm):
     """The inverse of `hfft`: half of the Hermitian signal whose transform is the real input."""
     return _r2c_1d(F, "ihfft", input, n, dim, norm, False)
@@ -233,7 +240,7 @@ def _c2r_1d(F, x, n, dim, norm, forward):
     return F._fft_c2r_core(x.conj() if forward else x, (dim,), _scale(norm, forward, n), n)
 
 
-@composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
 def fft_irfft(F, input, n, dim, norm):
     """The inverse of `rfft`: a real signal of `n` entries (2 (m - 1) unless given) from half a spectrum.
 
@@ -243,7 +250,7 @@ def fft_irfft(F, input, n, dim, norm):
     return _c2r_1d(F, input, n, dim, norm, False)
 
 
-@composite("fft_hfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
+@composite("fft_hfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfft(F, input, n, dim, norm):
     """The real transform of a Hermitian signal, of which the first half is given."""
     return _c2r_1d(F, input, n, dim, norm, True)
@@ -303,7 +310,9 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     return F._fft_c2c_core(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
 
 
-@composite("fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite(
+    "fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
+)
 def fft_fftn(F, input, s, dim, norm):
     """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros
     to the sizes `s`.
@@ -315,67 +324,73 @@ def fft_fftn(F, input, s, dim, norm):
     return _c2c_nd(F, input, s, dim, norm, True)
 
 
-@composite("fft_ifftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite(
+    "fft_ifftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
+)
 def fft_ifftn(F, input, s, dim, norm):
     """The inverse of `fftn`."""
     return _c2c_nd(F, input, s, dim, norm, False)
 
 
-@composite("fft_fft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_fft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_fft2(F, input, s, dim, norm):
     """`fftn` over two dimensions."""
     return _c2c_nd(F, input, s, dim, norm, True)
 
 
-@composite("fft_ifft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_ifft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ifft2(F, input, s, dim, norm):
     """The inverse of `fft2`."""
     return _c2c_nd(F, input, s, dim, norm, False)
 
 
-@composite("fft_rfftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite(
+    "fft_rfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
+)
 def fft_rfftn(F, input, s, dim, norm):
     """`fftn` of a real input, half of the last dimension's spectrum."""
     return _r2c_nd(F, "rfftn", input, s, dim, norm)
 
 
-@composite("fft_rfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_rfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_rfft2(F, input, s, dim, norm):
     """`rfftn` over two dimensions."""
     return _r2c_nd(F, "rfftn", input, s, dim, norm)
 
 
-@composite("fft_irfftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite(
+    "fft_irfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_REAL_OUT, kwarg_aliases={"axes": "dim"}
+)
 def fft_irfftn(F, input, s, dim, norm):
     """The inverse of `rfftn`; the last dimension has 2 (m - 1) entries unless `s` says otherwise."""
     return _c2r_nd(F, "irfftn", input, s, dim, norm)
 
 
-@composite("fft_irfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_irfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_REAL_OUT)
 def fft_irfft2(F, input, s, dim, norm):
     """The inverse of `rfft2`."""
     return _c2r_nd(F, "irfftn", input, s, dim, norm)
 
 
-@composite("fft_hfftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite("fft_hfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfftn(F, input, s, dim, norm):
     """`hfft` over the last, `fft` over the other dimensions."""
     return _hfft_nd(F, "hfftn", input, s, dim, norm)
 
 
-@composite("fft_hfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_hfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfft2(F, input, s, dim, norm):
     """`hfftn` over two dimensions."""
     return _hfft_nd(F, "hfftn", input, s, dim, norm)
 
 
-@composite("fft_ihfftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
+@composite("fft_ihfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfftn(F, input, s, dim, norm):
     """The inverse of `hfftn`."""
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
 
 
-@composite("fft_ihfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft")
+@composite("fft_ihfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfft2(F, input, s, dim, norm):
     """The inverse of `hfft2`."""
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
@@ -429,7 +444,9 @@ def _shift_dims(x, dim):
     return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
 
 
-@composite("fft_fftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous)
+@composite(
+    "fft_fftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous, kwarg_aliases={"axes": "dim"}
+)
 def fft_fftshift(F, input, dim):
     """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
 
@@ -440,7 +457,9 @@ def fft_fftshift(F, input, dim):
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
 
 
-@composite("fft_ifftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous)
+@composite(
+    "fft_ifftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous, kwarg_aliases={"axes": "dim"}
+)
 def fft_ifftshift(F, input, dim):
     """The inverse of `fftshift`."""
     dims = _shift_dims(input, dim)
@@ -506,7 +525,8 @@ def _check_stft(shown, x, n_fft, hop_length, win_length, window):
 
 @composite(
     "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
-    "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None)"
+    "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None)",
+    out=Out(supported=False),
 )
 def stft(
     F,
@@ -595,8 +615,8 @@ def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
 def _overlapped(F, frames, hop_length):
     """The sum of frames (B, T, N), each `hop_length` after the one before: (B, (T - 1) hop_length + N)."""
     batch, count, width = frames.shape
-    start = F.new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
-    place = (start + F.new_arange(frames, 0, width, 1, int64)).reshape(-1)
+    start = F._new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
+    place = (start + F._new_arange(frames, 0, width, 1, int64)).reshape(-1)
     return F.index_add(
         frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width)
     )

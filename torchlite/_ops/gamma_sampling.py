@@ -77,6 +77,7 @@ op(
     vjp={"concentration": lambda F, g, concentration, out: F.mul(g, F._standard_gamma_grad(concentration, out))},
     doc="Gamma variates of rate 1 (G. Marsaglia and W. W. Tsang, 'A simple method for generating gamma variables', "
     "2000).",
+    node_name="StandardGammaBackward0",
 )
 op(
     "_random_dirichlet(Tensor concentration, generator)",
@@ -84,6 +85,7 @@ op(
     composite=_dirichlets,
     vjp={"concentration": without_derivative("_sample_dirichlet")},
     doc="Dirichlet variates along the last dimension.",
+    node_name="NotImplemented",
 )
 
 
@@ -169,7 +171,7 @@ def _by_pieces(F, formula, *operands):
     if size <= piece:
         return F.reshape(formula(*flat), shape)
     parts = [
-        formula(*(F.slice(x, 0, start, min(start + piece, size), 1) for x in flat)) for start in range(0, size, piece)
+        formula(*(F._slice(x, 0, start, min(start + piece, size), 1) for x in flat)) for start in range(0, size, piece)
     ]
     return F.reshape(F.cat(parts, 0), shape)
 
@@ -278,4 +280,5 @@ op(
     composite=lambda F, x, alpha, total: _at_least_single(F, _beta_moved, x, alpha, total),
     vjp=dict.fromkeys(("x", "alpha", "total"), without_derivative("_dirichlet_grad")),
     doc="How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``.",
+    node_name="NotImplemented",
 )

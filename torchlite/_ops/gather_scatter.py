@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
 from .._types.dtypes import bool_, int64
@@ -27,7 +28,7 @@ def _numel(shape):
 
 def _masked_select_vjp(F, g, input_shape, mask):
     shape = broadcast_shapes(input_shape, mask.shape)
-    return F.masked_scatter(F.new_zeros(g, shape), mask, g)
+    return F.masked_scatter(F._new_zeros(g, shape), mask, g)
 
 
 op(
@@ -38,6 +39,8 @@ op(
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """,
+    out=Out("same", "{name}(): self and result must have the same scalar type"),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -52,19 +55,26 @@ op(
     where="",
     meta=_fill_rule,
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)},
-).numbers = {"value": False}
+    numbers={"value": False},
+)
 op(
     "_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)",
     where="",
     meta=_fill_rule,
     vjp={
         "input": lambda F, g, mask: F._masked_fill(g, mask, 0),
-        "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype),
+        "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F._zeros_like(g))), value_dtype),
     },
+    node_name="MaskedFillBackward1",
 )
 
 
-@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, layout=memory_layout.contiguous)
+@composite(
+    "masked_fill(Tensor input, Tensor mask, Tensor|Number value)",
+    tags=INPLACE,
+    layout=memory_layout.contiguous,
+    overlap=Overlap("deprecated", example="tensor[mask] = scalar"),
+)
 def masked_fill(F, input, mask, value):
     """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
 
@@ -80,7 +90,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
     taken = F.masked_select(g, mask)
     rest = _numel(source_shape) - taken.shape[0]
     if rest > 0:
-        taken = F.cat([taken, F.new_zeros(taken, (rest,))], 0)
+        taken = F.cat([taken, F._new_zeros(taken, (rest,))], 0)
     return F.reshape(taken, source_shape)
 
 
@@ -99,20 +109,33 @@ op(
 
 # --- flat indices ------------------------------------------------------------------------
 
+
+def _take_along_axis(function, given, axis):
+    """`take(axis=)`: slices by indices, which may be negative."""
+    x, indices = given["input"], given["index"]
+    return torch.index_select(x, axis, torch.where(indices < 0, indices + x.shape[axis], indices))
+
+
 op(
     "take(Tensor input, Tensor index)",
     meta=lambda input, index: (index.shape, input.dtype),
-    vjp={"input": lambda F, g, input_shape, index: F.put(F.new_zeros(g, input_shape), index, g, True)},
+    vjp={"input": lambda F, g, input_shape, index: F.put(F._new_zeros(g, input_shape), index, g, True)},
     doc="""The elements of the flattened `input` at `index` (int64): shape of `index`.
 
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
     tensor([1, 4])
     """,
+    out=Out(
+        "same",
+        "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
+    ),
+    overlap=Overlap(operands="none"),
+    kwarg_aliases={"axis": _take_along_axis},
 )
 
 
 def _put_input_vjp(F, g, index, source_shape, accumulate):
-    return g if accumulate else F.put(g, index, F.new_zeros(g, source_shape), False)
+    return g if accumulate else F.put(g, index, F._new_zeros(g, source_shape), False)
 
 
 op(
@@ -126,6 +149,7 @@ op(
     },
     doc="""`input` with `source` written (or added) at `index` into the flattened elements.""",
     layout=memory_layout.like_first,
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -133,7 +157,12 @@ def _from_front(F, index, size):
     return F.where(index < 0, index + size, index)
 
 
-@composite("take_along_dim(Tensor input, Tensor indices, dim=None)", layout=memory_layout.contiguous)
+@composite(
+    "take_along_dim(Tensor input, Tensor indices, dim=None)",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+)
 def take_along_dim(F, input, indices, dim):
     """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but
     broadcasting the other dimensions.
@@ -170,7 +199,7 @@ def take_along_dim(F, input, indices, dim):
 op(
     "gather(Tensor input, dim, Tensor index, *, sparse_grad=False)",
     meta=lambda input, index: (index.shape, input.dtype),
-    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F.new_zeros(g, input_shape), dim, index, g)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`.
     RuntimeError for an index out of
    range.
@@ -180,7 +209,10 @@ op(
             [4]])
     """,
     layout=memory_layout.contiguous,
-).sparse_grad_param = "sparse_grad"
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+    sparse_grad_param="sparse_grad",
+)
 
 
 def _scatter_input_vjp(F, g, dim, index, reduce):
@@ -203,7 +235,10 @@ op(
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """,
-).numbers = {"src": False, "value": False}
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
+    numbers={"src": False, "value": False},
+)
 
 
 def raw_indices(input, indices):
@@ -214,7 +249,10 @@ def raw_indices(input, indices):
 
 
 @composite(
-    "index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=memory_layout.like_first
+    "index_put(Tensor input, indices, Tensor values, accumulate=False)",
+    tags=INPLACE,
+    layout=memory_layout.like_first,
+    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 def index_put(F, input, indices, values, accumulate):
     """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
@@ -240,6 +278,7 @@ op(
         "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
         "values": lambda F, g, index: F._index(g, index),
     },
+    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 
 # --- scatter with a reduction ----------------------------------------------------------------
@@ -255,17 +294,19 @@ op(
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
 def _places_kept(F, g, dim, index, include_self):
     """The gradient of what `input` itself brings in: nothing at the places written to, unless it is included."""
-    return g if include_self else F.scatter(g, dim, index, F.new_zeros(g, index.shape))
+    return g if include_self else F.scatter(g, dim, index, F._new_zeros(g, index.shape))
 
 
 def ones_for_zeros(F, x):
     """What a product's factors that are not zero are."""
-    return F._where(F.eq(x, 0), F.ones_like(x), x)
+    return F._where(F.eq(x, 0), F._ones_like(x), x)
 
 
 def zeros_beside(F, x, added):
@@ -274,9 +315,9 @@ def zeros_beside(F, x, added):
     """
     zero = F.eq(x, 0)
     count = F.sub(added(lambda x: F.to(F.eq(x, 0), F.dtype_of(x))), F.to(zero, F.dtype_of(x)))
-    own = lambda x: F._where(F.eq(x, 0), x, F.zeros_like(x))
-    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F.zeros_like(x))
-    return F._where(F.eq(count, 0), F.ones_like(x), other)
+    own = lambda x: F._where(F.eq(x, 0), x, F._zeros_like(x))
+    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F._zeros_like(x))
+    return F._where(F.eq(count, 0), F._ones_like(x), other)
 
 
 def _product_vjp(F, g, input, dim, index, src, include_self):
@@ -284,7 +325,9 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
     start = (
         input
         if include_self
-        else F.scatter(input, dim, index, F.ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
+        else F.scatter(
+            input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index))
+        )
     )
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
@@ -299,9 +342,9 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
 
 
 def _scatter_mean_vjp(F, g, dim, index, src, include_self):
-    count = F.ones_like(g) if include_self else F.zeros_like(g)
-    count = F.scatter_add(count, dim, index, F.ones_like(src))
-    share = F.div(g, F.maximum(count, F.ones_like(count)))
+    count = F._ones_like(g) if include_self else F._zeros_like(g)
+    count = F.scatter_add(count, dim, index, F._ones_like(src))
+    share = F.div(g, F.maximum(count, F._ones_like(count)))
     return _places_kept(F, share, dim, index, include_self), F.gather(share, dim, index)
 
 
@@ -309,9 +352,11 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
     mine = F.to(F.eq(input, out), F.dtype_of(g))
     theirs = F.to(F.eq(src, F.gather(out, dim, index)), F.dtype_of(g))
     if not include_self:
-        mine = F._where(F.eq(F.scatter(F.zeros_like(mine), dim, index, F.ones_like(src)), 1), F.zeros_like(mine), mine)
+        mine = F._where(
+            F.eq(F.scatter(F._zeros_like(mine), dim, index, F._ones_like(src)), 1), F._zeros_like(mine), mine
+        )
     count = F.scatter_add(mine, dim, index, theirs)
-    share = F.div(g, F._where(F.eq(count, 0), F.ones_like(count), count))
+    share = F.div(g, F._where(F.eq(count, 0), F._ones_like(count), count))
     return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(
         theirs, F.gather(share, dim, index)
     )
@@ -319,7 +364,7 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
 
 def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
     if 0 in index.shape:
-        return g, F.zeros_like(src)
+        return g, F._zeros_like(src)
     if reduce == "sum":
         return _places_kept(F, g, dim, index, include_self), F.gather(g, dim, index)
     if reduce == "mean":
@@ -345,6 +390,8 @@ op(
     >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]), "amax")
     tensor([0., 3.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 # --- rows ---------------------------------------------------------------------------------------
@@ -361,7 +408,7 @@ def _select_rule(input, dim, index):
 op(
     "index_select(Tensor input, dim, Tensor index)",
     meta=_select_rule,
-    vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F.new_zeros(g, input_shape), dim, index, g)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""The slices of `input` at `index` (a vector of int32 or int64) along `dim`. IndexError for an index out of
     range.
 
@@ -370,6 +417,8 @@ op(
             [3]])
     """,
     layout=memory_layout.contiguous,
+    out=Out("same", "{name}(): self and result must have the same scalar type"),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -388,6 +437,8 @@ op(
     >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
     tensor([0., 5.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -404,6 +455,8 @@ op(
     >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.]))
     tensor([0., 2.])
     """,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
 )
 
 
@@ -419,6 +472,7 @@ def _check_fill(input, dim, index, value):
 
 op(
     "index_fill(Tensor input, dim, Tensor index, Tensor|Number value)",
+    check=_check_fill,
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "value": _index_fill_value_vjp},
@@ -428,11 +482,17 @@ op(
     tensor([0., 5.])
     """,
     layout=memory_layout.like_first,
-).numbers = {"value": False}
-REGISTRY["index_fill"].check = _check_fill
+    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
+    numbers={"value": False},
+)
 
 
-@composite("index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)", tags=INPLACE)
+@composite(
+    "index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)",
+    tags=INPLACE,
+    out=Out("same"),
+    overlap=Overlap(operands="target"),
+)
 def index_reduce(F, input, dim, index, source, reduce, include_self):
     """`input` with the slices of `source` combined into the slices at `index` along `dim`, by "prod", "mean", "amax" or
     "amin".
@@ -512,18 +572,20 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
-            g, F.new_zeros(g, src_shape), dim, start, end, step
+            g, F._new_zeros(g, src_shape), dim, start, end, step
         ),
-        "src": lambda F, g, dim, start, end, step: F.slice(g, dim, start, end, step),
+        "src": lambda F, g, dim, start, end, step: F._slice(g, dim, start, end, step),
     },
     doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
     layout=memory_layout.like_first,
+    out=Out("same"),
+    overlap=Overlap(operands="partial"),
 )
 op(
     "select_scatter(Tensor input, Tensor src, dim, index)",
     meta=lambda input: (input.shape, input.dtype),
     vjp={
-        "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index),
+        "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F._new_zeros(g, src_shape), dim, index),
         "src": lambda F, g, dim, index: F.select(g, dim, index),
     },
     doc="""`input` with `src` in place of its slice `index` along `dim`.""",
@@ -534,7 +596,7 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
-            g, F.new_zeros(g, src_shape), offset, dim1, dim2
+            g, F._new_zeros(g, src_shape), offset, dim1, dim2
         ),
         "src": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     },
@@ -558,14 +620,14 @@ def as_strided_scatter(F, input, src, size, stride, storage_offset):
 
 
 op(
-    "select_backward(Tensor grad, shape, dim, index)",
+    "_select_backward(Tensor grad, shape, dim, index)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, index: F.select(g, dim, index)},
 )
 
 
-@composite("unravel_index(Tensor indices, shape)", where="torch")
+@composite("unravel_index(Tensor indices, shape)", where="torch", out=Out(supported=False))
 def unravel_index(F, indices, shape):
     """The coordinates in an array of `shape` of flat `indices`: a tuple of one tensor a dimension.
 

@@ -6,23 +6,40 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, memory_layout, op
+from .._dispatch import KEEPS_DTYPE, LEAF, MODE, REGISTRY, VIEW, Overlap, call, function_for, memory_layout, op
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.error_translation import ARGUMENT_ERRORS
 from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
+from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
 from .._types.dtypes import bool_, int64
 
+
+def _getitem_node_name(node):
+    """The last step of an index: an integer selects, a slice slices."""
+    index = saved_argument(node, "index")
+    items = index if isinstance(index, tuple) else (index,)
+    if items == (slice(None),):
+        return "SliceBackward0"
+    steps = [item for item in items if item is not ... and item != slice(None)]
+    if not steps:
+        return "AliasBackward0"
+    last = steps[-1]
+    return "UnsqueezeBackward0" if last is None else "SliceBackward0" if isinstance(last, slice) else "SelectBackward0"
+
+
 slice_index = op(
     "_slice_index(Tensor input, index)",
     where="",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)},
+    node_name=_getitem_node_name,
 )
 op(
     "_slice_index_backward(Tensor input, shape, index)",
@@ -35,6 +52,8 @@ take_index = op(
     where="",
     vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)},
     layout=memory_layout.indexing,
+    node_name="IndexBackward0",
+    saves_arrays=True,
 )
 op(
     "_index_backward(Tensor input, shape, index)",
@@ -43,15 +62,26 @@ op(
     vjp={"input": lambda F, g, index: F._index(g, index)},
 )
 # What they save beside tensors are arrays that came as such: a second backward is refused all the same.
-take_index.saves_arrays = True
+
+
+def _setitem_node_name(node):
+    """A write by an index: through a view where the index is one of a view."""
+    index = saved_argument(node, "index")
+    items = index if isinstance(index, tuple) else (index,)
+    basic = all(item is None or item is ... or isinstance(item, (int, slice)) for item in items)
+    return "torch::autograd::CopySlices" if basic else "IndexPutBackward0"
+
+
 set_index = op(
     "_setitem(Tensor input, index, Tensor|Number value)",
     where="",
     tags=INPLACE,
     vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
     meta=lambda input: (input.shape, input.dtype),
+    overlap=Overlap("unchecked"),
+    node_name=_setitem_node_name,
+    numbers={"value": True},
 )
-set_index.numbers = {"value": True}
 
 _PLAIN = (Tensor, GLOBALS["Parameter"])
 _BASIC = (int, slice, type(None), type(...))
@@ -133,6 +163,9 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
     if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
         return False
+    write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack
+    if write is None:
+        return False
     if value.__class__ is int or value.__class__ is float:
         value = cast_scalar(value, target.dtype, infinite=True)
     elif value.__class__ not in _PLAIN or value._tl_signs or MODE.grad and value._tl_node is not None:
@@ -140,7 +173,7 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
     else:
         value = value._tl_array
     try:
-        target._tl_kernels._setitem_(target._tl_array, index, value)
+        write(target._tl_array, index, value)
     except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(target)
@@ -151,7 +184,7 @@ def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
     """PyTorch's errors where the elements to be written share places with each other, or with the value."""
     raw = tensor._tl_kernels._slice_index(tensor._tl_array, basic) if basic else tensor._tl_array
     place = call.wrap(tensor._tl_kernels, raw, tensor.dtype)
-    check_in_place("_copy" if advanced is None else "index_put", [place, value])
+    check_in_place(CALLBACKS.copy if advanced is None else REGISTRY["index_put"], [place, value])
 
 
 def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:

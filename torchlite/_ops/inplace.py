@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, call, composite, memory_layout, op
+from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, memory_layout, op
 from .._dispatch.argument_checks import check_new_size
 from .._dispatch.autograd_graph import base_of, bump_version
 from .._dispatch.backend import owner_of
@@ -33,27 +33,30 @@ def _copy_rule(input, src):
     return input.shape, input.dtype
 
 
-_copy = op(
+_copy = CALLBACKS.copy = op(
     "_copy(Tensor input, Tensor src)",
     where="",
     tags=INPLACE,
     meta=_copy_rule,
-    vjp={"input": lambda F, g: F.zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
+    overlap=Overlap("same_view"),
 )
 _fill = op(
     "_fill(Tensor input, Tensor|Number value)",
     where="",
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
-    vjp={"input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
+    overlap=Overlap("allowed"),
+    numbers={"value": True},
 )
-_fill.numbers = {"value": True}
 _fill_diagonal = op(
     "_fill_diagonal(Tensor input, value, wrap)",
     where="",
     tags=INPLACE,
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)},
+    overlap=Overlap("allowed"),
 )
 
 
@@ -94,7 +97,7 @@ def copy_(F, input, src, non_blocking):
         if (ours.base is not None or theirs.base is not None) and (
             has_internal_overlap(ours) or has_partial_overlap(input._tl_kernels, ours, theirs)
         ):
-            check_in_place("_copy", [input, src])
+            check_in_place(_copy, [input, src])
         try:
             input._tl_kernels._copy_(input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
@@ -225,7 +228,7 @@ def set_(F, input, source, storage_offset, size, stride):
     return input
 
 
-_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")})
+_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")}, node_name="NotImplemented")
 
 
 @composite("equal(Tensor input, Tensor other)")
@@ -297,40 +300,40 @@ def as_strided_(F, input, size, stride, storage_offset):
     return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
 
 
-_view_in_place("as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")
+_view_in_place("_as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")
 
 
-@composite("_detach(Tensor input)", where="", alias="torch.detach", tags=VIEW)
+@composite("detach(Tensor input)", where="torch", tags=VIEW)
 def detach(F, input):
     """A tensor on the same memory without history."""
     return input.detach()
 
 
-@composite("_detach_(Tensor input)", where="", alias="torch.detach_", tags=VIEW)
+@composite("detach_(Tensor input)", where="torch", tags=VIEW)
 def detach_(F, input):
     """Drop the tensor's history in place; returns the tensor."""
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous)
+@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
 def detach_copy(F, input):
     """A copy of the tensor without history."""
     return input.detach().clone()
 
 
-@composite("_is_nonzero(Tensor input)", where="", alias="Tensor.is_nonzero", tags=VIEW)
+@composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)
 def is_nonzero(F, input):
     """Whether the one element of the tensor is not zero. RuntimeError for more elements."""
     return bool(input)
 
 
-@composite("_is_same_size(Tensor input, Tensor other)", where="", alias="Tensor.is_same_size", tags=VIEW)
+@composite("is_same_size(Tensor input, Tensor other)", where="Tensor", tags=VIEW)
 def is_same_size(F, input, other):
     """Whether two tensors have the same shape."""
     return tuple(input.shape) == tuple(other.shape)
 
 
-@composite("_is_set_to(Tensor input, Tensor tensor)", where="", alias="Tensor.is_set_to", tags=VIEW)
+@composite("is_set_to(Tensor input, Tensor tensor)", where="Tensor", tags=VIEW)
 def is_set_to(F, input, tensor):
     """Whether two tensors have the same memory, offset, shape and strides."""
     return (
@@ -342,13 +345,13 @@ def is_set_to(F, input, tensor):
     )
 
 
-@composite("_map(Tensor input, Tensor tensor, callable)", where="", alias="Tensor.map_", tags=VIEW)
+@composite("map_(Tensor input, Tensor tensor, callable)", where="Tensor", tags=VIEW)
 def map_(F, input, tensor, callable):
     """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
     return _mapped(F, "map_", callable, input, other=tensor)
 
 
-@composite("_map2(Tensor input, Tensor x, Tensor y, callable)", where="", alias="Tensor.map2_", tags=VIEW)
+@composite("map2_(Tensor input, Tensor x, Tensor y, callable)", where="Tensor", tags=VIEW)
 def map2_(F, input, x, y, callable):
     """Replace each element a by `callable(a, b, c)` of the elements of `x` and `y` there, in place (slow; CPU only).
 

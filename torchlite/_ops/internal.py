@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import MODE, NONDIFF, VIEW, call, composite, memory_layout, op, table_of
+from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, Overlap, call, composite, memory_layout, op, table_of
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.node_names import saved_argument
 
 # Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
 
@@ -47,9 +48,29 @@ CALLBACKS.copy_slices = op(
     "_copy_slices(Tensor base, Tensor view, index)",
     where="",
     vjp={"base": _hole, "view": lambda F, g, view_dtype, index: _seen(F, g, index, view_dtype)},
+    node_name="torch::autograd::CopySlices",
 )
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
-op("_view_of_base(Tensor input, index, dtype)", where="", composite=_seen, vjp={"input": _of_base_vjp})
+
+
+def _view_of_base_node_name(node):
+    """A view of another kind of numbers than its base, or any other view."""
+    to_complex, from_complex = (
+        dtype is not None and dtype.is_complex
+        for dtype in (saved_argument(node, "dtype"), saved_argument(node, "input", ("dtype",)))
+    )
+    if to_complex is from_complex:
+        return "AsStridedBackward0"
+    return "ViewAsComplexBackward0" if to_complex else "ViewAsRealBackward0"
+
+
+op(
+    "_view_of_base(Tensor input, index, dtype)",
+    where="",
+    composite=_seen,
+    vjp={"input": _of_base_vjp},
+    node_name=_view_of_base_node_name,
+)
 op(
     "_with_strides(Tensor input, strides)",
     where="",
@@ -96,27 +117,47 @@ CALLBACKS.move = move_tensor
 
 # Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which
 # formulas use. The public torch.zeros, torch.zeros_like … are composites over these in creation.py.
-op("_empty(size, dtype)", where="", meta=lambda size, dtype: (size, dtype))
-op("_full(size, value, dtype)", where="", meta=lambda size, dtype: (size, dtype))
+op(
+    "_empty(size, dtype)",
+    where="",
+    tags=UNINITIALIZED,
+    meta=lambda size, dtype: (size, dtype),
+    out=Out(resize="silent"),
+    overlap=Overlap("allowed"),
+)
+op(
+    "_full(size, value, dtype)",
+    where="",
+    meta=lambda size, dtype: (size, dtype),
+    out=Out(resize="silent"),
+    overlap=Overlap("allowed"),
+)
 op(
     "_arange(start, end, step, dtype)",
     where="",
     meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+    out=Out(resize="rounding"),
 )
-for _name in ("zeros_like", "ones_like"):
+for _name in ("_zeros_like", "_ones_like"):
     op(f"{_name}(Tensor input)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
-op("new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op("_full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
+op("_new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op("_new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
 op(
-    "new_arange(Tensor input, start, end, step, dtype)",
+    "_new_arange(Tensor input, start, end, step, dtype)",
     where="",
     tags=NONDIFF,
     meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
 )
 
 
-op("_cow_clone(Tensor input)", where="", composite=lambda F, input: F.clone(input), vjp={"input": lambda F, g: g})
+op(
+    "_cow_clone(Tensor input)",
+    where="",
+    composite=lambda F, input: F.clone(input),
+    vjp={"input": lambda F, g: g},
+    node_name="LazyCloneBackward0",
+)
 
 
 @composite("_lazy_clone(Tensor input)")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
 from .._dispatch.argument_checks import unwrap_batched
 from .._types.dtypes import int32, int64
 from ._gradient_helpers import named, not_differentiable, without_derivative
 from ._linalg_common import (
+    CASTABLE_OUT,
     LinAlgError,
     adjoint,
     check_float,
@@ -109,7 +110,9 @@ def linalg_cholesky(F, A, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky(Tensor input, upper=False)", layout=memory_layout.f_contiguous)
+@composite(
+    "cholesky(Tensor input, upper=False)", layout=memory_layout.f_contiguous, overlap=Overlap(operands="partial")
+)
 def cholesky(F, input, upper):
     """See `linalg.cholesky`."""
     check_square("cholesky", input)
@@ -119,7 +122,12 @@ def cholesky(F, input, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky_solve(Tensor input, Tensor L, upper=False)", layout=memory_layout.f_contiguous)
+@composite(
+    "cholesky_solve(Tensor input, Tensor L, upper=False)",
+    layout=memory_layout.f_contiguous,
+    out=CASTABLE_OUT,
+    overlap=Overlap(operands="partial"),
+)
 def cholesky_solve(F, input, L, upper):
     """X with A X = input, given A's Cholesky factor `L` (lower, or upper with `upper`). Batch dimensions broadcast.
 
@@ -161,7 +169,11 @@ def _check_regular(input):
     )
 
 
-@composite("cholesky_inverse(Tensor input, upper=False)", layout=memory_layout.f_contiguous)
+@composite(
+    "cholesky_inverse(Tensor input, upper=False)",
+    layout=memory_layout.f_contiguous,
+    overlap=Overlap(operands="partial"),
+)
 def cholesky_inverse(F, input, upper):
     """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
 
@@ -211,10 +223,23 @@ def _qr_rule(input, mode):
     return [((0,) if mode == "r" else (*_batch(input), m, k), input.dtype), ((*_batch(input), k, n), input.dtype)]
 
 
-op("_qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, vjp={"input": _qr_vjp})
+op(
+    "_qr_core(Tensor input, mode)",
+    where="",
+    outputs=("Q", "R"),
+    meta=_qr_rule,
+    vjp={"input": _qr_vjp},
+    node_name="LinalgQrBackward0",
+)
 
 
-@composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"), layout=memory_layout.f_contiguous)
+@composite(
+    "linalg_qr(Tensor A, mode='reduced')",
+    where="linalg",
+    outputs=("Q", "R"),
+    layout=memory_layout.f_contiguous,
+    out=Out("same"),
+)
 def linalg_qr(F, A, mode):
     """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete"
     (m x m), or "r" (Q is left out, empty).
@@ -233,7 +258,7 @@ def linalg_qr(F, A, mode):
     return named("linalg_qr", F._qr_core(A, mode))
 
 
-@composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=memory_layout.f_contiguous)
+@composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=memory_layout.f_contiguous, out=Out("same"))
 def qr(F, input, some):
     """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
     return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
@@ -263,7 +288,7 @@ op(
 
 def _reflector_vector(F, A, i):
     """Column i of the packed form as a unit lower trapezoidal vector (..., m, 1)."""
-    place = F.new_arange(A, 0, A.shape[-2], 1, int64)
+    place = F._new_arange(A, 0, A.shape[-2], 1, int64)
     return (A[..., :, i] * (place > i).to(A.dtype) + (place == i).to(A.dtype)).unsqueeze(-1)
 
 
@@ -295,9 +320,9 @@ def _householder_vjp(F, g, input, tau):
     g_inner = F.triu(F.mul(g_mixed, F.conj(row(F, tau))), 1)
     g_v = F.matmul(v, F.add(g_inner, adjoint(F, g_inner)))
     g_v = F.sub(g_v, F.matmul(g, adjoint(F, F.mul(column(F, tau), solved))))
-    below = F.new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
+    below = F._new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
     g_v = F.tril(F.add(g_v, F.cat([adjoint(F, back), below], -2)), -1)
-    beside = F.new_zeros(g_v, (*g_v.shape[:-1], n - k))
+    beside = F._new_zeros(g_v, (*g_v.shape[:-1], n - k))
     g_tau = F.add(F.sum(F.mul(scaled, F.conj(solved)), -1), F.sum(F.mul(g_mixed, F.conj(inner)), -2))
     return F.cat([g_v, beside], -1), g_tau
 
@@ -308,6 +333,7 @@ op(
     composite=_householder,
     vjp={("input", "tau"): _householder_vjp},
     meta=lambda input, tau: (input.shape, input.dtype),
+    node_name="LinalgHouseholderProductBackward0",
 )
 
 
@@ -316,6 +342,7 @@ op(
     where="linalg",
     alias="torch.orgqr Tensor.orgqr",
     layout=memory_layout.f_contiguous,
+    out=CASTABLE_OUT,
 )
 def linalg_householder_product(F, A, tau):
     """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
@@ -346,7 +373,14 @@ def linalg_householder_product(F, A, tau):
 
 
 @composite(
-    "ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=memory_layout.f_contiguous
+    "ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)",
+    layout=memory_layout.f_contiguous,
+    out=Out(
+        "same",
+        "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{want} and result has "
+        "dtype {got}",
+    ),
+    overlap=Overlap(operands="partial"),
 )
 def ormqr(F, input, tau, other, left, transpose):
     """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
@@ -456,6 +490,7 @@ def _checked_lu(F, name, A, pivot):
     where="linalg",
     outputs=("LU", "pivots", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
+    out=Out("same"),
 )
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal.
@@ -482,6 +517,7 @@ def _check_lu(name, info):
     where="linalg",
     outputs=("LU", "pivots"),
     layout=memory_layout.f_contiguous_outputs(0),
+    out=Out("same"),
 )
 def linalg_lu_factor(F, A, pivot):
     """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row
@@ -498,7 +534,11 @@ def linalg_lu_factor(F, A, pivot):
 
 
 @composite(
-    "linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=memory_layout.contiguous
+    "linalg_lu(Tensor A, *, pivot=True)",
+    where="linalg",
+    outputs=("P", "L", "U"),
+    layout=memory_layout.contiguous,
+    out=Out("same"),
 )
 def linalg_lu(F, A, pivot):
     """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k)
@@ -584,7 +624,11 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     return F._triangular_core(LU.triu(), F._triangular_core(LU, permutation.mT @ B, False, True), True, False)
 
 
-@composite("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)", layout=memory_layout.f_contiguous)
+@composite(
+    "lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)",
+    layout=memory_layout.f_contiguous,
+    overlap=Overlap(operands="partial"),
+)
 def lu_solve(F, input, LU_data, LU_pivots):
     """See `linalg.lu_solve`, whose arguments come in another order."""
     return F.linalg_lu_solve(LU_data, LU_pivots, input)
@@ -600,6 +644,7 @@ op(
     nondiff=(1, 2),
     vjp={"input": without_derivative("linalg_ldl_factor_ex")},
     meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
+    node_name="NotImplemented",
 )
 
 

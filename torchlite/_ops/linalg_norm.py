@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, composite, memory_layout, op
+from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.argument_checks import any_true
 from .._dispatch.public_functions import torch
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradient_helpers import keep_dims
-from ._linalg_common import check_float, check_matrix, check_square, check_tolerance, is_low, transposed
+from ._linalg_common import CASTABLE_OUT, check_float, check_matrix, check_square, check_tolerance, is_low, transposed
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -20,21 +20,21 @@ INFINITY = float("inf")
 def _safe_divide(F, x, y):
     """x / y, and 0 where y is 0."""
     zero = F.eq(y, 0)
-    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
+    return F.where(zero, F._zeros_like(x), F.div(x, F.where(zero, F._ones_like(y), y)))
 
 
 def _power_of_size(F, size, exponent):
     """size ** exponent, and 0 where size is 0 (exponents may be negative)."""
     if exponent == 0:
-        return F.ones_like(size)
+        return F._ones_like(size)
     zero = F.eq(size, 0)
-    return F.where(zero, F.zeros_like(size), F.pow(F.where(zero, F.ones_like(size), size), exponent))
+    return F.where(zero, F._zeros_like(size), F.pow(F.where(zero, F._ones_like(size), size), exponent))
 
 
 def _norm_slope(F, size, norm, ord):
     """The derivative of a norm by the sizes |x|, a subgradient (0) where there is none."""
     if ord == 1:
-        return F.ones_like(size)
+        return F._ones_like(size)
     if ord in (INFINITY, -INFINITY):
         chosen = F.to(F.eq(size, norm), F.dtype_of(size))
         return chosen
@@ -44,7 +44,7 @@ def _norm_slope(F, size, norm, ord):
 def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
     shape = tuple(input.shape)
     if ord == 0:
-        return F.zeros_like(input)
+        return F._zeros_like(input)
     g, out = keep_dims(F, g, shape, dim, keepdim), keep_dims(F, out, shape, dim, keepdim)
     if ord == 2:
         scale = _safe_divide(F, g, out)
@@ -57,13 +57,14 @@ def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
 
 
 op(
-    "vector_norm_core(Tensor input, ord, dim, keepdim)",
+    "_vector_norm_core(Tensor input, ord, dim, keepdim)",
     where="",
     vjp={"input": _vector_norm_vjp},
     meta=lambda input, dim, keepdim: (
         reduced_shape(input.shape, dim, keepdim) if dim else input.shape,
         _REAL.get(input.dtype, input.dtype),
     ),
+    node_name="LinalgVectorNormBackward0",
 )
 
 
@@ -113,10 +114,12 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
         x = x.to(dtype)
     if not x.ndim:
         return x.abs() if ord else (x != 0).to(x.abs().dtype)
-    return F.vector_norm_core(x, ord, dims, bool(keepdim))
+    return F._vector_norm_core(x, ord, dims, bool(keepdim))
 
 
-@composite("linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg", out=Out("same")
+)
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how
     many are not zero).
@@ -146,7 +149,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     if isinstance(ord, str):
         if ord == "fro":
-            return F.vector_norm_core(A, 2.0, dims, bool(keepdim))
+            return F._vector_norm_core(A, 2.0, dims, bool(keepdim))
         if ord != "nuc":
             raise RuntimeError(f"{name}: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, INFINITY):
@@ -156,7 +159,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
         result = _spectral_norm(F, A, ord, dims)
     else:
         along, over = dims if abs(ord) == 1 else dims[::-1]
-        sums = F.vector_norm_core(A, 1.0, (along,), True)
+        sums = F._vector_norm_core(A, 1.0, (along,), True)
         result = _extreme(F, sums, ord, over, True).squeeze(dims)
     if keepdim:
         for d in sorted(dims):
@@ -178,7 +181,11 @@ def _extreme(F, x, ord, dim, keepdim):
     return F.amax(x, dim, keepdim) if x.shape[dim] else F.sum(x, dim, keepdim)
 
 
-@composite("linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+)
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest,
     least singular value), 1 and -1 (column sums of sizes), inf and -inf (row sums).
@@ -189,7 +196,11 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     return _matrix_norm(F, "linalg.matrix_norm", A, ord, tuple(dim), keepdim, dtype)
 
 
-@composite("linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite(
+    "linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+)
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
     """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or
     a 2-d tensor and `ord` given).
@@ -212,7 +223,10 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
 
 
 @composite(
-    "norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=memory_layout.contiguous
+    "norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)",
+    layout=memory_layout.contiguous,
+    overlap=Overlap("allowed", "partial"),
+    keywords_from=1,
 )
 def norm(F, input, p, dim, keepdim, out, dtype):
     """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
@@ -230,7 +244,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous)
+@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous, out=Out("same"))
 def renorm(F, input, p, dim, maxnorm):
     """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     if input.ndim < 2:
@@ -240,14 +254,14 @@ def renorm(F, input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     dim = wrap_dims(dim, input.ndim)[0]
-    size = F.vector_norm_core(input, float(p), tuple(d for d in range(input.ndim) if d != dim), True)
-    return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones_like(size))
+    size = F._vector_norm_core(input, float(p), tuple(d for d in range(input.ndim) if d != dim), True)
+    return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F._ones_like(size))
 
 
 # --- condition, rank ------------------------------------------------------------------------------
 
 
-@composite("linalg_cond(Tensor input, p=None)", where="linalg")
+@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT)
 def linalg_cond(F, A, p):
     """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the
     ratio of the extreme singular values (2, -2).
@@ -268,16 +282,20 @@ def linalg_cond(F, A, p):
     inverse, info = F.linalg_inv_ex(A)
     if p == "nuc":  # there are no singular values of what is no number
         singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
-        inverse = F.where(singular, F.zeros_like(inverse), inverse)
+        inverse = F.where(singular, F._zeros_like(inverse), inverse)
         size = F.nuclear_norm(A)
-        return size * F.where(info != 0, F.full_like(size, INFINITY), F.nuclear_norm(inverse))
+        return size * F.where(info != 0, F._full_like(size, INFINITY), F.nuclear_norm(inverse))
     result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(
         F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None
     )
-    return F.where(info != 0, F.full_like(result, INFINITY), result)
+    return F.where(info != 0, F._full_like(result, INFINITY), result)
 
 
-@composite("linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+@composite(
+    "linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)",
+    where="linalg",
+    out=CASTABLE_OUT,
+)
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
     """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
     `tol` is an absolute tolerance.
@@ -302,7 +320,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
             else (
                 default
                 if isinstance(atol, (int, float))
-                else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default))
+                else F.where(atol > 0, F._zeros_like(atol), F._full_like(atol, default))
             )
         )
     A = A.detach()
@@ -325,7 +343,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
 
 def _cdist_vjp(F, g, x1, x2, out, p, needs):
     if p == 0:
-        return (F.zeros_like(x1) if needs[0] else None), (F.zeros_like(x2) if needs[1] else None)
+        return (F._zeros_like(x1) if needs[0] else None), (F._zeros_like(x2) if needs[1] else None)
     if p == 2:
         ratio = _safe_divide(F, g, out)
         one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
@@ -343,12 +361,18 @@ op(
     where="",
     vjp={("x1", "x2"): _cdist_vjp},
     meta=lambda x1, x2: ((*broadcast_shapes(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+    node_name="CdistBackward0",
 )
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite("cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", where="torch")
+@composite(
+    "cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')",
+    where="torch",
+    out=Out(supported=False),
+    keywords_from=2,
+)
 def cdist(F, x1, x2, p, compute_mode):
     """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch
     dimensions broadcast.
@@ -384,7 +408,7 @@ def pdist(F, input, p):
         raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = torch.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
-    return F.vector_norm_core(difference, float(p), (1,), False)
+    return F._vector_norm_core(difference, float(p), (1,), False)
 
 
 # --- statistics of rows ---------------------------------------------------------------------------
@@ -529,13 +553,17 @@ def dist(F, input, other, p):
     return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
 
 
-@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch")
+@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"))
 def frobenius_norm(F, input, dim, keepdim):
     """See `linalg.matrix_norm`: the 2-norm over the dimensions `dim` (all for an empty list)."""
     return _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, None)
 
 
-@composite("nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)", where="torch")
+@composite(
+    "nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)",
+    where="torch",
+    out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
+)
 def nuclear_norm(F, input, dim, keepdim):
     """See `linalg.matrix_norm`: the sum of the singular values."""
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
@@ -548,4 +576,4 @@ def norm_except_dim(F, v, pow, dim):
     """
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)
-    return F.vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)
+    return F._vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)

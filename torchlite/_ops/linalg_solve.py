@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch import NONDIFF, Out, composite, memory_layout, op
 from .._dispatch.argument_checks import all_true
+from .._dispatch.op_record import SCALAR_TYPE
 from .._dispatch.shapes import broadcast_shapes
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradient_helpers import named
 from ._linalg_common import (
+    CASTABLE_OUT,
     adjoint,
     check_fit,
     check_float,
@@ -63,6 +65,7 @@ op(
     "linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)",
     where="linalg",
     layout=memory_layout.f_contiguous,
+    out=Out("same", SCALAR_TYPE),
 )
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch
@@ -89,6 +92,7 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     "triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)",
     outputs=("solution", "cloned_coefficient"),
     layout=memory_layout.f_contiguous,
+    out=Out("same"),
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
@@ -124,6 +128,7 @@ op(
     nondiff=(1,),
     vjp={"input": _inv_vjp},
     meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)],
+    node_name="LinalgInvExBackward0",
 )
 
 
@@ -138,6 +143,7 @@ def _inverse(F, name, A):
     where="linalg",
     outputs=("inverse", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
+    out=Out("same"),
 )
 def linalg_inv_ex(F, A, check_errors):
     """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`.
@@ -151,7 +157,7 @@ def linalg_inv_ex(F, A, check_errors):
     return named("linalg_inv_ex", (inverse, info))
 
 
-@composite("linalg_inv(Tensor A)", where="linalg", layout=memory_layout.f_contiguous)
+@composite("linalg_inv(Tensor A)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same"))
 def linalg_inv(F, A):
     """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
 
@@ -164,7 +170,7 @@ def linalg_inv(F, A):
     return inverse
 
 
-@composite("inverse(Tensor input)", layout=memory_layout.f_contiguous)
+@composite("inverse(Tensor input)", layout=memory_layout.f_contiguous, out=Out("same"))
 def inverse(F, input):
     """See `linalg.inv`."""
     return F.linalg_inv(input)
@@ -216,6 +222,7 @@ def _solve(F, name, A, B, left):
     where="linalg",
     outputs=("result", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
+    out=Out("same"),
 )
 def linalg_solve_ex(F, A, B, left, check_errors):
     """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
@@ -225,7 +232,9 @@ def linalg_solve_ex(F, A, B, left, check_errors):
     return named("linalg_solve_ex", (result, info))
 
 
-@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=memory_layout.f_contiguous)
+@composite(
+    "linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same")
+)
 def linalg_solve(F, A, B, left):
     """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix.
     LinAlgError when A is singular.
@@ -238,7 +247,7 @@ def linalg_solve(F, A, B, left):
     return result
 
 
-@composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg")
+@composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg", out=CASTABLE_OUT)
 def linalg_tensorinv(F, A, ind):
     """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its
     others.
@@ -267,7 +276,7 @@ def _count(shape):
     return n
 
 
-@composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg")
+@composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg", out=CASTABLE_OUT)
 def linalg_tensorsolve(F, A, B, dims):
     """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first.
 
@@ -310,6 +319,7 @@ op(
     where="",
     vjp={"input": _pinv_vjp},
     meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype),
+    node_name="LinalgPinvBackward0",
 )
 
 
@@ -333,6 +343,7 @@ def _tolerances(A, atol, rtol):
     "linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)",
     where="linalg",
     layout=memory_layout.contiguous,
+    out=CASTABLE_OUT,
 )
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count
@@ -447,10 +458,11 @@ op(
     where="",
     vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F._conj_cofactor_matrix(input, out))},
     meta=lambda input: (tuple(input.shape[:-2]), input.dtype),
+    node_name="LinalgDetBackward0",
 )
 
 
-@composite("linalg_det(Tensor A)", where="linalg")
+@composite("linalg_det(Tensor A)", where="linalg", out=Out("same"))
 def linalg_det(F, A):
     """The determinant of square (..., n, n) matrices.
 
@@ -489,10 +501,11 @@ op(
         (tuple(input.shape[:-2]), input.dtype),
         (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype)),
     ],
+    node_name="LinalgSlogdetBackward0",
 )
 
 
-@composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"))
+@composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"), out=Out("same"))
 def linalg_slogdet(F, A):
     """The sign (a phase, for complex ones) of the determinant and the logarithm of its absolute value, for square (...,
     n, n) matrices.
@@ -505,7 +518,7 @@ def linalg_slogdet(F, A):
     return named("linalg_slogdet", F._slogdet_core(A))
 
 
-@composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"))
+@composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"), out=Out("same"))
 def slogdet(F, input):
     """See `linalg.slogdet`."""
     return named("slogdet", F.linalg_slogdet(input))
@@ -523,7 +536,7 @@ def logdet(F, input):
     sign, logarithm = F._slogdet_core(input)
     if input.dtype.is_complex:
         return logarithm + F.log(sign)
-    return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)
+    return F.where(F.eq(sign.detach(), -1.0), F._full_like(logarithm, float("nan")), logarithm)
 
 
 # --- functions of matrices ------------------------------------------------------------------------
@@ -535,7 +548,7 @@ def _matrix_exp_vjp(F, g, input):
     """
     n, flipped = input.shape[-1], adjoint(F, input)
     upper = F.cat([flipped, g], -1)
-    lower = F.cat([F.zeros_like(flipped), flipped], -1)
+    lower = F.cat([F._zeros_like(flipped), flipped], -1)
     whole = F.matrix_exp(F.cat([upper, lower], -2))
     return F.narrow(F.narrow(whole, -2, 0, n), -1, n, n)
 
@@ -558,10 +571,11 @@ op(
     tensor([[1., 0.],
             [0., 1.]])
     """,
+    node_name="LinalgMatrixExpBackward0",
 )
 
 
-@composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power")
+@composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power", out=Out("same"))
 def matrix_power(F, input, n):
     """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse
     for negative `n`.
@@ -572,7 +586,7 @@ def matrix_power(F, input, n):
     """
     check_square("linalg.matrix_power", input)
     if n == 0:
-        return F.where(F.to(F.ones_like(input), bool_), identity(F, input, input.shape[-1]), input)
+        return F.where(F.to(F._ones_like(input), bool_), identity(F, input, input.shape[-1]), input)
     base = input if n > 0 else F.linalg_inv(input)
     n, result = abs(n), None
     if n == 1:

@@ -6,7 +6,7 @@ for complex singular vectors.
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch import NONDIFF, Out, composite, memory_layout, op
 from .._dispatch.argument_checks import is_tracked_by_autograd
 from .._types.dtypes import complex64, complex128, float32, float64
 from ._gradient_helpers import named
@@ -39,7 +39,7 @@ def _batch(a):
 def _gaps(F, values, like):
     """values[j] - values[i], with ones on the diagonal."""
     gaps = F.sub(row(F, values), column(F, values))
-    return F.where(on_diagonal(F, values, values.shape[-1]), F.ones_like(gaps), gaps)
+    return F.where(on_diagonal(F, values, values.shape[-1]), F._ones_like(gaps), gaps)
 
 
 def _eigh_vjp(F, g, out0, out1, input_dtype):
@@ -48,7 +48,7 @@ def _eigh_vjp(F, g, out0, out1, input_dtype):
     inner = None
     if g[1] is not None:
         inner = F.div(F.matmul(inverse, g[1]), F.to(_gaps(F, values, vectors), input_dtype))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         own = F.to(g[0], input_dtype)
         if inner is None:
@@ -63,6 +63,7 @@ op(
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eigh_vjp},
     meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
+    node_name="LinalgEighBackward0",
 )
 op(
     "_eigvalsh_core(Tensor input, UPLO)",
@@ -117,7 +118,7 @@ def _eig_vjp(F, g, out0, out1, input_dtype):
         own = F.to(F.real(F.diagonal(along, 0, -2, -1)), F.dtype_of(along))
         inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), row(F, own)))
         inner = F.div(inner, F.conj(_gaps(F, values, vectors)))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
     result = F._solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
@@ -135,6 +136,7 @@ op(
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eig_vjp},
     meta=_eig_rule,
+    node_name="LinalgEigBackward0",
 )
 op("_eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
 
@@ -162,7 +164,14 @@ def linalg_eig(F, A):
     return named("linalg_eig", converged("linalg.eig", F._eig_core, A))
 
 
-@composite("linalg_eigvals(Tensor input)", where="linalg")
+@composite(
+    "linalg_eigvals(Tensor input)",
+    where="linalg",
+    out=Out(
+        message="torch.linalg.eigvals: Expected eigenvalues to be safely castable from {want} dtype, but got "
+        "eigenvalues with dtype {got}"
+    ),
+)
 def linalg_eigvals(F, A):
     """The eigenvalues that `linalg.eig` gives."""
     _check_eig("linalg.eigvals", A)
@@ -199,7 +208,7 @@ def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
     if input_dtype.is_complex:
         inner = _svd_phase(F, inner, skew_u, skew_v, wide)
     elif own is None:
-        inner = F.where(on_diagonal(F, s, k), F.zeros_like(inner), inner)
+        inner = F.where(on_diagonal(F, s, k), F._zeros_like(inner), inner)
     return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
 
 
@@ -211,9 +220,9 @@ def _svd_phase(F, inner, skew_u, skew_v, wide):
     eye = on_diagonal(F, F.real(wide), k)
     for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
         if skew is not None:
-            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F.zeros_like(inner)))
+            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F._zeros_like(inner)))
     if skew_u is not None:
-        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F.zeros_like(inner)))
+        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F._zeros_like(inner)))
     return inner
 
 
@@ -248,6 +257,7 @@ op(
     outputs=("U", "S", "Vh"),
     vjp={"input": _svd_vjp},
     meta=_svd_rule,
+    node_name="LinalgSvdBackward0",
 )
 op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
 
@@ -275,6 +285,7 @@ def _check_svd(A):
     where="linalg",
     outputs=("U", "S", "Vh"),
     layout=memory_layout.f_contiguous_outputs(0, 2),
+    out=Out("same"),
 )
 def linalg_svd(F, A, full_matrices, driver):
     """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first
@@ -291,7 +302,7 @@ def linalg_svd(F, A, full_matrices, driver):
     return named("linalg_svd", converged("linalg.svd", F._svd_core, A, full_matrices))
 
 
-@composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg")
+@composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg", out=Out("same"))
 def linalg_svdvals(F, A, driver):
     """The singular values that `linalg.svd` gives.
 
@@ -309,6 +320,7 @@ def linalg_svdvals(F, A, driver):
     "svd(Tensor input, some=True, compute_uv=True)",
     outputs=("U", "S", "V"),
     layout=memory_layout.f_contiguous_outputs(0),
+    out=Out("same"),
 )
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
@@ -335,7 +347,7 @@ def _range_finder(F, A, q, niter, M):
     return basis
 
 
-@composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch")
+@composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch", out=Out(supported=False))
 def svd_lowrank(F, A, q, niter, M):
     """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko,
     Martinsson and Tropp, 2009, algorithm 5.1).
@@ -353,7 +365,7 @@ def svd_lowrank(F, A, q, niter, M):
     return (v, s, u) if flipped else (u, s, v)
 
 
-@composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch")
+@composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch", out=Out(supported=False))
 def pca_lowrank(F, A, q, center, niter):
     """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless
     `center` is False.

@@ -136,9 +136,9 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
     reduction = reduction_of(size_average, reduce, reduction)
     loss = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
     if full:
-        safe = F.where(target > 1, target, F.ones_like(target))
+        safe = F.where(target > 1, target, F._ones_like(target))
         stirling = safe * F.log(safe) - safe + 0.5 * F.log(2 * math.pi * safe)
-        loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))
+        loss = loss + F.where(target > 1, stirling, F._zeros_like(stirling))
     return reduced(loss, reduction)
 
 
@@ -153,7 +153,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = F.full_like(input, var)
+        var = F._full_like(input, var)
     elif var.device.type != "meta" and any_true(var < 0):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
@@ -221,22 +221,27 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
 
 
 def _bce(F, input, target):
-    rest = F.sub(F.ones_like(target), target)
-    log_input = F.maximum(F.log(input), F.full_like(input, -100.0))
-    log_rest = F.maximum(F.log1p(F.neg(input)), F.full_like(input, -100.0))
+    rest = F.sub(F._ones_like(target), target)
+    log_input = F.maximum(F.log(input), F._full_like(input, -100.0))
+    log_rest = F.maximum(F.log1p(F.neg(input)), F._full_like(input, -100.0))
     return F.neg(F.add(F.mul(target, log_input), F.mul(rest, log_rest)))
 
 
 def _bce_input_vjp(F, g, input, target):
-    variance = F.mul(F.sub(F.ones_like(input), input), input)
-    return F.div(F.mul(g, F.sub(input, target)), F.maximum(variance, F.full_like(input, 1e-12)))
+    variance = F.mul(F.sub(F._ones_like(input), input), input)
+    return F.div(F.mul(g, F.sub(input, target)), F.maximum(variance, F._full_like(input, 1e-12)))
 
 
 def _bce_target_vjp(F, g, input):
     return F.mul(g, F.sub(F.log1p(F.neg(input)), F.log(input)))
 
 
-composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_input_vjp, "target": _bce_target_vjp})(_bce)
+composite(
+    "_bce(Tensor input, Tensor target)",
+    where="",
+    vjp={"input": _bce_input_vjp, "target": _bce_target_vjp},
+    node_name="BinaryCrossEntropyBackward0",
+)(_bce)
 
 
 @composite(
@@ -291,7 +296,7 @@ def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, 
 def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reduction):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    zero = F.zeros_like(input)
+    zero = F._zeros_like(input)
     far = F.where(target != 1, F.clamp(margin - input, 0), zero)
     near = F.where(target != -1, input, zero)
     return reduced(far + near, reduction)
@@ -347,8 +352,8 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         hinge = hinge * hinge
     if weight is not None:
         hinge = hinge * F.index_select(weight, 0, index.reshape(-1)).unsqueeze(1)
-    others = F.new_arange(index, 0, classes, 1, index.dtype) != index
-    loss = F.where(others, hinge, F.zeros_like(hinge)).sum(1) / classes
+    others = F._new_arange(index, 0, classes, 1, index.dtype) != index
+    loss = F.where(others, hinge, F._zeros_like(hinge)).sum(1) / classes
     return reduced(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
 
 
@@ -367,12 +372,12 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     classes = input.shape[-1] if input.ndim else 1
     x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
-    safe = F.where(listed, labels, F.zeros_like(labels))
-    is_target = F.scatter_add(F.zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0
+    safe = F.where(listed, labels, F._zeros_like(labels))
+    is_target = F.scatter_add(F._zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0
     right = F.gather(x, 1, safe)
     hinge = F.relu(1 - right.unsqueeze(2) + x.unsqueeze(1))
     counted = listed.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = F.where(counted, hinge, F.zeros_like(hinge)).sum((1, 2)) / classes
+    loss = F.where(counted, hinge, F._zeros_like(hinge)).sum((1, 2)) / classes
     return reduced(loss if input.ndim == 2 else loss.reshape(()), reduction)
 
 
@@ -424,7 +429,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     dot = (input1 * input2).sum(dim)
     squares1, squares2 = (input1 * input1).sum(dim) + 1e-12, (input2 * input2).sum(dim) + 1e-12
     cosine = dot / F.sqrt(squares1 * squares2)
-    zero = F.zeros_like(cosine)
+    zero = F._zeros_like(cosine)
     near = F.where(target == 1, 1 - cosine, zero)
     far = F.where(target == -1, F.clamp(cosine - margin, 0), zero)
     return reduced(near + far, reduction)

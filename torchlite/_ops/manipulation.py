@@ -7,8 +7,21 @@ from __future__ import annotations
 
 from operator import index
 
-from torchlite._dispatch import INPLACE, KEEPS_DTYPE, MODE, NONDIFF, VIEW, call, composite, memory_layout, op
+from torchlite._dispatch import (
+    INPLACE,
+    KEEPS_DTYPE,
+    MODE,
+    NONDIFF,
+    VIEW,
+    Out,
+    Overlap,
+    call,
+    composite,
+    memory_layout,
+    op,
+)
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._dispatch.node_names import saved_argument
 from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from torchlite._types.dtypes import int64
@@ -19,7 +32,7 @@ from torchlite._types.layouts import contiguous_format
 op(
     "select(Tensor input, dim, index)",
     tags=VIEW,
-    vjp={"input": lambda F, g, input_shape, dim, index: F.select_backward(g, input_shape, dim, index)},
+    vjp={"input": lambda F, g, input_shape, dim, index: F._select_backward(g, input_shape, dim, index)},
     doc="""The slice `index` along `dim`, as a view without that dimension.
 
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 0, 1)
@@ -29,7 +42,7 @@ op(
 
 
 def _given(F, g, like, shape):
-    return F.new_zeros(like, shape) if g is None else g
+    return F._new_zeros(like, shape) if g is None else g
 
 
 def _split_vjp(F, g, input_shape, split_sizes, dim):
@@ -44,6 +57,12 @@ def _split_vjp(F, g, input_shape, split_sizes, dim):
     )
 
 
+def _split_node_name(node):
+    """Equal parts, but for a smaller last one, are PyTorch's `split`."""
+    sizes = saved_argument(node, "split_sizes") or ()
+    return "SplitBackward0" if len(set(sizes[:-1])) < 2 and sizes[-1:] <= sizes[:1] else "SplitWithSizesBackward0"
+
+
 def _unbind_vjp(F, g, input_shape, dim):
     like = next(x for x in g if x is not None)
     return F.stack([_given(F, x, like, like.shape) for x in g], dim)
@@ -54,17 +73,23 @@ _split_op = op(
     tags=VIEW,
     vjp={"input": _split_vjp},
     doc="""Consecutive parts of the given sizes along `dim`, as views.""",
+    node_name=_split_node_name,
+    multi_output=True,
 )
 _unbind_op = op(
     "unbind(Tensor input, dim=0)",
     tags=VIEW,
     vjp={"input": _unbind_vjp},
     doc="""The slices along `dim`, as views without that dimension.""",
+    multi_output=True,
 )
-_split_op.multi_output = _unbind_op.multi_output = True
 
 
-@composite("split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)")
+@composite(
+    "split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)",
+    out=Out(supported=False),
+    keywords_from=2,
+)
 def split(F, input, split_size_or_sections, dim, split_size):
     """Parts of `split_size` (the last may be smaller), or of the listed sizes, along `dim`, as views.
 
@@ -166,7 +191,7 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections, tensor_i
         least, extra = divmod(size, where)
         where = [i * least + min(i, extra) for i in range(1, where)]
     edges = [slice(None, i).indices(size)[1] for i in where]
-    return tuple(F.slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
+    return tuple(F._slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
 
 
 def _split_evenly(F, name, input, where, dim, least):
@@ -234,6 +259,8 @@ op(
             [2, 4]])
     """,
     layout=memory_layout.stack,
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -253,19 +280,19 @@ def _at_least(change, tensors):
     return change(tensors[0]) if len(tensors) == 1 else tuple(change(t) for t in tensors)
 
 
-@composite("atleast_1d(*tensors)", where="torch")
+@composite("atleast_1d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_1d(F, tensors):
     """Each tensor with at least one dimension."""
     return _at_least(_one_dim, tensors)
 
 
-@composite("atleast_2d(*tensors)", where="torch")
+@composite("atleast_2d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_2d(F, tensors):
     """Each tensor with at least two dimensions; new ones come first."""
     return _at_least(_two_dims, tensors)
 
 
-@composite("atleast_3d(*tensors)", where="torch")
+@composite("atleast_3d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_3d(F, tensors):
     """Each tensor with at least three dimensions; a matrix gets the new one last."""
     return _at_least(_three_dims, tensors)
@@ -278,32 +305,53 @@ def _stacked(name, tensors, reshaped):
     return [reshaped(t) for t in tensors]
 
 
-@composite("hstack(Tensor[] tensors)", where="torch")
+@composite(
+    "hstack(Tensor[] tensors)",
+    where="torch",
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
+)
 def hstack(F, tensors):
     """Tensors joined along the second dimension, vectors along the first."""
     tensors = _stacked("hstack", tensors, _one_dim)
     return F.cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
-@composite("vstack(Tensor[] tensors)", where="torch", alias="row_stack")
+@composite(
+    "vstack(Tensor[] tensors)",
+    where="torch",
+    alias="row_stack",
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
+)
 def vstack(F, tensors):
     """Tensors joined along the first dimension, vectors as rows."""
     return F.cat(_stacked("vstack", tensors, _two_dims), 0)
 
 
-@composite("dstack(Tensor[] tensors)", where="torch")
+@composite(
+    "dstack(Tensor[] tensors)",
+    where="torch",
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
+)
 def dstack(F, tensors):
     """Tensors joined along the third dimension."""
     return F.cat(_stacked("dstack", tensors, _three_dims), 2)
 
 
-@composite("column_stack(Tensor[] tensors)", where="torch")
+@composite(
+    "column_stack(Tensor[] tensors)",
+    where="torch",
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
+)
 def column_stack(F, tensors):
     """Tensors joined along the second dimension, vectors as columns."""
     return F.cat(_stacked("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
 
 
-@composite("block_diag(*tensors)", where="torch")
+@composite("block_diag(*tensors)", where="torch", out=Out(supported=False))
 def block_diag(F, tensors):
     """A matrix with the given matrices (numbers, vectors as rows) along its diagonal and zeros elsewhere."""
     blocks = []
@@ -318,18 +366,18 @@ def block_diag(F, tensors):
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
         height, own = b.shape
-        rows.append(F.cat([F.new_zeros(b, (height, before)), b, F.new_zeros(b, (height, width - before - own))], 1))
+        rows.append(F.cat([F._new_zeros(b, (height, before)), b, F._new_zeros(b, (height, width - before - own))], 1))
         before += own
     return F.cat(rows, 0)
 
 
-@composite("broadcast_to(Tensor input, *size)")
+@composite("broadcast_to(Tensor input, *size)", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def broadcast_to(F, input, size):
     """`input` expanded to `size` by broadcasting, as a view."""
     return input.expand(tuple(size))
 
 
-@composite("broadcast_tensors(*tensors)", where="torch")
+@composite("broadcast_tensors(*tensors)", where="torch", out=Out(supported=False))
 def broadcast_tensors(F, tensors):
     """The tensors expanded to their common shape, as views."""
     shape = broadcast_shapes(*(t.shape for t in tensors))
@@ -519,6 +567,8 @@ op(
     tensor([3, 1, 2])
     """,
     layout=memory_layout.suggest_memory_format,
+    kwarg_aliases={"shift": "shifts", "axis": "dims"},
+    array_api_first=True,
 )
 
 # --- repetition -----------------------------------------------------------------------------
@@ -550,10 +600,11 @@ op(
     tensor([1, 2, 1, 2])
     """,
     layout=memory_layout.contiguous,
+    varargs_required=True,
 )
 
 
-@composite("tile(Tensor input, *dims)", layout=memory_layout.contiguous)
+@composite("tile(Tensor input, *dims)", layout=memory_layout.contiguous, varargs_required=True)
 def tile(F, input, dims):
     """`input` repeated along each dimension, missing counts (at the front) taken as one."""
     return F.repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
@@ -565,7 +616,7 @@ op(
     "diagonal(Tensor input, offset=0, dim1=0, dim2=1)",
     tags=VIEW,
     vjp={
-        "input": lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(g, input_shape, offset, dim1, dim2)
+        "input": lambda F, g, input_shape, offset, dim1, dim2: F._diagonal_backward(g, input_shape, offset, dim1, dim2)
     },
     doc="""The diagonal of the plane of `dim1` and `dim2` as a view, with the diagonal as the last dimension; `offset`
     counts diagonals above it.
@@ -575,7 +626,7 @@ op(
     """,
 )
 op(
-    "diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
+    "_diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
@@ -605,7 +656,12 @@ op(
 )
 
 
-@composite("diag(Tensor input, diagonal=0)", layout=memory_layout.contiguous)
+@composite(
+    "diag(Tensor input, diagonal=0)",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap(operands="partial"),
+)
 def diag(F, input, diagonal):
     """Of a vector the matrix with it on a diagonal; of a matrix the vector on a diagonal.
 
@@ -649,6 +705,9 @@ op(
     vjp={"input": lambda F, g, diagonal: F.tril(g, diagonal)},
     doc="""The lower triangle of the last two dimensions, up to the given diagonal, with zeros above it.""",
     layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap("allowed", "partial"),
+    kwarg_aliases={"k": "diagonal"},
 )
 op(
     "triu(Tensor input, diagonal=0)",
@@ -657,6 +716,9 @@ op(
     vjp={"input": lambda F, g, diagonal: F.triu(g, diagonal)},
     doc="""The upper triangle of the last two dimensions, from the given diagonal, with zeros below it.""",
     layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap("allowed", "partial"),
+    kwarg_aliases={"k": "diagonal"},
 )
 
 # --- windows and bits --------------------------------------------------------------------------
@@ -666,7 +728,7 @@ op(
     where="Tensor",
     tags=VIEW,
     vjp={
-        "input": lambda F, g, input_shape, dimension, size, step: F.unfold_backward(
+        "input": lambda F, g, input_shape, dimension, size, step: F._unfold_backward(
             g, input_shape, dimension, size, step
         )
     },
@@ -678,7 +740,7 @@ op(
     """,
 )
 op(
-    "unfold_backward(Tensor grad, shape, dim, size, step)",
+    "_unfold_backward(Tensor grad, shape, dim, size, step)",
     where="",
     meta=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, size, step: F.unfold(g, dim, size, step)},
@@ -728,7 +790,7 @@ def _chunk_cat(F, tensors, dim, num_chunks):
     for t in tensors:
         missing = -t.shape[dim] % num_chunks
         if missing:
-            t = F.cat([t, F.new_zeros(t, (*t.shape[:dim], missing, *t.shape[dim + 1 :]))], dim)
+            t = F.cat([t, F._new_zeros(t, (*t.shape[:dim], missing, *t.shape[dim + 1 :]))], dim)
         rows.append(t.reshape(*t.shape[:dim], num_chunks, -1))
     return F.cat(rows, dim + 1)
 
@@ -747,19 +809,21 @@ def _copy_of(name, schema):
         f"{name.lstrip('_')}_copy(Tensor input{schema})",
         where="torch",
         layout=None if kept else memory_layout.contiguous,
+        out=Out("same"),
+        overlap=Overlap(operands="" if kept or name == "_slice" else "partial"),
     )(copied)
 
 
 for _name, _schema in {
     "expand": ", size",
     "diagonal": ", offset=0, dim1=0, dim2=1",
-    "_as_strided": ", size, stride, storage_offset=None",
+    "as_strided": ", size, stride, storage_offset=None",
     "permute": ", dims",
     "squeeze": ", dim=None",
     "unsqueeze": ", dim",
     "transpose": ", dim0, dim1",
     "select": ", dim, index",
-    "slice": ", dim=0, start=None, end=None, step=1",
+    "_slice": ", dim=0, start=None, end=None, step=1",
     "unfold": ", dimension, size, step",
     "view": ", size",
     "t": "",
@@ -787,13 +851,18 @@ def narrow_copy(F, input, dim, start, length):
     return F.narrow(input, dim, start, length).clone()
 
 
-@composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=memory_layout.contiguous)
+@composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
 def unbind_copy(F, input, dim):
     """Copies of the slices along `dim`."""
     return tuple(t.clone() for t in F.unbind(input, dim))
 
 
-@composite("split_with_sizes_copy(Tensor input, split_sizes, dim=0)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "split_with_sizes_copy(Tensor input, split_sizes, dim=0)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+)
 def split_with_sizes_copy(F, input, split_sizes, dim):
     """Copies of consecutive parts of the given sizes along `dim`."""
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))

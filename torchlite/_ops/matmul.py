@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, KEEPS_DTYPE, composite, memory_layout, op
+from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, column, row
@@ -151,6 +151,12 @@ def _matmul_other(F, g, input, other_shape):
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
 
+def _matmul_node_name(node):
+    """PyTorch's op for results of so many dimensions."""
+    dims = len(node._shape)
+    return {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0", 3: "BmmBackward0"}.get(dims, "UnsafeViewBackward0")
+
+
 op(
     "matmul(Tensor input, Tensor other)",
     alias="linalg.matmul",
@@ -166,6 +172,9 @@ op(
     tensor([3., 7.])
     """,
     layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap(operands="partial"),
+    node_name=_matmul_node_name,
 )
 
 # --- matrices and vectors of fixed rank -----------------------------------------------------------
@@ -184,6 +193,8 @@ op(
     meta=_mm_rule,
     vjp={"input": _left, "mat2": _right},
     doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
+    out=Out("same"),
+    overlap=Overlap(operands="partial"),
 )
 op(
     "bmm(Tensor input, Tensor mat2)",
@@ -193,6 +204,8 @@ op(
     broadcast.
     """,
     layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap("allowed", "partial"),
 )
 op(
     "mv(Tensor input, Tensor vec)",
@@ -202,6 +215,8 @@ op(
         "vec": lambda F, g, input: F.matmul(adjoint(F, input), g),
     },
     doc="""The product of a matrix (n, m) and a vector (m).""",
+    out=Out("same", "addmv input tensors must have the same dtype, but got {got}, {want}, and {want}"),
+    overlap=Overlap("allowed", "partial"),
 )
 op(
     "dot(Tensor input, Tensor tensor)",
@@ -212,12 +227,16 @@ op(
     >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
     """,
+    out=Out("same", "result dtype {got} does not match input dtype {want}"),
+    overlap=Overlap(operands="partial"),
 )
 op(
     "vdot(Tensor input, Tensor other)",
     meta=lambda input, other: _dot_rule("vdot", input, other),
     vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
     doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""",
+    out=Out("same", "result dtype {got} does not match input dtype {want}"),
+    overlap=Overlap(operands="partial"),
 )
 
 
@@ -230,7 +249,7 @@ def _conj_number(x):
 
 
 def _add_input(F, g, beta):
-    return F.zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
+    return F._zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
 
 
 def _scaled_product(F, alpha, a, b):
@@ -315,6 +334,7 @@ op(
         "mat2": lambda F, g, mat1, alpha: _scaled_product(F, alpha, adjoint(F, mat1), g),
     },
     doc="""beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read.""",
+    out=Out("same"),
 )
 op(
     "addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)",
@@ -326,6 +346,8 @@ op(
         "vec": lambda F, g, mat, alpha: _scaled_product(F, alpha, adjoint(F, mat), g),
     },
     doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""",
+    out=Out("same"),
+    overlap=Overlap("allowed"),
 )
 op(
     "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
@@ -337,6 +359,8 @@ op(
         "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), g),
     },
     doc="""beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read.""",
+    out=Out("same"),
+    overlap=Overlap("allowed"),
 )
 op(
     "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
@@ -348,6 +372,7 @@ op(
         "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), F.unsqueeze(g, 0)),
     },
     doc="""beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read.""",
+    out=Out("same", "self and mat2 must have the same dtype, but got {got} and {want}"),
 )
 
 
@@ -396,14 +421,20 @@ def addr(F, input, vec1, vec2, beta, alpha):
     _check_factor("beta", beta, promote_types(input.dtype, product.dtype))
     _check_factor("alpha", alpha, promote_types(input.dtype, product.dtype))
     if input.dtype.name == "bool" and product.dtype.name == "bool":
-        product = product if alpha else F.zeros_like(product)
+        product = product if alpha else F._zeros_like(product)
         return product | input if beta else product
     if not beta:
-        return product * alpha + F.zeros_like(input)
+        return product * alpha + F._zeros_like(input)
     return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
 
 
-@composite("inner(Tensor input, Tensor other)")
+@composite(
+    "inner(Tensor input, Tensor other)",
+    out=Out(
+        "same", "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}"
+    ),
+    overlap=Overlap(operands="partial"),
+)
 def inner(F, input, other):
     """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand
     scales.
@@ -442,7 +473,11 @@ def _chain_order(sizes):
     return split
 
 
-@composite("linalg_multi_dot(tensors)", where="linalg")
+@composite(
+    "linalg_multi_dot(tensors)",
+    where="linalg",
+    out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
+)
 def linalg_multi_dot(F, tensors):
     """The product of two or more matrices in the order that costs least. The first may be a vector (a row) and the last
     too (a column).
@@ -484,7 +519,11 @@ def linalg_multi_dot(F, tensors):
     return result.squeeze(-1) if vectors[1] else result
 
 
-@composite("chain_matmul(*matrices)", where="torch")
+@composite(
+    "chain_matmul(*matrices)",
+    where="torch",
+    out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
+)
 def chain_matmul(F, matrices):
     """See `linalg.multi_dot`; of a single matrix a copy."""
     return F.clone(matrices[0]) if len(matrices) == 1 else F.linalg_multi_dot(matrices)
@@ -506,7 +545,16 @@ def _contracted(a, b, dims):
     return one, two
 
 
-@composite("tensordot(Tensor a, Tensor b, dims=2)", where="torch")
+@composite(
+    "tensordot(Tensor a, Tensor b, dims=2)",
+    where="torch",
+    out=Out(
+        "same", "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}"
+    ),
+    overlap=Overlap(operands="partial"),
+    keywords_from=2,
+    kwarg_aliases={"axes": "dims"},
+)
 def tensordot(F, a, b, dims):
     """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two
     lists. The others stay, `a`'s first.
@@ -556,7 +604,13 @@ def kron(F, input, other):
     return (input.reshape(one) * other.reshape(two)).reshape([m * n for m, n in zip(a, b, strict=True)])
 
 
-@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg", layout=memory_layout.contiguous)
+@composite(
+    "linalg_cross(Tensor input, Tensor other, *, dim=-1)",
+    where="linalg",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+)
 def linalg_cross(F, input, other, dim):
     """The cross product of vectors of length 3 along `dim`; other dimensions broadcast.
 
@@ -574,7 +628,7 @@ def linalg_cross(F, input, other, dim):
     return F.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dim)
 
 
-@composite("cross(Tensor input, Tensor other, dim=None)")
+@composite("cross(Tensor input, Tensor other, dim=None)", out=Out("same"), overlap=Overlap(operands="none"))
 def cross(F, input, other, dim):
     """See `linalg.cross`; `dim` is the first of length 3 unless given."""
     if dim is None:
@@ -585,7 +639,11 @@ def cross(F, input, other, dim):
     return F.linalg_cross(input, other, dim=dim)
 
 
-@composite("linalg_vecdot(Tensor x, Tensor y, *, dim=-1)", where="linalg")
+@composite(
+    "linalg_vecdot(Tensor x, Tensor y, *, dim=-1)",
+    where="linalg",
+    out=Out("same", "linalg.vecdot: Expected out of dtype{want} but found {got}"),
+)
 def linalg_vecdot(F, x, y, dim):
     """The sum of conj(x) * y along `dim`; other dimensions broadcast."""
     if x.dtype is not y.dtype:
@@ -618,7 +676,11 @@ def _check_int_mm(input, mat2):
         raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {mat2.dtype.c_name}")
 
 
-@composite("_int_mm(Tensor input, Tensor mat2)", where="torch")
+@composite(
+    "_int_mm(Tensor input, Tensor mat2)",
+    where="torch",
+    out=Out("same", "int_mm_out_cpu: Expected result dtype to be of type kInt but got {c_got}"),
+)
 def _int_mm(F, input, mat2):
     """The product of two matrices of int8, in int32: (n, m), (m, p) -> (n, p). The first may be uint8.
 
@@ -626,7 +688,7 @@ def _int_mm(F, input, mat2):
     tensor([[20000]], dtype=torch.int32)
     """
     _check_int_mm(input, mat2)
-    total = F.new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
+    total = F._new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
     for start in range(0, input.shape[1], _EXACT):
         stop = start + _EXACT
         total = total + F.matmul(input[:, start:stop].to(float32), mat2[start:stop].to(float32)).to(int32)
@@ -634,7 +696,9 @@ def _int_mm(F, input, mat2):
 
 
 @composite(
-    "_addmm_activation(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1, use_gelu=False)", where="torch"
+    "_addmm_activation(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1, use_gelu=False)",
+    where="torch",
+    out=Out("same"),
 )
 def _addmm_activation(F, input, mat1, mat2, beta, alpha, use_gelu):
     """`torch.addmm` with a rectifier after it, or with `use_gelu` a GELU.

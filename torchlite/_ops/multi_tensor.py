@@ -85,8 +85,8 @@ def _count_changes(tensors: Any) -> None:
 
 def _total_norm(F, arrays):
     flat = [F.reshape(array, (-1,)) for array in arrays]
-    norms = F.stack([F.vector_norm_core(array, 2.0, (0,), False) for array in flat], 0)
-    return F.vector_norm_core(norms, 2.0, (0,), False)
+    norms = F.stack([F._vector_norm_core(array, 2.0, (0,), False) for array in flat], 0)
+    return F._vector_norm_core(norms, 2.0, (0,), False)
 
 
 def _scale_all(F, arrays, factor):

@@ -6,13 +6,12 @@ composites of the backward records do compute them again, because under ``create
 depend on the input.
 """
 
-import math
-
-from torchlite._dispatch import INPLACE, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
+from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
-from .fused_inference import nothing_recorded
+from .fused_inference import NO_CLAMP, batch_norm_affine, nothing_recorded
 
 
 def _channel_shape(x):
@@ -105,9 +104,10 @@ _of_rows = op(
         )
     },
     layout=memory_layout.contiguous,
+    node_name="NativeLayerNormBackward0",
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_of_rows.aux_outputs = True
-_of_rows.saved_for = {"weight": ("input",)}
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -195,9 +195,9 @@ _root_mean_square = op(
             g, input, weight, out1, n_dims, eps, needs
         )
     },
+    aux_outputs=True,
+    saved_for={"weight": ("input",)},
 )
-_root_mean_square.aux_outputs = True
-_root_mean_square.saved_for = {"weight": ("input",)}
 
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
@@ -264,7 +264,8 @@ op(
     },
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
-).multi_output = True
+    multi_output=True,
+)
 
 
 def _channel_affine(F, input, scale, shift):
@@ -368,17 +369,12 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     parameters = (weight, bias, running_mean, running_var)
     if nothing_recorded() and all(p is None or p.dtype is input.dtype for p in parameters):
-        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, -math.inf, math.inf)
+        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)
     return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
 
 
 def _normalize_with(F, input, weight, bias, mean, var, eps):
-    scale = F.rsqrt(var + eps)
-    if weight is not None:
-        scale = scale * weight
-    shift = -(mean * scale)
-    if bias is not None:
-        shift = shift + bias
+    scale, shift = batch_norm_affine(F, weight, bias, mean, var, eps)
     return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))
 
 
@@ -387,13 +383,14 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     "training, momentum, eps)",
     where="torch",
     layout=memory_layout.preserve_channels_last,
+    out=Out("same", SCALAR_TYPE),
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
     all differentiable.
     """
     if not training:
-        empty = F.new_zeros(input, (0,))
+        empty = F._new_zeros(input, (0,))
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
     _check_channels(input, weight, bias, running_mean, running_var)
     shape, channels = _channel_shape(input), (input.shape[1],)
@@ -442,11 +439,9 @@ _of_groups = op(
     meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
     vjp={("input", "weight", "bias"): _group_norm_vjp},
     doc="Group norm; the statistics of each group beside it.",
+    aux_outputs=True,
+    saved_for={"input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)},
 )
-_of_groups.aux_outputs = True
-_of_groups.saved_for = {
-    "input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)
-}  # fmt: skip
 
 
 @composite(
@@ -544,13 +539,13 @@ def local_response_norm(F, input, size, alpha, beta, k):
         return input
     channels = input.shape[1]
     squares = input * input
-    window = F.zeros_like(squares)
+    window = F._zeros_like(squares)
     for offset in range(-(size // 2), (size - 1) // 2 + 1):
         length = channels - abs(offset)
         if length <= 0:
             continue
         piece = F.narrow(squares, 1, max(offset, 0), length)
-        missing = F.new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
+        missing = F._new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
         window = window + F.cat([piece, missing] if offset >= 0 else [missing, piece], 1)
     return input / (window * (alpha / size) + k) ** beta
 

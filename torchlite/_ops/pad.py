@@ -38,7 +38,7 @@ def _constant(F, input, pad, value):
             start = max(0, -before)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
         pieces = [
-            F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))
+            F._new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))
         ]
         pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
         x = F.cat(pieces, dim) if len(pieces) > 1 else x
@@ -59,7 +59,8 @@ op(
    tensor([0., 1., 1., 0., 0.])
     """,
     layout=memory_layout.suggest_memory_format,
-).numbers = {"value": False}
+    numbers={"value": False},
+)
 
 
 # -- the modes that repeat the input ---------------------------------------------------------------

@@ -8,17 +8,20 @@ import numpy as np
 
 from torchlite._dispatch import (
     ALWAYS_BOOL,
+    CAST,
     DEFAULT,
     INPLACE,
     INT_TO_FLOAT,
     MAYBE_VIEW,
     NONDIFF,
     POINTWISE,
-    REGISTRY,
+    Out,
     composite,
     memory_layout,
     op,
 )
+from torchlite._dispatch.node_names import by_scalar
+from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._dispatch.type_promotion import cast_scalar, check_int64, check_scalar_range, result_dtype
 from torchlite._types.dtypes import int64
@@ -30,12 +33,10 @@ PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
 
 
-def binary(name: str, *, names=("input", "other"), numbers="both", promote=DEFAULT, tags=PW, check=None, **more):
-    """An op of two operands; `numbers` says which may be Python numbers: both, the second or none."""
-    kinds = ["Tensor|Number" if numbers == "both" else "Tensor", "Tensor" if numbers == "none" else "Tensor|Number"]
-    record = op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
-    record.check = check
-    return record
+def binary(name: str, *, names=("input", "other"), scalars="both", promote=DEFAULT, tags=PW, **more):
+    """An op of two operands; `scalars` says which may be Python numbers: both, the second or none."""
+    kinds = ["Tensor|Number" if scalars == "both" else "Tensor", "Tensor" if scalars == "none" else "Tensor|Number"]
+    return op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
 
 
 def unary(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
@@ -101,7 +102,7 @@ def check_power(input, exponent):
 def pow_base(F, g, input, exponent):
     if not hasattr(exponent, "shape"):
         if exponent == 0:
-            return F.zeros_like(g)
+            return F._zeros_like(g)
         return F.mul(g, F.mul(F.conj(F.pow(input, exponent - 1)), conj_of(F, exponent)))
     lowered = F.mul(g, F.conj(F.mul(exponent, F.pow(input, F.sub(exponent, 1)))))
     return F.where(F.eq(exponent, 0), 0, lowered)
@@ -135,6 +136,8 @@ binary(
         "other": lambda F, g, input: F.mul(g, conj_of(F, input)),
     },
     doc="``input * other``, elementwise with broadcasting.",
+    scalar_rounding="never",
+    accepts_scalars=True,
 )
 binary(
     "div",
@@ -144,6 +147,7 @@ binary(
         "input": lambda F, g, other: F.div(g, conj_of(F, other)),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.conj(F.div(F.div(input, other), other)))),
     },
+    scalar_rounding="never",
 )
 binary(
     "pow",
@@ -155,26 +159,35 @@ binary(
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """,
-).numbers = {"exponent": False}
+    node_name=by_scalar("Pow", "exponent"),
+    numbers={"exponent": False},
+)
 binary(
     "floor_divide",
     tags=PW,
     vjp=dict.fromkeys(("input", "other"), without_derivative("floor_divide")),
     doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
+    node_name="NotImplemented",
+    scalar_rounding="never",
+    accepts_scalars=True,
 )
 binary(
     "_trunc_divide",
     where="",
     tags=POINTWISE,
-    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "other": lambda F, g: F._zeros_like(g)},
     doc="``input / other`` rounded towards zero.",
+    node_name="DivBackward2",
+    scalar_rounding="never",
 )
 binary(
     "_floor_divide",
     where="",
     tags=POINTWISE,
-    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    vjp={"input": lambda F, g: F._zeros_like(g), "other": lambda F, g: F._zeros_like(g)},
     doc="``input / other`` rounded down, with a gradient (of zero).",
+    node_name="DivBackward2",
+    scalar_rounding="never",
 )
 
 
@@ -197,7 +210,12 @@ def scaled(F, input, other, alpha):
 
 
 @composite(
-    "_add(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.add Tensor.add", tags=INPLACE
+    "_add(Tensor|Number input, Tensor|Number other, *, alpha=1)",
+    where="",
+    alias="torch.add Tensor.add",
+    tags=INPLACE,
+    base_op="add",
+    accepts_scalars=True,
 )
 def add_alpha(F, input, other, alpha):
     """``input + alpha * other``, elementwise with broadcasting.
@@ -213,6 +231,8 @@ def add_alpha(F, input, other, alpha):
     where="",
     alias="torch.sub Tensor.sub torch.subtract Tensor.subtract",
     tags=INPLACE,
+    base_op="sub",
+    accepts_scalars=True,
 )
 def sub_alpha(F, input, other, alpha):
     """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
@@ -231,6 +251,8 @@ def rsub(F, input, other, alpha):
     where="",
     alias="torch.div Tensor.div torch.divide Tensor.divide torch.true_divide Tensor.true_divide",
     tags=INPLACE,
+    base_op="div",
+    accepts_scalars=True,
 )
 def div_rounded(F, input, other, rounding_mode):
     """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
@@ -243,11 +265,6 @@ def div_rounded(F, input, other, rounding_mode):
     if rounding_mode == "trunc":
         return F._trunc_divide(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-
-
-# What they are where their keywords are not given.
-for _name in ("add", "sub", "div"):
-    REGISTRY[f"_{_name}"].base_op = _name
 
 
 # --- comparisons and logic ------------------------------------------------------------------------
@@ -264,14 +281,14 @@ def extreme(pick: str):
 
 binary(
     "maximum",
-    numbers="none",
+    scalars="none",
     vjp=extreme("gt"),
     tags=POINTWISE,
     doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.",
 )
 binary(
     "minimum",
-    numbers="none",
+    scalars="none",
     vjp=extreme("lt"),
     tags=POINTWISE,
     doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.",
@@ -286,15 +303,30 @@ for _name, _alias, _sign in (
 ):
     binary(
         _name,
-        numbers="second",
+        scalars="second",
         promote=ALWAYS_BOOL,
         tags=TEST,
         alias=_alias,
+        scalar_rounding="always",
+        out=Out("unchecked"),
         doc=f"``input {_sign} other``, elementwise: a bool tensor.",
     )
 for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
-    binary(f"logical_{_name}", numbers="none", promote=ALWAYS_BOOL, tags=TEST, doc=f"Whether {_what} not zero.")
-op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=TEST, doc="Whether each element is zero.")
+    binary(
+        f"logical_{_name}",
+        scalars="none",
+        promote=ALWAYS_BOOL,
+        tags=TEST,
+        out=Out("unchecked"),
+        doc=f"Whether {_what} not zero.",
+    )
+op(
+    "logical_not(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=TEST,
+    doc="Whether each element is zero.",
+    out=Out("unchecked"),
+)
 for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
     binary(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
 for _name in ("left", "right"):
@@ -304,10 +336,18 @@ for _name in ("left", "right"):
 
 
 def zero_gradient(F, g):
-    return F.zeros_like(g)
+    return F._zeros_like(g)
 
 
-unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative", meta=neg_rule, doc="``-input``.")
+unary(
+    "neg",
+    lambda F, g: F.neg(g),
+    promote=DEFAULT,
+    alias="negative",
+    meta=neg_rule,
+    doc="``-input``.",
+    out=Out("same", FOUND_DTYPE),
+)
 unary(
     "conj",
     lambda F, g: F.conj(g),
@@ -323,8 +363,15 @@ op(
     vjp={"input": lambda F, g, input: F.mul(g, F.sgn(input))},
     meta=lambda input: (input.shape, input.dtype.to_real()),
     doc="The absolute value; of a complex tensor, a real one.",
+    out=Out("same", FOUND_DTYPE, complex_to_real=True),
 )
-unary("sign", zero_gradient, promote=DEFAULT, doc="-1, 0 or 1 by the sign of each element; 0 for NaN.")
+unary(
+    "sign",
+    zero_gradient,
+    promote=DEFAULT,
+    doc="-1, 0 or 1 by the sign of each element; 0 for NaN.",
+    out=Out("same", FOUND_DTYPE),
+)
 unary("exp", lambda F, g, out: F.mul(g, F.conj(out)), doc="``e ** input``.")
 unary("log", lambda F, g, input: F.div(g, F.conj(input)), doc="The natural logarithm.")
 unary("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)), doc="The square root.")
@@ -336,6 +383,7 @@ op(
     vjp={"input": lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2)))},
     meta=lambda input: (input.shape, input.dtype if input.dtype.category else int64),
     doc="``input * input``.",
+    node_name="PowBackward0",
 )
 unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
 unary("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
@@ -346,9 +394,28 @@ unary(
     alias="special.expit",
     doc="``1 / (1 + exp(-input))``.",
 )
-unary("floor", zero_gradient, promote=DEFAULT, doc="The largest integer not above each element.")
-unary("ceil", zero_gradient, promote=DEFAULT, doc="The smallest integer not below each element.")
-unary("trunc", zero_gradient, promote=DEFAULT, alias="fix", doc="Each element without its fraction.")
+unary(
+    "floor",
+    zero_gradient,
+    promote=DEFAULT,
+    doc="The largest integer not above each element.",
+    out=Out("same", FOUND_DTYPE),
+)
+unary(
+    "ceil",
+    zero_gradient,
+    promote=DEFAULT,
+    doc="The smallest integer not below each element.",
+    out=Out("same", FOUND_DTYPE),
+)
+unary(
+    "trunc",
+    zero_gradient,
+    promote=DEFAULT,
+    alias="fix",
+    doc="Each element without its fraction.",
+    out=Out("same", FOUND_DTYPE),
+)
 for _name, _what in (("isnan", "NaN"), ("isinf", "infinite"), ("isfinite", "neither infinite nor NaN")):
     op(f"{_name}(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc=f"Whether each element is {_what}.")
 op(
@@ -361,9 +428,10 @@ op(
 op(
     "to(Tensor input, dtype)",
     where="",
-    tags=MAYBE_VIEW,
+    tags=MAYBE_VIEW | CAST,
     meta=lambda input, dtype: (input.shape, dtype),
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
+    node_name="ToCopyBackward0",
 )
 
 # --- choice ---------------------------------------------------------------------------------------
@@ -396,11 +464,16 @@ op(
         "other": lambda F, g, condition: F._choose(0, g, condition),
     },
     layout=memory_layout.pointwise,
-).numbers = {"input": True, "other": True}
+    node_name="WhereBackward0",
+    numbers={"input": True, "other": True},
+)
 
 
 @composite(
-    "_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=memory_layout.pointwise
+    "_where(Tensor condition, Tensor|Number input, Tensor|Number other)",
+    where="",
+    layout=memory_layout.pointwise,
+    node_name="WhereBackward0",
 )
 def _where(F, condition, input, other):
     return F._choose(input, other, condition)
@@ -410,6 +483,7 @@ def _where(F, condition, input, other):
     "where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)",
     where="torch",
     layout=memory_layout.pointwise,
+    out=Out("same", "Expected out type to be {want} but got {got}"),
 )
 def where(F, condition, input, other):
     """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
@@ -425,7 +499,7 @@ def where(F, condition, input, other):
     return F._choose(input, other, condition)
 
 
-@composite("_where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
+@composite("where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
 def where_method(F, input, condition, other):
     """``torch.where(condition, self, other)``."""
     return F.where(condition, input, other)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch import Out, composite, memory_layout
 from torchlite._dispatch.argument_checks import min_and_max
 
 from .conv import tuple_of
@@ -226,6 +226,7 @@ def _declare_average(n):
         f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
         doc=_document(_AVG_DOC, n),
+        out=Out(supported=True),
     )(avg_pool)
 
 
@@ -342,7 +343,7 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
             raise RuntimeError(
                 f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})"
             )
-    out = F.scatter(F.new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
+    out = F.scatter(F._new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
     return F.reshape(out, (*lead, *size))
 
 

@@ -53,7 +53,7 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
 
 def _surrounded(F, x, dim, before, after, value):
     """`x` with places of `value` before and after it along a dimension; a negative `after` is none."""
-    pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (before, max(after, 0))]
+    pieces = [F._new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (before, max(after, 0))]
     pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
     return F.cat(pieces, dim) if len(pieces) > 1 else x
 
@@ -75,7 +75,7 @@ def _max_pool(F, input, kernel, stride, padding, dilation, ceil_mode):
         dim = first + i
         reach = (o - 1) * s + d * (k - 1) + 1
         x = _surrounded(F, x, dim, p, reach - p - x.shape[dim], _lowest(F.dtype_of(x)))
-        pieces = [F.slice(x, dim, j * d, j * d + (o - 1) * s + 1, s) for j in range(k)]
+        pieces = [F._slice(x, dim, j * d, j * d + (o - 1) * s + 1, s) for j in range(k)]
         x = pieces[0]
         for piece in pieces[1:]:
             x = F.maximum(x, piece)
@@ -132,13 +132,13 @@ def _max_pool_with_indices(F, input, kernel, stride, padding, dilation, ceil_mod
     size, out = _spatial(input.shape, len(kernel)), _spatial(shape, len(kernel))
     places = []
     for n, o, k, s, p, d in zip(size, out, kernel, stride, padding, dilation, strict=True):
-        starts = F.new_arange(input, 0, o, 1, _index_dtype())
+        starts = F._new_arange(input, 0, o, 1, _index_dtype())
         places.append([_inside(F, F.add(F.mul(starts, s), j * d - p), n, d) for j in range(k)])
     return _largest(F, input, places)
 
 
 def _adaptive_starts(F, like, n, out):
-    i = F.new_arange(like, 0, out, 1, _index_dtype())
+    i = F._new_arange(like, 0, out, 1, _index_dtype())
     start = F.floor_divide(F.mul(i, n), out)
     end = F.neg(F.floor_divide(F.neg(F.mul(F.add(i, 1), n)), out))
     return start, end
@@ -158,7 +158,7 @@ def _scattered(F, g, indices, size):
     count = len(size)
     lead = tuple(g.shape[: g.ndim - count])
     flat = (*lead, math.prod(g.shape[g.ndim - count :]))
-    wide = F.new_zeros(g, (*lead, math.prod(size)))
+    wide = F._new_zeros(g, (*lead, math.prod(size)))
     return F.reshape(F.scatter_add(wide, len(lead), F.reshape(indices, flat), F.reshape(g, flat)), (*lead, *size))
 
 
@@ -179,15 +179,15 @@ def along(F, x, dim, matrix):
 def _between(F, like, start, end, n):
     """The matrix (windows, n) with 1 where a window [start, end) covers a place."""
     start, end = F.unsqueeze(start, 1), F.unsqueeze(end, 1)
-    places = F.unsqueeze(F.new_arange(like, 0, n, 1, _index_dtype()), 0)
+    places = F.unsqueeze(F._new_arange(like, 0, n, 1, _index_dtype()), 0)
     return F.to(F.logical_and(F.ge(places, start), F.lt(places, end)), F.dtype_of(like))
 
 
 def _avg_windows(F, like, n, out, kernel, stride, padding, count_include_pad):
-    start = F.add(F.mul(F.new_arange(like, 0, out, 1, _index_dtype()), stride), -padding)
+    start = F.add(F.mul(F._new_arange(like, 0, out, 1, _index_dtype()), stride), -padding)
     end = F.add(start, kernel)
-    width = F.sub(F.minimum(end, F.new_full(end, end.shape, n + padding)), start)
-    inside = F.sub(F.minimum(end, F.new_full(end, end.shape, n)), F.maximum(start, F.new_zeros(start, start.shape)))
+    width = F.sub(F.minimum(end, F._new_full(end, end.shape, n + padding)), start)
+    inside = F.sub(F.minimum(end, F._new_full(end, end.shape, n)), F.maximum(start, F._new_zeros(start, start.shape)))
     return _between(F, like, start, end, n), F.to(width if count_include_pad else inside, F.dtype_of(like))
 
 
@@ -211,7 +211,8 @@ def _avg_pool(F, input, kernel, stride, padding, ceil_mode, count_include_pad, d
     x = input
     for i, matrix in enumerate(matrices):
         x = along(F, x, input.ndim - count + i, matrix)
-    return F.div(x, divisor)
+    mean, dtype = F.div(x, divisor), F.dtype_of(input)
+    return mean if dtype.is_floating_point else F.to(mean, dtype)
 
 
 def _avg_pool_backward(F, grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -271,7 +272,8 @@ op(
     },
     doc="The maximum over windows of the last len(kernel) dimensions.",
     layout=memory_layout.pooling,
-).repeatable = True  # its result is often written to: relu_ of it
+    repeatable=True,
+)  # its result is often written to: relu_ of it
 op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
     where="",

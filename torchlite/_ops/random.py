@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .._device.generators import check_in_place_random, engine_of, fill_random, new_random_tensor, write_random_values
-from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, memory_layout, op
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op
 from .._dispatch.argument_checks import all_true, any_true, set_requires_grad
 from .._dispatch.interceptors import is_inside_vmap
 from .._dispatch.memory_overlap import check_in_place
+from .._dispatch.node_names import default_node_name, saved_argument
 from .._dispatch.public_functions import torch
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
 from ._gradient_helpers import without_derivative
@@ -41,7 +42,12 @@ def _from_uniform(formula):
     return drawn
 
 
-op("_random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
+op(
+    "_random_uniform(size, dtype, low, high, generator)",
+    **_SHAPE,
+    doc="Uniform in [low, high).",
+    out=Out(resize="silent"),
+)
 op(
     "_random_normal(size, dtype, mean, std, serial, generator)",
     **_SHAPE,
@@ -111,7 +117,7 @@ op(
 def _bisected(F, weights, num_samples, generator):
     """For each draw the number of running sums below it."""
     sums = F.to(F.cumsum(weights, -1), float32)
-    total = F.unsqueeze(F.slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
+    total = F.unsqueeze(F._slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
     uniform = F._random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
     return F.sum(F.to(F.le(F.unsqueeze(sums, -2), F.mul(uniform, total)), int64), -1)
 
@@ -130,7 +136,7 @@ op(
     tags=RANDOM | NONDIFF,
     meta=lambda input: (input.shape, input.dtype),
     composite=lambda F, input, lower, upper, generator: F.where(
-        F.gt(input, 0), F.ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
+        F.gt(input, 0), F._ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
     ),
     doc="For rrelu: 1 where the input is positive, else uniform in [lower, upper).",
 )
@@ -142,15 +148,17 @@ op(
     composite=lambda F, p, dtype, generator: F.to(
         F.lt(F._random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
     ),
-    vjp={"p": lambda F, g: F.zeros_like(g)},
+    vjp={"p": lambda F, g: F._zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
+    node_name="BernoulliBackward0",
 )
 op(
     "_random_poisson(Tensor rate, generator)",
     **_ZERO,
     meta=lambda rate: (rate.shape, rate.dtype),
-    vjp={"rate": lambda F, g: F.zeros_like(g)},
+    vjp={"rate": lambda F, g: F._zeros_like(g)},
     doc="Poisson.",
+    node_name="PoissonBackward0",
 )
 op(
     "_random_binomial(Tensor count, Tensor prob, generator)",
@@ -158,7 +166,15 @@ op(
     meta=lambda count, prob: (prob.shape, prob.dtype),
     vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
     doc="Binomial.",
+    node_name="NotImplemented",
 )
+
+
+def _normal_node_name(node):
+    mean, std = (edge is not None for edge in node._edges[1:])
+    return f"NormalBackward{3 if mean and std else 2 if std else 1}"
+
+
 op(
     "_normal_sample(Tensor value, Tensor mean, Tensor std)",
     where="",
@@ -166,19 +182,29 @@ op(
     composite=lambda F, value, mean, std: F.clone(value),
     meta=lambda value: (value.shape, value.dtype),
     vjp={
-        "mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape),
-        "std": lambda F, g, std_shape: F.new_zeros(g, std_shape),
+        "mean": lambda F, g, mean_shape: F._new_zeros(g, mean_shape),
+        "std": lambda F, g, std_shape: F._new_zeros(g, std_shape),
     },
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
+    node_name=_normal_node_name,
 )
+
+
+def _random_fill_node_name(node):
+    """The name of the in-place op that drew the numbers."""
+    record = REGISTRY[saved_argument(node, "name")]
+    return record.node_name or default_node_name(record)
+
+
 op(
     "_random_fill(Tensor input, Tensor value, name)",
     where="",
     tags=RANDOM,
     composite=lambda F, input, value, name: value,
     meta=lambda value: (value.shape, value.dtype),
-    vjp={"input": lambda F, g, name: F.zeros_like(g), "value": lambda F, g: g},
+    vjp={"input": lambda F, g, name: F._zeros_like(g), "value": lambda F, g: g},
     doc="Numbers that were drawn into a tensor by the method of that name: what it was before has a gradient of zero.",
+    node_name=_random_fill_node_name,
 )
 
 
@@ -336,7 +362,7 @@ def _check_permuted(n: int, dtype) -> None:
 
 def _like(F, input, options: tuple, fill_in):
     dtype, device, requires_grad, memory_format = options
-    out = F._empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    out = F.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_in(out)
     return set_requires_grad(out, requires_grad)
 
@@ -426,26 +452,29 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
         result = F._normal_sample(result, *by)
     if call.MODE.forwards:
         for t in tensors:
-            call.CALLBACKS.map_tangents(t, result, lambda tangent: F.zeros_like(F.expand(tangent, result.shape)))
+            call.CALLBACKS.map_tangents(t, result, lambda tangent: F._zeros_like(F.expand(tangent, result.shape)))
     return _into(out, result)
 
 
 # --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first)
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("unchecked"))
 def bernoulli(F, input, p, generator):
     """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
     gradient is zero.
     """
     if p is not None:
-        return F._empty_like(input).bernoulli_(p, generator=generator)
+        return F.empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
     return F._random_bernoulli_each(input, input.dtype, engine_of(input._tl_kernels, generator))
 
 
-@composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
+@composite(
+    "multinomial(Tensor input, num_samples, replacement=False, *, generator=None)",
+    out=Out("same", "multinomial expects Long tensor out, got: {got}"),
+)
 def multinomial(F, input, num_samples, replacement, generator):
     """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
     without replacement.
@@ -478,7 +507,7 @@ def multinomial(F, input, num_samples, replacement, generator):
     if replacement and num_samples > 1:
         return F._random_multinomial(input, num_samples, engine_of(input._tl_kernels, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
-    race = F._div(input, F._empty_like(input).exponential_(1, generator=generator))
+    race = F._div(input, F.empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 
@@ -626,7 +655,7 @@ def _check_all_bits(dtype) -> None:
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
 
 
-@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor")
+@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name="RandomBackward1")
 def random_(F, input, from_, to, generator):
     """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
     that the dtype holds exactly.
@@ -652,14 +681,16 @@ def random_(F, input, from_, to, generator):
     return fill_random(this, input, "_random_integers", low, high - low, generator=generator)
 
 
-@composite("bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor")
+@composite(
+    "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor", node_name="BernoulliBackward2"
+)
 def bernoulli_(F, input, p, generator):
     """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
         check_in_place_random(input)
-        check_in_place("bernoulli_", [input, p])
+        check_in_place(REGISTRY["bernoulli_"], [input, p])
         drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._tl_kernels, generator))
         return write_random_values(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:

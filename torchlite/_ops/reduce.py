@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
+from .._dispatch.node_names import by_dim, saved_argument
 from .._dispatch.shapes import reduced_shape, wrap_dims
 from .._types.dtypes import (
     BOOL,
@@ -61,6 +62,9 @@ op(
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
     tensor([4, 6])
     """,
+    out=Out(dtype_param=True),
+    overlap=Overlap("allowed", "partial"),
+    node_name=by_dim("Sum"),
 )
 op(
     "mean(Tensor input, dim=None, keepdim=False, *, dtype=None)",
@@ -77,6 +81,9 @@ op(
     tensor(1.5000)
     """,
     layout=memory_layout.contiguous,
+    out=Out(message="mean.dtype_out(): input types can't be cast to the desired output type {got}"),
+    overlap=Overlap("allowed", "partial"),
+    node_name=by_dim("Mean"),
 )
 
 
@@ -95,6 +102,13 @@ def _nonempty(name, kind, words, dtype=None):
     return rule
 
 
+def _extreme_node_name(name):
+    """`amax` over all elements is PyTorch's `max`."""
+    return lambda node: (
+        f"{name.title()}Backward0" if saved_argument(node, "dim") not in (None, ()) else f"{name[1:].title()}Backward1"
+    )
+
+
 for _name in ("amax", "amin"):
     op(
         f"{_name}(Tensor input, dim=(), keepdim=False)",
@@ -103,6 +117,13 @@ for _name in ("amax", "amin"):
         doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
         its gradient is shared by equal ones. NaN wins.
         """,
+        out=Out(
+            "same",
+            "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for out's "
+            "dtype.",
+        ),
+        overlap=Overlap("allowed", "partial"),
+        node_name=_extreme_node_name(_name),
         layout=memory_layout.contiguous,
     )
 for _name in ("any", "all"):
@@ -114,6 +135,8 @@ for _name in ("any", "all"):
             input.dtype if input.dtype is uint8 else bool_,
         ),
         doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""",
+        out=Out("same", "{name} only supports bool tensor for result, got: {got}", accepts=("uint8",)),
+        overlap=Overlap("allowed", "partial"),
         layout=memory_layout.contiguous,
     )
 for _name in ("argmax", "argmin"):
@@ -124,16 +147,22 @@ for _name in ("argmax", "argmin"):
         doc=f"""The index (int64) of the {"greatest" if _name == "argmax" else "least"} element: of the flattened
         tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
         """,
-    ).refuses = {
-        ("input", COMPLEX): RuntimeError(f"{_name}(): does not support complex input"),
-        ("input", BOOL): RuntimeError(f"{_name}(): does not support bool input"),
-    }
+        out=Out("same"),
+        overlap=Overlap("allowed", "partial"),
+        refuses={
+            ("input", COMPLEX): RuntimeError(f"{_name}(): does not support complex input"),
+            ("input", BOOL): RuntimeError(f"{_name}(): does not support bool input"),
+        },
+    )
 
 
 _HASHED = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
 
 
-@composite("hash_tensor(Tensor input, dim=None, *, keepdim=False, mode=0)")
+@composite(
+    "hash_tensor(Tensor input, dim=None, *, keepdim=False, mode=0)",
+    out=Out("same", "Expected result to be of dtype uint64, but got {got}"),
+)
 def hash_tensor(F, input, dim, keepdim, mode):
     """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
     of others as int64. `mode` 0 is the only one.

@@ -265,7 +265,7 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
         low = F.floor(at)
         part = F.sub(at, low)
         if mode == "bilinear":
-            one = F.ones_like(part)
+            one = F._ones_like(part)
             found = [(low, F.sub(one, part), F.neg(slope)), (F.add(low, 1), part, slope)]
         else:
             places = [F.add(low, k - 1) for k in range(4)]
@@ -274,7 +274,7 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
     taps = []
     for place, weight, weight_slope in found:
         inside = F.logical_and(F.ge(place, 0), F.le(place, n - 1))
-        taps.append((F.to(F.where(inside, place, F.zeros_like(place)), _int64()), inside, weight, weight_slope))
+        taps.append((F.to(F.where(inside, place, F._zeros_like(place)), _int64()), inside, weight, weight_slope))
     return taps
 
 
@@ -294,8 +294,8 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         position = F.reshape(F.select(grid, grid.ndim - 1, len(size) - 1 - i), (batch * samples, 1))
         factor = (n - 1) / 2 if align_corners else n / 2
         at = F.add(F.mul(position, factor), (n - 1) / 2)
-        axes.append(_axis_taps(F, at, F.mul(F.ones_like(at), factor), n, mode, padding_mode, align_corners))
-    first = F.mul(F.new_arange(grid, 0, batch, 1, _int64()), math.prod(size))
+        axes.append(_axis_taps(F, at, F.mul(F._ones_like(at), factor), n, mode, padding_mode, align_corners))
+    first = F.mul(F._new_arange(grid, 0, batch, 1, _int64()), math.prod(size))
     first = F.reshape(F.expand(F.unsqueeze(first, 1), (batch, samples)), (batch * samples, 1))
     for combination in itertools.product(*axes):
         place, inside = None, None
@@ -342,7 +342,7 @@ def _sampled(F, input, grid, mode, padding_mode, align_corners):
 def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_corners, needs):
     size = tuple(input.shape[2:])
     rows, g = _as_rows(F, input), _as_rows(F, grad_output)
-    grad_rows, grad_axes = F.new_zeros(g, tuple(rows.shape)), [None] * len(size)
+    grad_rows, grad_axes = F._new_zeros(g, tuple(rows.shape)), [None] * len(size)
     for place, inside, weights, slopes in _all_taps(F, grid, size, mode, padding_mode, align_corners):
         if needs[0]:
             grad_rows = F.index_add(grad_rows, 0, place, F.mul(g, _product_of(F, weights, inside, g)))
@@ -353,7 +353,7 @@ def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_cor
                 grad_axes[i] = piece if grad_axes[i] is None else F.add(grad_axes[i], piece)
     grad_grid = None
     if needs[1]:
-        grad_grid = F.zeros_like(grid)
+        grad_grid = F._zeros_like(grid)
         if grad_axes[0] is not None:
             grad_grid = F.stack([F.reshape(a, tuple(grid.shape[:-1])) for a in reversed(grad_axes)], grid.ndim - 1)
     return _from_rows(F, grad_rows, tuple(input.shape)) if needs[0] else None, grad_grid
@@ -464,8 +464,8 @@ def _steps(F, theta, n, align_corners):
     and 1.
     """
     if n == 1:
-        return F.new_zeros(theta, (1,))
-    steps = F.sub(F.mul(F.new_arange(theta, 0, n, 1, F.dtype_of(theta)), 2 / (n - 1)), 1)
+        return F._new_zeros(theta, (1,))
+    steps = F.sub(F.mul(F._new_arange(theta, 0, n, 1, F.dtype_of(theta)), 2 / (n - 1)), 1)
     return steps if align_corners else F.mul(steps, (n - 1) / n)
 
 
@@ -478,7 +478,7 @@ def _base_points(F, like, size, align_corners):
         steps = _steps(F, like, sizes[i], align_corners)
         steps = F.reshape(steps, tuple(sizes[i] if j == i else 1 for j in range(count)))
         columns.append(F.expand(steps, sizes))
-    columns.append(F.ones_like(columns[0]))
+    columns.append(F._ones_like(columns[0]))
     return F.reshape(F.stack(columns, -1), (1, -1, count + 1))
 
 

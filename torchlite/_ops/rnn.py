@@ -123,8 +123,8 @@ def _lstm_layer_backward(
     output, _, _, gates, cells = _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse)
     steps = input.shape[0]
     order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
-    dh = F.zeros_like(h0) if grad_h is None else grad_h
-    dc = F.zeros_like(c0) if grad_c is None else grad_c
+    dh = F._zeros_like(h0) if grad_h is None else grad_h
+    dc = F._zeros_like(c0) if grad_c is None else grad_c
     sums = [None] * steps
     for place in range(steps - 1, -1, -1):
         t = order[place]
@@ -214,7 +214,7 @@ def _gru_layer_backward(F, grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_h
     output, _, gates = _gru_layer(F, input, h0, w_ih, w_hh, b_ih, b_hh, reverse)
     steps = input.shape[0]
     order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
-    dh = F.zeros_like(h0) if grad_h is None else grad_h
+    dh = F._zeros_like(h0) if grad_h is None else grad_h
     of_input, of_state = [None] * steps, [None] * steps
     for place in range(steps - 1, -1, -1):
         t = order[place]

@@ -6,7 +6,7 @@ term). Said that way they need no division, so zeros in the input are no special
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, memory_layout, op
 
 from .._types.dtypes import BOOL, COMPLEX, int64
 from ._gradient_helpers import shifted_on
@@ -23,8 +23,8 @@ def _reversed(F, x, dim):
 def _after(F, x, dim, fill):
     """`x` shifted by one towards the front along `dim`; `fill` enters at the end."""
     size = x.shape[dim]
-    tail = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
-    return F.cat([F.slice(x, dim, 1, size, 1), tail], dim)
+    tail = F._full_like(F._slice(x, dim, 0, 1, 1), fill)
+    return F.cat([F._slice(x, dim, 1, size, 1), tail], dim)
 
 
 def _backward_recurrence(F, factor, term, dim):
@@ -40,7 +40,7 @@ def _is_empty(x):
 
 def _recurrence_vjp(F, g, factor, out, dim):
     if _is_empty(out):
-        return F.zeros_like(g), g
+        return F._zeros_like(g), g
     term = _backward_recurrence(F, F.conj(factor), g, dim)
     return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
 
@@ -71,7 +71,9 @@ op(
     tensor([1, 3, 6])
     """,
     layout=memory_layout.contiguous,
-).refuses = {("dtype", BOOL): "cumsum_out_cpu"}
+    out=Out("unchecked", dtype_param=True),
+    refuses={("dtype", BOOL): "cumsum_out_cpu"},
+)
 
 
 def _cumprod_vjp(F, g, input, input_dtype, dim):
@@ -98,11 +100,13 @@ op(
     tensor([1, 2, 6])
     """,
     layout=memory_layout.contiguous,
-).refuses = {("dtype", BOOL): "cumprod_out_cpu"}
+    out=Out("unchecked", dtype_param=True),
+    refuses={("dtype", BOOL): "cumprod_out_cpu"},
+)
 
 
 def _running_vjp(F, g, input_shape, out1, dim):
-    zeros = F.new_zeros(g[0], input_shape)
+    zeros = F._new_zeros(g[0], input_shape)
     return F.scatter_add(zeros, dim, out1, g[0]) if input_shape else g[0]
 
 
@@ -116,8 +120,10 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
         shape. NaN counts as beyond everything.
         """,
+        out=Out("same", "expected scalar_type {want} but found {got}"),
         layout=memory_layout.contiguous,
-    ).refuses = {("input", COMPLEX): f"{_name}_cpu"}
+        refuses={("input", COMPLEX): f"{_name}_cpu"},
+    )
 
 
 def _logcumsumexp_vjp(F, g, input, out, dim):
@@ -129,7 +135,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
     def ratio(a, b):
         gap = F.sub(a, b)
-        return F.conj(F.exp(F._where(F.isnan(gap), F.zeros_like(gap), gap)))
+        return F.conj(F.exp(F._where(F.isnan(gap), F._zeros_like(gap), gap)))
 
     total = _backward_recurrence(F, ratio(shifted_on(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)
@@ -148,4 +154,5 @@ op(
     tensor([0.0000, 0.6931])
     """,
     layout=memory_layout.contiguous,
+    out=Out("same", "expected scalar_type {want} but found {got}"),
 )

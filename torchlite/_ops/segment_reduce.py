@@ -67,11 +67,11 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
     axis = wrap_dim(axis, data.ndim)
     starts, lengths = _lengths(F, data, lengths, offsets, axis, unsafe)
     length, segments = data.shape[axis], lengths.shape[-1]
-    place = F.new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
+    place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
     segment = F.searchsorted((starts + lengths).contiguous(), place.contiguous(), right=True)
     # What lies in no segment goes to one more, which is dropped.
     if offsets is not None and segments:
-        segment = F.where(place < F.narrow(starts, -1, 0, 1), F.full_like(segment, segments), segment)
+        segment = F.where(place < F.narrow(starts, -1, 0, 1), F._full_like(segment, segments), segment)
     tail = (1,) * (data.ndim - axis - 1)
     segment = segment.reshape(tuple(segment.shape) + tail).expand(data.shape)
     wide = F.to(data, float32) if data.dtype.itemsize < 4 else data
@@ -88,7 +88,7 @@ _SCATTERED = {"max": "amax", "min": "amin", "prod": "prod"}
 
 def _segments(F, data, segment, axis, segments, reduce, start):
     shape = (*data.shape[:axis], segments, *data.shape[axis + 1 :])
-    begin = F.new_full(data, shape, start)
+    begin = F._new_full(data, shape, start)
     if reduce in _SCATTERED:
         return F.scatter_reduce(begin, axis, segment, data, _SCATTERED[reduce])
     return F.scatter_add(begin, axis, segment, data)
@@ -101,7 +101,7 @@ def _counted(F, mask, segment, axis, like):
 
 def _added(F, values, segment, axis, like):
     """For each element the sum of the values of its segment."""
-    return F.gather(F.scatter_add(F.zeros_like(like), axis, segment, values), axis, segment)
+    return F.gather(F.scatter_add(F._zeros_like(like), axis, segment, values), axis, segment)
 
 
 def _segments_vjp(F, g, data, segment, out, axis, segments, reduce, start):
@@ -111,15 +111,15 @@ def _segments_vjp(F, g, data, segment, out, axis, segments, reduce, start):
     if reduce != "prod":  # shared by the equal elements of a segment, NaNs among them
         best = F.gather(out, axis, segment)
         hit = F.logical_or(F.eq(data, best), F.logical_and(F.isnan(data), F.isnan(best)))
-        share = F.div(F.to(hit, F.dtype_of(data)), F.maximum(_counted(F, hit, segment, axis, out), F.ones_like(g)))
+        share = F.div(F.to(hit, F.dtype_of(data)), F.maximum(_counted(F, hit, segment, axis, out), F._ones_like(g)))
         return F.mul(g, share)
     # The product of the others, right where there are zeros and NaNs.
     unknown = F.isnan(data)
-    plain = F._where(unknown, F.ones_like(data), ones_for_zeros(F, data))
+    plain = F._where(unknown, F._ones_like(data), ones_for_zeros(F, data))
     product = F.gather(_segments(F, plain, segment, axis, segments, reduce, start), axis, segment)
     others = F.mul(F.div(product, plain), zeros_beside(F, data, lambda f: _added(F, f(data), segment, axis, out)))
     unknowns = F.sub(_counted(F, unknown, segment, axis, out), F.to(unknown, F.dtype_of(data)))
-    return F.mul(g, F._where(F.gt(unknowns, 0), F.full_like(data, math.nan), others))
+    return F.mul(g, F._where(F.gt(unknowns, 0), F._full_like(data, math.nan), others))
 
 
 op(

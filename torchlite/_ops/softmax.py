@@ -1,6 +1,6 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
-from torchlite._dispatch import composite, memory_layout, op
+from torchlite._dispatch import Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import bool_
 
@@ -12,7 +12,7 @@ def _shifted(F, input, dim):
 
 def _softmax(F, input, dim):
     if input.ndim == 0:
-        return F.ones_like(input)
+        return F._ones_like(input)
     if input.shape[dim] == 0:
         return input
     weights = F.exp(_shifted(F, input, dim))
@@ -21,14 +21,14 @@ def _softmax(F, input, dim):
 
 def _softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F.zeros_like(grad)
+        return F._zeros_like(grad)
     weighted = F.mul(grad, out)
     return F.sub(weighted, F.mul(out, F.sum(weighted, dim, True)))
 
 
 def _log_softmax(F, input, dim):
     if input.ndim == 0:
-        return F.zeros_like(input)
+        return F._zeros_like(input)
     if input.shape[dim] == 0:
         return input
     shifted = _shifted(F, input, dim)
@@ -37,7 +37,7 @@ def _log_softmax(F, input, dim):
 
 def _log_softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F.zeros_like(grad)
+        return F._zeros_like(grad)
     return F.sub(grad, F.mul(F.exp(out), F.sum(grad, dim, True)))
 
 
@@ -66,7 +66,12 @@ op(
 )
 
 
-@composite("softmax(Tensor input, dim, dtype=None)", where="torch Tensor", alias="special.softmax")
+@composite(
+    "softmax(Tensor input, dim, dtype=None)",
+    where="torch Tensor",
+    alias="special.softmax",
+    overlap=Overlap(operands="partial"),
+)
 def softmax(F, input, dim, dtype):
     """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
     it first).
@@ -77,7 +82,12 @@ def softmax(F, input, dim, dtype):
     return F._softmax(input if dtype is None else F.to(input, dtype), dim)
 
 
-@composite("log_softmax(Tensor input, dim, dtype=None)", where="torch Tensor", alias="special.log_softmax")
+@composite(
+    "log_softmax(Tensor input, dim, dtype=None)",
+    where="torch Tensor",
+    alias="special.log_softmax",
+    overlap=Overlap(operands="partial"),
+)
 def log_softmax(F, input, dim, dtype):
     """The logarithm of ``softmax(input, dim)``, computed without underflow."""
     return F._log_softmax(input if dtype is None else F.to(input, dtype), dim)
@@ -87,7 +97,7 @@ def log_softmax(F, input, dim, dtype):
 def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that gives zeros where a whole row is minus infinity."""
     out = F.softmax(input, dim, dtype)
-    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F.zeros_like(out), out)
+    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F._zeros_like(out), out)
 
 
 def _mask_over(input, mask, mask_type):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import MODE, NONDIFF, call, composite, memory_layout, op
+from torchlite._dispatch import MODE, NONDIFF, Out, Overlap, call, composite, memory_layout, op
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX, bool_, int32, int64
@@ -29,6 +29,7 @@ op(
     tensor([1, 2, 0])
     """,
     layout=memory_layout.like_first,
+    out=Out("same"),
 )
 
 
@@ -38,7 +39,7 @@ def argsort(F, input, dim, descending, stable):
     return F.sort(input.detach(), dim, descending, stable)[1]
 
 
-@composite("msort(Tensor input)")
+@composite("msort(Tensor input)", out=Out("same"))
 def msort(F, input):
     """`input` sorted along its first dimension."""
     return F.sort(input, 0)[0]
@@ -64,6 +65,7 @@ op(
     >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
     tensor([3., 2.])
     """,
+    out=Out("same"),
 )
 
 
@@ -87,7 +89,10 @@ op(
     tensor(2.)
     """,
     layout=memory_layout.contiguous,
-).refuses = {("input", COMPLEX): "kthvalue_cpu", ("input", BOOL): "kthvalue_cpu"}
+    out=Out("same", ("output values must be of same type as input", "output indices must be of scalar type Long")),
+    overlap=Overlap(operands="none"),
+    refuses={("input", COMPLEX): "kthvalue_cpu", ("input", BOOL): "kthvalue_cpu"},
+)
 
 
 def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):
@@ -137,11 +142,12 @@ op(
     >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
     tensor([False,  True])
     """,
+    out=Out("same"),
 )
 
-op("_unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).multi_output = True
-op("_unique_rows(Tensor input, dim)", where="", tags=NONDIFF).multi_output = True
-op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).multi_output = True
+op("_unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF, multi_output=True)
+op("_unique_rows(Tensor input, dim)", where="", tags=NONDIFF, multi_output=True)
+op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF, multi_output=True)
 
 
 # Whose derivative is an error: their first results say that they want a gradient all the same.
@@ -177,7 +183,11 @@ def _asked_for(found, return_inverse, return_counts):
     return chosen if len(chosen) > 1 else chosen[0]
 
 
-@composite("unique(Tensor input, sorted=True, return_inverse=False, return_counts=False, dim=None)")
+@composite(
+    "unique(Tensor input, sorted=True, return_inverse=False, return_counts=False, dim=None)",
+    out=Out(supported=False),
+    keywords_from=1,
+)
 def unique(F, input, sorted, return_inverse, return_counts, dim):
     """The distinct elements (or slices along `dim`) in order; with them, when asked for, where each one went and how
     often each came.
@@ -218,7 +228,11 @@ def _unique(F, input, sorted, return_inverse):
     return F._unique_and_all(input, sorted, return_inverse)[:2]
 
 
-@composite("unique_consecutive(Tensor input, return_inverse=False, return_counts=False, dim=None)")
+@composite(
+    "unique_consecutive(Tensor input, return_inverse=False, return_counts=False, dim=None)",
+    out=Out(supported=False),
+    keywords_from=1,
+)
 def unique_consecutive(F, input, return_inverse, return_counts, dim):
     """`input` without the elements (or slices along `dim`) that equal the one before.
 
@@ -231,10 +245,14 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     return _asked_for(found, return_inverse, return_counts)
 
 
-op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)
+op("_nonzero_indices(Tensor input)", where="", tags=NONDIFF)
 
 
-@composite("nonzero(Tensor input, *, as_tuple=False)", layout=memory_layout.nonzero_indices)
+@composite(
+    "nonzero(Tensor input, *, as_tuple=False)",
+    layout=memory_layout.nonzero_indices,
+    out=Out("same", "{name}: Expected out tensor to have scalar type {want} but got scalar type{got}"),
+)
 def nonzero(F, input, as_tuple):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
     a dimension.
@@ -243,14 +261,14 @@ def nonzero(F, input, as_tuple):
     tensor([[1]])
     """
     if as_tuple:
-        return F.unbind(F.nonzero_indices(input if input.ndim else input.reshape(1)), 1)
-    return F.nonzero_indices(input)
+        return F.unbind(F._nonzero_indices(input if input.ndim else input.reshape(1)), 1)
+    return F._nonzero_indices(input)
 
 
 @composite("argwhere(Tensor input)", layout=memory_layout.nonzero_indices)
 def argwhere(F, input):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
-    return F.nonzero_indices(input)
+    return F._nonzero_indices(input)
 
 
 def _nonzero_static_shape(input, size, fill_value):
@@ -266,4 +284,5 @@ op(
     doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
     input.ndim).
     """,
+    out=Out("same", "{name}: Expected out tensor to have scalar type {want} but got scalar type{got}"),
 )

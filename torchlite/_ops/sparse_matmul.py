@@ -25,7 +25,7 @@ def _terms(F, columns, values, dense):
 
 def _csr_mm(F, columns, starts, values, dense):
     product = _terms(F, columns, values, dense)
-    out = F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1]))
+    out = F._new_zeros(product, (starts.shape[0] - 1, dense.shape[1]))
     return F.to(F.index_add(out, 0, _row_numbers(F, starts), product), F.dtype_of(dense))
 
 
@@ -33,10 +33,10 @@ def _csr_mm_extremes(F, columns, starts, values, dense, largest):
     product, rows, count = _terms(F, columns, values, dense), _row_numbers(F, starts), values.shape[0]
     shape, index = (starts.shape[0] - 1, dense.shape[1]), F.expand(F.unsqueeze(rows, 1), tuple(product.shape))
     how = "amax" if largest else "amin"
-    best = F.scatter_reduce(F.new_zeros(product, shape), 0, index, product, how, include_self=False)
+    best = F.scatter_reduce(F._new_zeros(product, shape), 0, index, product, how, include_self=False)
     there = F.logical_or(F.eq(product, F.index_select(best, 0, rows)), F.isnan(product))
-    place = F.expand(F.unsqueeze(F.new_arange(rows, 0, count, 1, int64), 1), tuple(product.shape))
-    none = F.new_full(place, shape, count)
+    place = F.expand(F.unsqueeze(F._new_arange(rows, 0, count, 1, int64), 1), tuple(product.shape))
+    none = F._new_full(place, shape, count)
     return F.scatter_reduce(none, 0, index, F.masked_fill(place, F.logical_not(there), count), "amin")
 
 
@@ -47,7 +47,7 @@ def _sampled_mm(F, rows, columns, left, right):
 
 def _stable_argsort_rows(F, rows, size):
     ordered, order = F.sort(F.to(rows, int32) if size < 1 << 31 else rows, 0, False, True)
-    return order, F.searchsorted(ordered, F.new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
+    return order, F.searchsorted(ordered, F._new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
 
 
 # The columns come first, since the first tensor says whether the arrays are large.

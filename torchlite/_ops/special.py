@@ -4,7 +4,17 @@ once.
 
 import math
 
-from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, memory_layout, op
+from torchlite._dispatch import (
+    DEFAULT,
+    INPLACE,
+    INT_TO_FLOAT,
+    NONDIFF,
+    POINTWISE,
+    Overlap,
+    composite,
+    memory_layout,
+    op,
+)
 
 from ._gradient_helpers import not_differentiable
 
@@ -131,7 +141,7 @@ def special_polygamma(F, n, input):
     return F.polygamma(input, n)
 
 
-@composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln")
+@composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln", overlap=Overlap(operands="partial"))
 def mvlgamma(F, input, p):
     """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
     ``log(pi) p (p-1)/4``.
@@ -189,12 +199,12 @@ op(
 # --- logarithms of products -----------------------------------------------------------------------
 
 
-def times_log(name, where, alias, inner, edge, doc):
+def times_log(name, where, alias, inner, edge, doc, node_name=""):
     """xlogy and xlog1py: 0 where `input` is 0, whatever the logarithm."""
 
     def by_input(F, g, input, other):
         if not hasattr(other, "shape"):
-            other = F.full_like(g, other)
+            other = F._full_like(g, other)
         dead = F.logical_and(F.eq(input, 0), F.le(other, edge))
         return F.where(dead, 0, F.mul(g, getattr(F, inner)(F.where(dead, 1, other))))
 
@@ -209,6 +219,7 @@ def times_log(name, where, alias, inner, edge, doc):
         alias=alias,
         vjp={"input": by_input, "other": by_other},
         doc=doc,
+        node_name=node_name,
         layout=memory_layout.pointwise,
     )
 
@@ -228,6 +239,7 @@ times_log(
     "log1p",
     -1,
     "``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
+    "SpecialXlog1PyBackward0",
 )
 op(
     "special_entr(Tensor input)",
@@ -302,6 +314,7 @@ op(
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.special_i1e(input), F.mul(F.sign(input), out)))},
     doc="``exp(-|input|) * i0(input)``.",
     layout=memory_layout.pointwise,
+    node_name="SpecialI0EBackward0",
 )
 op(
     "special_i1(Tensor input)",
@@ -324,6 +337,7 @@ op(
     },
     doc="``exp(-|input|) * i1(input)``.",
     layout=memory_layout.pointwise,
+    node_name="SpecialI1EBackward0",
 )
 
 

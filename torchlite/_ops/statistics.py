@@ -6,7 +6,7 @@ import builtins
 import math
 import warnings
 
-from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, REGISTRY, composite, memory_layout, op
+from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.argument_checks import any_true
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
@@ -32,24 +32,26 @@ def _var_vjp(F, g, input, input_shape, dim, correction, keepdim):
 
 
 def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
-    safe = F._where(F.eq(out, 0), F.ones_like(out), out)
-    g = F._where(F.eq(out, 0), F.zeros_like(g), F.div(g, F.mul(safe, 2.0)))
+    safe = F._where(F.eq(out, 0), F._ones_like(out), out)
+    g = F._where(F.eq(out, 0), F._zeros_like(g), F.div(g, F.mul(safe, 2.0)))
     return _var_vjp(F, g, input, input_shape, dim, correction, keepdim)
 
 
 op(
-    "var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    "_var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _var_vjp},
     layout=memory_layout.contiguous,
+    node_name="VarBackward0",
 )
 op(
-    "std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    "_std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _std_vjp},
     layout=memory_layout.contiguous,
+    node_name="StdBackward0",
 )
 
 
@@ -81,7 +83,7 @@ def _spread_args(name, input, dim, unbiased, correction):
 _SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
 
 
-@composite("var" + _SPREAD, layout=memory_layout.contiguous)
+@composite("var" + _SPREAD, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def var(F, input, dim, unbiased, keepdim, correction):
     """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
     `input`, which must be a float or complex.
@@ -89,13 +91,13 @@ def var(F, input, dim, unbiased, keepdim, correction):
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    return F.var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
+    return F._var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
-@composite("std" + _SPREAD, layout=memory_layout.contiguous)
+@composite("std" + _SPREAD, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def std(F, input, dim, unbiased, keepdim, correction):
     """The standard deviation over `dim`: the square root of `var`."""
-    return F.std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
+    return F._std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
 
 
 def _mean_over(F, input, dim, keepdim):
@@ -123,7 +125,7 @@ def _std_mean_vjp(F, g, input, input_shape, out0, dim, correction, keepdim):
     return of_mean if of_std is None else F.add(of_std, of_mean)
 
 
-for _name, _spread, _vjp in (("var", "var_correction", _var_mean_vjp), ("std", "std_correction", _std_mean_vjp)):
+for _name, _spread, _vjp in (("var", "_var_correction", _var_mean_vjp), ("std", "_std_correction", _std_mean_vjp)):
     op(
         f"_{_name}_mean(Tensor input, dim, correction, keepdim)",
         where="",
@@ -173,6 +175,8 @@ op(
     tensor(0.6931)
     """,
     layout=memory_layout.contiguous,
+    out=Out(message="logsumexp(): Expected floating point type for result tensor, but got: {got}"),
+    overlap=Overlap(operands="partial"),
 )
 
 # --- one element along a dimension ------------------------------------------------
@@ -196,20 +200,31 @@ def _pick_vjp(F, g, out1, input_shape, dim, keepdim):
     return to_chosen(F, g[0], out1, input_shape, dim, keepdim)
 
 
-for _name in ("max", "min", "median", "nanmedian"):
+_MEDIAN_REFUSES = {("input", COMPLEX): "median_cpu", ("input", BOOL): "median_cpu"}
+
+for _name, _overload, _refuses in (
+    ("max", 0, {}), ("min", 0, {}), ("median", 1, _MEDIAN_REFUSES), ("nanmedian", 1, _MEDIAN_REFUSES)
+):  # fmt: skip
     op(
-        f"{_name}_dim(Tensor input, dim, keepdim=False)",
+        f"_{_name}_dim(Tensor input, dim, keepdim=False)",
         where="",
         outputs=_PAIR,
         nondiff=(1,),
         meta=_pick_rule(_name),
         vjp={"input": _pick_vjp},
+        refuses=_refuses,
+        node_name=f"{_name.title()}Backward{_overload}",
         layout=memory_layout.contiguous,
     )
 for _name in ("median", "nanmedian"):
-    op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
-    for _part in ("_all", "_dim"):
-        REGISTRY[_name + _part].refuses = {("input", COMPLEX): "median_cpu", ("input", BOOL): "median_cpu"}
+    op(
+        f"_{_name}_all(Tensor input)",
+        where="",
+        meta=lambda input: ((), input.dtype),
+        vjp={"input": shared_evenly},
+        refuses=_MEDIAN_REFUSES,
+        node_name=f"{_name.title()}Backward0",
+    )
 
 op(
     "mode(Tensor input, dim=-1, keepdim=False)",
@@ -223,7 +238,15 @@ op(
     tensor(2)
     """,
     layout=memory_layout.contiguous,
-).refuses = {("input", COMPLEX): "mode_cpu"}
+    out=Out(
+        "same",
+        (
+            "expected scalar type '{want}' but got '{got}' for values output",
+            "expected scalar type '{want}' but got '{got}' for indices output",
+        ),
+    ),
+    refuses={("input", COMPLEX): "mode_cpu"},
+)
 
 
 def _extreme(F, name, input, dim, keepdim, other):
@@ -243,7 +266,7 @@ def _extreme(F, name, input, dim, keepdim, other):
     if dim is not None:
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
-        return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
+        return named(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -254,7 +277,7 @@ def _extreme(F, name, input, dim, keepdim, other):
     return getattr(F, "a" + name)(input)
 
 
-@composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
+@composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
 def max(F, input, dim, keepdim, other):
     """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
     indices)`. `max(input, other)`: elementwise.
@@ -267,7 +290,7 @@ def max(F, input, dim, keepdim, other):
     return _extreme(F, "max", input, dim, keepdim, other)
 
 
-@composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
+@composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
 def min(F, input, dim, keepdim, other):
     """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
     `min(input, other)`: elementwise.
@@ -275,7 +298,9 @@ def min(F, input, dim, keepdim, other):
     return _extreme(F, "min", input, dim, keepdim, other)
 
 
-@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous)
+@composite(
+    "median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous, out=Out("same")
+)
 def median(F, input, dim, keepdim):
     """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
     is one.
@@ -283,16 +308,23 @@ def median(F, input, dim, keepdim):
     >>> torch.median(torch.tensor([3, 1, 2]))
     tensor(2)
     """
-    return F.median_all(input) if dim is None else named("median", F.median_dim(input, dim, keepdim))
+    return F._median_all(input) if dim is None else named("median", F._median_dim(input, dim, keepdim))
 
 
-@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous)
+@composite(
+    "nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous, out=Out("same")
+)
 def nanmedian(F, input, dim, keepdim):
     """The median of the elements that are not NaN; otherwise as `median`."""
-    return F.nanmedian_all(input) if dim is None else named("nanmedian", F.nanmedian_dim(input, dim, keepdim))
+    return F._nanmedian_all(input) if dim is None else named("nanmedian", F._nanmedian_dim(input, dim, keepdim))
 
 
-@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"), layout=memory_layout.contiguous)
+@composite(
+    "aminmax(Tensor input, *, dim=None, keepdim=False)",
+    outputs=("min", "max"),
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+)
 def aminmax(F, input, dim, keepdim):
     """The least and the greatest element, of all or along `dim`: `(min, max)`."""
     if dim is not None and input.ndim and not input.shape[dim]:
@@ -328,7 +360,7 @@ def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
         return F.to(
             F.reshape(g, ())
             if not input_shape
-            else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.ones_like(input)),
+            else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F._ones_like(input)),
             input_dtype,
         )
     x = F.conj(F.to(input, F.dtype_of(g)))
@@ -350,18 +382,24 @@ op(
     tensor(6)
     """,
     layout=memory_layout.contiguous,
+    out=Out(dtype_param=True),
+    overlap=Overlap(operands="partial"),
 )
 
 # --- without NaN -------------------------------------------------------------------
 
 
-@composite("nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)")
+@composite(
+    "nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
+    out=Out(dtype_param=True),
+    overlap=Overlap(operands="partial"),
+)
 def nansum(F, input, dim, keepdim, dtype):
     """The sum over `dim` with NaN counted as zero."""
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input.dtype.category == 2:
-        input = F.where(F.isnan(input), F.zeros_like(input), input)
+        input = F.where(F.isnan(input), F._zeros_like(input), input)
     return F.sum(input, dim, keepdim, dtype=dtype)
 
 
@@ -373,8 +411,17 @@ def nanmean(F, input, dim, keepdim, dtype):
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
         )
     nan = F.isnan(input)
-    kept = F.where(nan, F.zeros_like(input), input)
+    kept = F.where(nan, F._zeros_like(input), input)
     return F.sum(kept, dim, keepdim, dtype=dtype) / F.sum(~nan, dim, keepdim)
+
+
+def _count_nonzero_keepdims(function, given, keepdims):
+    """`count_nonzero(keepdims=)`."""
+    result, x, dim = function(**given), given["input"], given.get("dim")
+    if not keepdims:
+        return result
+    dims = range(x.ndim) if dim is None else [d % x.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    return result.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
 
 
 op(
@@ -387,6 +434,7 @@ op(
     tensor(2)
     """,
     layout=memory_layout.contiguous,
+    kwarg_aliases={"keepdims": _count_nonzero_keepdims},
 )
 
 
@@ -418,7 +466,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
     if not hasattr(q, "_tl_array"):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = F.new_full(input.detach(), (), float(q))
+        q = F._new_full(input.detach(), (), float(q))
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
@@ -445,7 +493,10 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
     return F.movedim(out, -1, 0) if q.ndim else F.squeeze(out, -1)
 
 
-@composite("quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')")
+@composite(
+    "quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
+    out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+)
 def quantile(F, input, q, dim, keepdim, interpolation):
     """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
     `dim`. NaN where there is one.
@@ -456,7 +507,10 @@ def quantile(F, input, q, dim, keepdim, interpolation):
     return _quantile(F, "quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@composite("nanquantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')")
+@composite(
+    "nanquantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
+    out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+)
 def nanquantile(F, input, q, dim, keepdim, interpolation):
     """As `quantile`, of the elements that are not NaN."""
     return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation, True)
@@ -474,6 +528,12 @@ op(
     >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
     tensor([1., 2.])
     """,
+    out=Out(
+        "same",
+        "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_want} and "
+        "hist {c_got}",
+    ),
+    overlap=Overlap("allowed"),
 )
 op(
     "bincount(Tensor input, Tensor? weights=None, minlength=0)",
@@ -484,11 +544,13 @@ op(
     >>> torch.bincount(torch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """,
+    node_name="NotImplemented",
 )
 op(
     "_histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
     where="",
     vjp=dict.fromkeys(("input", "weight"), without_derivative("histogram")),
+    node_name="NotImplemented",
 )
 
 
@@ -511,8 +573,8 @@ def _edges(F, column, bins, limits):
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (high - low) / bins
-    inner = F.new_arange(column, 0, bins, 1, column.dtype) * step + low
-    return F.cat([inner, F.new_full(column, (1,), high)], 0)
+    inner = F._new_arange(column, 0, bins, 1, column.dtype) * step + low
+    return F.cat([inner, F._new_full(column, (1,), high)], 0)
 
 
 def _density(F, hist, edges):

@@ -10,10 +10,13 @@ from torchlite._dispatch import (
     NONDIFF,
     POINTWISE,
     VIEW,
+    Out,
+    Overlap,
     composite,
     memory_layout,
     op,
 )
+from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._tensor.conj_neg_views import CONJ, NEG, toggle_conj_neg
 
 UNARY = POINTWISE | INPLACE
@@ -21,12 +24,12 @@ LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
 
 
 def zero_gradient(F, g):
-    return F.zeros_like(g)
+    return F._zeros_like(g)
 
 
-def smooth(name, vjp, doc, alias=""):
+def smooth(name, vjp, doc, alias="", **more):
     """A function with a derivative everywhere; integers become floats."""
-    op(f"{name}(Tensor input)", promote=INT_TO_FLOAT, tags=UNARY, vjp={"input": vjp}, alias=alias, doc=doc)
+    op(f"{name}(Tensor input)", promote=INT_TO_FLOAT, tags=UNARY, vjp={"input": vjp}, alias=alias, doc=doc, **more)
 
 
 def one_minus_square(F, x):
@@ -85,6 +88,7 @@ smooth(
     lambda F, g, input: F.div(g, F.conj(F.add(input, 1))),
     "``log(1 + input)``, precise for small ``input``.",
     "special.log1p",
+    node_name="Log1PBackward0",
 )
 smooth(
     "expm1",
@@ -93,8 +97,8 @@ smooth(
     "special.expm1",
 )
 smooth("exp2", lambda F, g, out: F.mul(g, F.mul(F.conj(out), LOG_2)), "2 to the power of ``input``.", "special.exp2")
-smooth("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.")
-smooth("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.")
+smooth("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.", node_name="Deg2RadBackward0")
+smooth("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.", node_name="Rad2DegBackward0")
 
 
 op(
@@ -104,13 +108,19 @@ op(
     alias="special.round",
     doc="To the nearest integer, or to ``decimals`` decimal places (negative: to tens, hundreds ...); ties go to even.",
 )
-op("frac(Tensor input)", tags=UNARY, vjp={"input": lambda F, g: g}, doc="The fraction of ``input``, with its sign.")
+op(
+    "frac(Tensor input)",
+    tags=UNARY,
+    vjp={"input": lambda F, g: g},
+    doc="The fraction of ``input``, with its sign.",
+    out=Out("same", FOUND_DTYPE),
+)
 
 
 def sgn_vjp(F, g, input, out):
     """For complex z: what is left of g/|z| without its part along z."""
     if not F.dtype_of(input).is_complex:
-        return F.zeros_like(g)
+        return F._zeros_like(g)
     size = F.abs(input)
     along = F.mul(F.to(F.real(F.mul(g, F.conj(out))), F.dtype_of(g)), out)
     return F.where(F.eq(size, 0), 0, F.div(F.sub(g, along), F.where(F.eq(size, 0), 1, size)))
@@ -121,12 +131,14 @@ op(
     tags=UNARY,
     vjp={"input": sgn_vjp},
     doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).",
+    out=Out("same", FOUND_DTYPE),
 )
 op(
     "signbit(Tensor input)",
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
     doc="Whether the sign bit is set (also for -0.0).",
+    out=Out("same", "{name} does not support non-boolean outputs."),
 )
 op(
     "positive(Tensor input)",
@@ -140,12 +152,14 @@ op(
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
     doc="Whether each element is positive infinity.",
+    out=Out("same", "{name} does not support non-boolean outputs."),
 )
 op(
     "isneginf(Tensor input)",
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
     doc="Whether each element is negative infinity.",
+    out=Out("same", "{name} does not support non-boolean outputs."),
 )
 op(
     "isreal(Tensor input)",
@@ -158,7 +172,7 @@ op(
 
 def angle_vjp(F, g, input):
     if not F.dtype_of(input).is_complex:
-        return F.zeros_like(g)
+        return F._zeros_like(g)
     square = F.real(F.mul(input, F.conj(input)))
     zero = F.eq(square, 0)
     return F.where(zero, 0, F.mul(F.mul(input, 1j), F.div(g, F.where(zero, 1, square))))
@@ -176,6 +190,8 @@ op(
     tags=UNARY | MAYBE_VIEW,
     vjp={"input": lambda F, g: F.conj(g)},
     doc="The complex conjugate.",
+    out=Out("same", FOUND_DTYPE),
+    overlap=Overlap("allowed"),
 )
 op(
     "imag(Tensor input)",
@@ -189,8 +205,14 @@ op(
     vjp={"input": lambda F, g, input: F.where(F.isfinite(input), g, 0)},
     doc="NaN becomes ``nan`` (0), infinities ``posinf`` and ``neginf`` (the largest and smallest finite values).",
     layout=memory_layout.like_first,
+    out=Out("same", "nan_to_num: dtype of out: {got} should be same as input: {want}"),
 )
-op("bitwise_not(Tensor input)", tags=UNARY | NONDIFF, doc="The complement of every bit; for bools, logical not.")
+op(
+    "bitwise_not(Tensor input)",
+    tags=UNARY | NONDIFF,
+    doc="The complement of every bit; for bools, logical not.",
+    out=Out("same", FOUND_DTYPE),
+)
 
 
 @composite("_conj(Tensor input)", alias="conj")

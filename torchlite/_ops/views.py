@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, memory_layout, op
+from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Out, Overlap, composite, memory_layout, op
 from .._dispatch.autograd_graph import alias_meta
+from .._dispatch.node_names import saved_argument
+from .._dispatch.public_functions import torch
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
@@ -77,6 +79,17 @@ def _same(input, dims):
     return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
 
 
+def _reshape_copy(function, given, copy):
+    """`reshape(copy=)`: True copies, False raises ValueError where memory does not allow a view."""
+    x, shape = given["input"], given.get("shape", ())
+    if copy:
+        return function(torch.clone(x), shape)
+    try:
+        return x.view(shape)
+    except RuntimeError as error:
+        raise ValueError(f"reshape(copy=False): {error}") from None
+
+
 op(
     "reshape(Tensor input, *shape)",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
@@ -89,6 +102,9 @@ op(
     tensor([[1, 2],
             [3, 4]])
     """,
+    node_name="ViewBackward0",
+    kwarg_aliases={"copy": _reshape_copy},
+    array_api_first=True,
 )
 op(
     "_view(Tensor input, shape)",
@@ -106,6 +122,7 @@ op(
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """,
+    varargs_required=True,
 )
 op(
     "transpose(Tensor input, dim0, dim1)",
@@ -129,12 +146,21 @@ op(
             [2, 2, 2]])
     """,
 )
+
+
+def _squeeze_node_name(node):
+    dim = saved_argument(node, "dim")
+    return f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}"
+
+
 op(
     "squeeze(Tensor input, dim=None)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
     meta=_squeezed,
     doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
+    node_name=_squeeze_node_name,
+    array_api_first=True,
 )
 op(
     "unsqueeze(Tensor input, dim)",
@@ -155,7 +181,7 @@ def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
 # `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs
 # to know of its layout.
 op(
-    "as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
+    "_as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
     where="",
     tags=VIEW,
     vjp={"input": _as_strided_vjp},
@@ -175,7 +201,7 @@ op(
 
 
 @composite(
-    "_as_strided(Tensor input, size, stride, storage_offset=None)",
+    "as_strided(Tensor input, size, stride, storage_offset=None)",
     where="",
     alias="torch.as_strided Tensor.as_strided",
     tags=VIEW,
@@ -191,7 +217,7 @@ def as_strided(F, input, size, stride, storage_offset):
             [2, 3]])
     """
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return F.as_strided(input, tuple(size), tuple(stride), offset, input.stride())
+    return F._as_strided(input, tuple(size), tuple(stride), offset, input.stride())
 
 
 op(
@@ -200,6 +226,8 @@ op(
     meta=_same,
     doc="""A copy with the order of elements reversed along the given dimensions.""",
     layout=memory_layout.like_first,
+    varargs_required=True,
+    kwarg_aliases={"axis": "dims"},
 )
 op(
     "clone(Tensor input, *, memory_format=None)",
@@ -246,7 +274,7 @@ def _cat_vjp(F, g, tensors_shape, dim):
     d = wrap_dim(dim, g.ndim) if any(tuple(shape) != (0,) for shape in tensors_shape) else 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
-            out.append(F.new_zeros(g, (0,)))
+            out.append(F._new_zeros(g, (0,)))
             continue
         out.append(F.narrow(g, d, start, shape[d]))
         start += shape[d]
@@ -266,6 +294,8 @@ op(
     tensor([1, 2, 3])
     """,
     layout=memory_layout.cat,
+    out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
+    overlap=Overlap(operands="none"),
 )
 
 
@@ -274,7 +304,7 @@ def _narrow_back(F, g, shape, dim, start, stop, step):
 
 
 op(
-    "slice(Tensor input, dim=0, start=None, stop=None, step=1)",
+    "_slice(Tensor input, dim=0, start=None, stop=None, step=1)",
     where="",
     tags=VIEW | KEEPS_DTYPE,
     vjp={
@@ -287,7 +317,7 @@ op(
     "_slice_backward(Tensor input, shape, dim, start, stop, step)",
     where="",
     meta=lambda input, shape: (shape, input.dtype),
-    vjp={"input": lambda F, g, dim, start, stop, step: F.slice(g, dim, start, stop, step)},
+    vjp={"input": lambda F, g, dim, start, stop, step: F._slice(g, dim, start, stop, step)},
 )
 op(
     "_narrow(Tensor input, dim, start, length)",
@@ -317,7 +347,7 @@ def narrow(F, input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return F.slice(input, dim, start, start + length, 1)
+    return F._slice(input, dim, start, start + length, 1)
 
 
 @composite("view(Tensor input, *size, dtype=None)", where="Tensor")

@@ -20,7 +20,7 @@ def _blocks_composite(F, input, kernel_size, dilation, padding, stride):
     for place in _places(kernel_size):
         piece = x
         for i, (j, d, o, s) in enumerate(zip(place, dilation, out, stride, strict=True)):
-            piece = F.slice(piece, 2 + i, j * d, j * d + (o - 1) * s + 1, s)
+            piece = F._slice(piece, 2 + i, j * d, j * d + (o - 1) * s + 1, s)
         pieces.append(piece)
     blocks = F.stack(pieces, 2)
     return F.reshape(blocks, (input.shape[0], input.shape[1] * len(pieces), math.prod(out)))
@@ -50,7 +50,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
     channels = input.shape[1] // math.prod(kernel_size)
     flat = (input.shape[0], channels, math.prod(kernel_size) * math.prod(out))
     index = F.expand(F.reshape(places, (1, 1, flat[2])), flat)
-    image = F.scatter_add(F.new_zeros(input, (*flat[:2], math.prod(wide))), 2, index, F.reshape(input, flat))
+    image = F.scatter_add(F._new_zeros(input, (*flat[:2], math.prod(wide))), 2, index, F.reshape(input, flat))
     image = F.reshape(image, (*flat[:2], *wide))
     return F.constant_pad_nd(image, tuple(-n for p in reversed(padding) for n in (p, p)), 0)
 
@@ -58,7 +58,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
 def _arange(F, like, n):
     from torchlite._types.dtypes import BY_NAME
 
-    return F.new_arange(like, 0, n, 1, BY_NAME["int64"])
+    return F._new_arange(like, 0, n, 1, BY_NAME["int64"])
 
 
 def _blocks_meta(input, kernel_size, dilation, padding, stride):
@@ -86,6 +86,7 @@ op(
         )
     },
     doc="The sliding blocks of a batched input as columns.",
+    node_name="Im2ColBackward0",
 )
 op(
     "_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)",

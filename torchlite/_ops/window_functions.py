@@ -19,7 +19,7 @@ def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length <= 1:
-        return F._ones(length, dtype=dtype, device=device, requires_grad=requires_grad)
+        return F.ones(length, dtype=dtype, device=device, requires_grad=requires_grad)
     points = length + 1 if periodic else length
     out = shape(F.arange(points, dtype=dtype, device=device), points - 1)
     out = F.narrow(out, 0, 0, length).clone() if periodic else out
@@ -89,7 +89,7 @@ def kaiser_window(F, window_length, periodic, beta, dtype, device, requires_grad
     def shape(n, last):
         x = n * (2.0 / last) - 1
         return F.i0((1 - x * x).clamp(min=0).sqrt() * beta) / F.i0(
-            F._filled((), float(beta), dtype=n.dtype, device=n.device)
+            F.full((), float(beta), dtype=n.dtype, device=n.device)
         )
 
     return _window(F, "kaiser_window", window_length, periodic, dtype, device, requires_grad, shape)

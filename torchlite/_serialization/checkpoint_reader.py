@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import pickle
@@ -244,7 +243,7 @@ def _load_torchscript(stream: Any, how: LoadRequest) -> Any:
         stacklevel=4,
     )
     stream.seek(0)
-    return importlib.import_module("torchlite.jit").load(stream, map_location=how.map_location)
+    return CALLBACKS.load_torchscript(stream, map_location=how.map_location)
 
 
 # -- the format from before PyTorch 1.6 ------------------------------------------------------
@@ -365,7 +364,8 @@ def _read_storage(stream, key: str, storages: _LegacyStorages) -> None:
     """Read the bytes of a storage."""
     if key not in storages.arrays:
         raise RuntimeError(
-            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the record "
+            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the "
+            f"record "
             "storage keys)"
         )
     array, item = storages.arrays[key]

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _utils
 from .._dispatch import call, table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Parameter, Tensor
@@ -26,7 +25,7 @@ from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
 from .._types.layouts import layout
 from .._types.python_source import source_of
-from . import save_load_options
+from . import save_load_options, tensor_rebuild
 from .pytorch_names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
 from .zip_archive import NATIVE, ArchiveWriter
 
@@ -90,9 +89,7 @@ class _ModuleSources:
         self._met: set[type] = set()
 
     def __call__(self, obj: Any) -> tuple | None:
-        from ..nn import Module
-
-        if not isinstance(obj, type) or not issubclass(obj, Module) or obj in self._met:
+        if not isinstance(obj, type) or not issubclass(obj, CALLBACKS.module_class) or obj in self._met:
             return None
         self._met.add(obj)
         import inspect
@@ -113,20 +110,40 @@ def _tensor_args(tensor: Any, storages: StorageCollector):
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
     if tensor._tl_is_sparse:
-        return _utils._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
+        return tensor_rebuild._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
     if tensor._tl_kernels.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
-        return _utils._rebuild_wrapper_subclass, (type(tensor), *place, tensor.layout, tensor.device, requires_grad)
+        return tensor_rebuild._rebuild_wrapper_subclass, (
+            type(tensor),
+            *place,
+            tensor.layout,
+            tensor.device,
+            requires_grad,
+        )
     if tensor.device.type == "meta":
-        return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
+        return tensor_rebuild._rebuild_meta_tensor_no_storage, (
+            tensor.dtype,
+            size,
+            tuple(tensor.stride()),
+            requires_grad,
+        )
     if tensor._tl_signs and not hasattr(tensor._tl_kernels.backend, "memory"):
         tensor = tensor.clone()
     reference, offset, stride = storages.reference(tensor)
     bits = {name: True for name, bit in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if bit}
     metadata = (bits,) if bits else ()
     if tensor.dtype in TYPED_STORAGES:
-        return _utils._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks, *metadata)
-    return _utils._rebuild_tensor_v3, (reference, offset, size, stride, requires_grad, hooks, tensor.dtype, *metadata)
+        return tensor_rebuild._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks, *metadata)
+    return tensor_rebuild._rebuild_tensor_v3, (
+        reference,
+        offset,
+        size,
+        stride,
+        requires_grad,
+        hooks,
+        tensor.dtype,
+        *metadata,
+    )
 
 
 def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
@@ -135,12 +152,12 @@ def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
     if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._tl_is_sparse):
         plain = tensor.detach()
         if state:
-            return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
-        return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
+            return tensor_rebuild._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
+        return tensor_rebuild._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_args(tensor, storages)
     if (type(tensor) is Tensor or tensor._tl_signs or tensor._tl_is_sparse) and not state:
         return function, args
-    return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
+    return tensor_rebuild._rebuild_from_type_v2, (function, type(tensor), args, state)
 
 
 def _has_custom_reduce(cls: type) -> bool:
@@ -182,7 +199,7 @@ def pickler_class(module, storages: StorageCollector, legacy: bool = False):
             if isinstance(obj, Tensor):
                 return NotImplemented if _has_custom_reduce(type(obj)) else _reduce_tensor(obj, storages)
             if isinstance(obj, layout):
-                return _utils._get_layout, (str(obj),)
+                return tensor_rebuild._get_layout, (str(obj),)
             if isinstance(obj, device_type):
                 return device_type, (obj.type,) if obj.index is None else (obj.type, obj.index)
             named = torch_name(obj)

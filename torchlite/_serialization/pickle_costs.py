@@ -178,8 +178,8 @@ def _hashed_values(value: Any) -> Any:
 
 
 def index_of_keys(keys: Any) -> dict[Any, int]:
-    """The place of each key of a list that is a file's: the last one of equal keys. OverBudget where the list is made
-    so that searches for its keys meet each other.
+    """The place of each key of a list that is a file's: the last one of equal keys. BudgetExceeded where the list is
+    made so that searches for its keys meet each other.
 
     >>> from torchlite._serialization.pickle_costs import index_of_keys
     >>> index_of_keys(["a", "b", "a"])

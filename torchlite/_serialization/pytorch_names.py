@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import importlib
 
-from .. import _utils
 from .._dispatch import NAMESPACES, Op
 from .._tensor import Parameter, Tensor
 from .._tensor.storage import UntypedStorage
@@ -16,6 +15,7 @@ from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
 from .._types.package_name import is_torchlite_object
+from . import tensor_rebuild
 
 
 class StorageType:
@@ -48,13 +48,13 @@ _CLASSES = {
     device: ("torch", "device"), dtypes.dtype: ("torch", "dtype"), layout: ("torch", "layout"),
     memory_format: ("torch", "memory_format"), TypedStorage: ("torch.storage", "TypedStorage"),
     UntypedStorage: ("torch.storage", "UntypedStorage"),
-    _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
-    _utils._get_layout: ("torch.serialization", "_get_layout"),
+    tensor_rebuild._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
+    tensor_rebuild._get_layout: ("torch.serialization", "_get_layout"),
 }  # fmt: skip
 _OBJECTS = {name: value for value, name in _CLASSES.items()}
 _OBJECTS["torch._tensor", "Tensor"] = Tensor
 REBUILDERS = {
-    ("torch._utils", name): getattr(_utils, name)
+    ("torch._utils", name): getattr(tensor_rebuild, name)
     for name in (
         "_rebuild_tensor",
         "_rebuild_tensor_v2",
@@ -66,8 +66,8 @@ REBUILDERS = {
         "_rebuild_sparse_tensor",
     )
 } | {
-    ("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2,
-    ("torch.serialization", "_get_layout"): _utils._get_layout,
+    ("torch._tensor", "_rebuild_from_type_v2"): tensor_rebuild._rebuild_from_type_v2,
+    ("torch.serialization", "_get_layout"): tensor_rebuild._get_layout,
 }
 
 

@@ -41,8 +41,8 @@ class Budget:
     >>> budget.spend(10**9)
     Traceback (most recent call last):
     ...
-    torchlite._serialization.resource_budget.OverBudget: the file asks for more work or memory than what it holds can
-    need
+    torchlite._serialization.resource_budget.BudgetExceeded: the file asks for more work or memory than what it holds
+    can need
     """
 
     __slots__ = ("memory", "time", "work")
@@ -53,24 +53,24 @@ class Budget:
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:
-        """Pay for work, in steps. OverBudget when all is spent."""
+        """Pay for work, in steps. BudgetExceeded when all is spent."""
         self.work -= steps
         if self.work < 0:
             raise BudgetExceeded("the file asks for more work or memory than what it holds can need")
 
     def pass_time(self, passed: int) -> None:
-        """Pay for CPU time, in nanoseconds. OverBudget when all is spent."""
+        """Pay for CPU time, in nanoseconds. BudgetExceeded when all is spent."""
         self.time -= passed
         if self.time < 0:
             raise BudgetExceeded("the file takes more time than what it holds can need")
 
     def take(self, count: int) -> None:
-        """Pay for memory, in bytes. OverBudget when all is spent."""
+        """Pay for memory, in bytes. BudgetExceeded when all is spent."""
         self.memory -= count
         if self.memory < 0:
             raise BudgetExceeded("the file makes more objects than its length can need")
 
     def check_depth(self, depth: int, what: str) -> None:
-        """OverBudget where `what` lies too deep in others of its kind."""
+        """BudgetExceeded where `what` lies too deep in others of its kind."""
         if depth > MAX_DEPTH:
             raise BudgetExceeded(f"{what} more than {MAX_DEPTH} deep")

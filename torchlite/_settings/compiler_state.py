@@ -1,4 +1,4 @@
-"""What was said about the compiler: plain state, which `torch.compiler` sets and `torchlite._dynamo` reads."""
+"""State of `torch.compiler`, per thread and per process: set by `torch.compiler`, read by `torchlite._dynamo`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class ProcessState:
     backend: Any = "inductor"
     logs: frozenset[str] = frozenset()  # what compilers tell of their work
     allowed: dict[int, Any] = {}  # functions of C's that are taken for ones that only compute
+    inductor_config: Any = None  # the module `torch._inductor.config`, once it is loaded
     collectives = False  # whether processes agree before one compiles again
 
 

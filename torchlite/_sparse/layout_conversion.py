@@ -296,19 +296,22 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
         return to_dense(tensor) if is_sparse(tensor) else tensor
     if kind in BLOCK_LAYOUTS and blocksize is None and tensor.layout is not kind:
         raise RuntimeError(
-            f"{name}: conversion from {LAYOUT_NAMES[tensor.layout]} to {LAYOUT_NAMES[kind]} without blocksize argument given is not "
+            f"{name}: conversion from {LAYOUT_NAMES[tensor.layout]} to {LAYOUT_NAMES[kind]} without blocksize "
+            f"argument given is not "
             "supported"
         )
     if kind not in BLOCK_LAYOUTS and blocksize is not None and tensor.layout is not kind:
         raise RuntimeError(
-            f"{name}: conversion from {LAYOUT_NAMES[tensor.layout]} to {LAYOUT_NAMES[kind]} with blocksize argument given is not "
+            f"{name}: conversion from {LAYOUT_NAMES[tensor.layout]} to {LAYOUT_NAMES[kind]} with blocksize argument "
+            f"given is not "
             "supported"
         )
     if is_sparse(tensor):
         if sparse_dim is not None and sparse_dim != tensor._tl_array.sparse_dim:
             coo = tensor.layout is torch.sparse_coo
             raise RuntimeError(
-                f"{'to_sparse' if coo else 'sparse_compressed_to_sparse'}: conversion from {LAYOUT_NAMES[tensor.layout]} to "
+                f"{'to_sparse' if coo else 'sparse_compressed_to_sparse'}: conversion from "
+                f"{LAYOUT_NAMES[tensor.layout]} to "
                 f"Sparse with sparse_dim argument !={'self.sparse_dim()' if coo else 2} is not supported"
             )
         return _convert_layout(tensor, kind, blocksize)
@@ -414,11 +417,13 @@ def _convert_layout(tensor, kind, blocksize):
     if data.layout is torch.sparse_coo:
         if data.sparse_dim != 2:
             raise RuntimeError(
-                f"conversion from Sparse to {LAYOUT_NAMES[kind]} for input tensors with sparse_dim()!=2 is not supported"
+                f"conversion from Sparse to {LAYOUT_NAMES[kind]} for input tensors with sparse_dim()!=2 is not "
+                f"supported"
             )
     elif kind is not torch.sparse_coo and kind not in _CONVERTIBLE_LAYOUTS[data.layout]:
         raise RuntimeError(
-            f"sparse_compressed_to_{kind.name}: expected SparseCsr or SparseCsc layout but got {LAYOUT_NAMES[data.layout]}"
+            f"sparse_compressed_to_{kind.name}: expected SparseCsr or SparseCsc layout but got "
+            f"{LAYOUT_NAMES[data.layout]}"
         )
     if kind in BLOCK_LAYOUTS:
         name = f"{'coo' if data.layout is torch.sparse_coo else 'sparse_compressed'}_to_{kind.name}"
@@ -469,6 +474,7 @@ def sparse_to(tensor, *args, **kwargs):
 
 
 __all__ = [
-    "COMPRESSED", "coalesce_coo", "coo_to_compressed", "to_coo", "densify", "find_sorted", "unflatten_indices", "to_layout_of", "flatten_indices", "sparse_to",
+    "COMPRESSED", "coalesce_coo", "coo_to_compressed", "to_coo", "densify", "find_sorted", "unflatten_indices",
+    "to_layout_of", "flatten_indices", "sparse_to",
     "specified_indices", "sparse_mask", "sum_by_index", "to_compressed", "to_dense", "to_sparse", "values_at",
 ]  # fmt: skip

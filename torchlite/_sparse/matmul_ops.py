@@ -10,6 +10,7 @@ import torchlite as torch
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import recording
 from ..autograd.function import Function
+from .constructors import sparse_coo_tensor
 from .differentiable_values import values_of, with_node_name, with_values
 from .elementwise import add_scaled
 from .layout_conversion import (
@@ -424,7 +425,7 @@ def _only_coo(name: str, tensor) -> None:
 
 def smm(input, mat):
     """`torch.smm`: sparse times dense as a sparse matrix of all places."""
-    empty = torch.sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
+    empty = sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
     return sspaddmm(empty, input, mat, beta=0)
 
 

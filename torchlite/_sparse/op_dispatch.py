@@ -65,10 +65,10 @@ RULES: dict[str, Callable[..., Any]] = {
 # The ops that PyTorch names otherwise in its errors.
 _ATEN = {
     "_view": "view", "gt": "gt.Scalar", "lt": "lt.Scalar", "ge": "ge.Scalar", "le": "le.Scalar", "eq": "eq.Tensor",
-    "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "slice": "as_strided",
-    "vector_norm_core": "linalg_vector_norm", "_clamp_scalars": "clamp", "_clamp_tensors": "clamp.Tensor",
-    "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_is_set_to": "is_set_to",
-    "_choose": "where.self",    "std_correction": "std.correction", "var_correction": "var.correction",
+    "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "_slice": "as_strided",
+    "_vector_norm_core": "linalg_vector_norm", "_clamp_scalars": "clamp", "_clamp_tensors": "clamp.Tensor",
+    "_nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "is_set_to": "is_set_to",
+    "_choose": "where.self",    "_std_correction": "std.correction", "_var_correction": "var.correction",
     "rand_like": "uniform_", "randn_like": "normal_", "allclose": "eq.Tensor"
 }  # fmt: skip
 
@@ -190,40 +190,40 @@ def _empty_like(input, dtype, layout, device, requires_grad, size=None):
     return empty(size, dtype, device, layout, requires_grad, blocks, kind)
 
 
-@implements("_zeros_like")
+@implements("zeros_like")
 def zeros_like(input, dtype, layout, device, pin_memory, requires_grad, memory_format):
     """No specified elements."""
     return _empty_like(input, dtype, layout, device, requires_grad)
 
 
-RULES["_empty_like"] = zeros_like
+RULES["empty_like"] = zeros_like
 
 
-@implements("zeros_like")
+@implements("_zeros_like")
 def zeros_of(input):
     """No specified elements."""
     return _empty_like(input, None, None, None, False)
 
 
-@implements("_new_zeros")
+@implements("new_zeros")
 def new_zeros(input, size, dtype, device, requires_grad, layout, pin_memory):
     """Of another size, without specified elements."""
     size = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     return _empty_like(input, dtype, layout, device, requires_grad, tuple(size))
 
 
-RULES["_new_empty"] = new_zeros
+RULES["new_empty"] = new_zeros
 
 
 def _refuse_fill(input, *rest):
     raise no_kernel_error("fill_.Scalar", input)
 
 
-for _name in ("_new_ones", "_new_full"):
+for _name in ("new_ones", "new_full"):
     RULES[_name] = _refuse_fill
 
 
-@implements("_full_like")
+@implements("full_like")
 def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, form=None):
     """Dense where it is asked for; else the specified elements of a compressed tensor, all of them the number."""
     _check_like(input, layout)
@@ -237,7 +237,7 @@ def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=Fal
     return out.requires_grad_(requires_grad)
 
 
-@implements("_ones_like")
+@implements("ones_like")
 def ones_like(input, *how):
     """As `full_like`."""
     return full_like(input, 1, *how)
@@ -295,7 +295,7 @@ def copy_(input, src, non_blocking=False):
     return _write_into(input, clone(sparse_to(src, device=input.device, dtype=input.dtype)))
 
 
-@implements("_detach")
+@implements("detach")
 def detach(input):
     """Without history."""
     return input.detach()
@@ -328,7 +328,7 @@ def run_op(op, values: list):
 
 # Ops written in others that PyTorch refuses as a whole, in its words.
 _REFUSED = frozenset(
-    ("max", "min", "clamp", "equal", "_is_set_to", "rand_like", "randn_like", "allclose", "trace", "resize_")
+    ("max", "min", "clamp", "equal", "is_set_to", "rand_like", "randn_like", "allclose", "trace", "resize_")
 )
 
 

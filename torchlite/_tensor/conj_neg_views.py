@@ -27,7 +27,7 @@ def apply_conj_neg(table, raw, signs: int):
     shape = tuple(raw.shape)
     shown = [dim for dim, stride in enumerate(raw.strides) if stride == 0 and shape[dim] > 1]
     for dim in shown:
-        raw = table.slice(raw, dim, 0, 1, 1)
+        raw = table._slice(raw, dim, 0, 1, 1)
     if signs & CONJ:
         raw = table.conj_physical(raw)
     if signs & NEG:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._dispatch import call
 from .._dispatch.autograd_graph import AutogradMeta, root_meta_of
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .autograd_methods import AutogradMethods
@@ -111,25 +112,20 @@ class PythonProtocols(AutogradMethods):
         return array.astype(dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        from .numpy_protocols import array_ufunc
-
-        return array_ufunc(ufunc, method, inputs, kwargs)
+        return CALLBACKS.array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function, types, args, kwargs):
-        from .numpy_protocols import array_function
-
-        return array_function(function, args, kwargs)
+        return CALLBACKS.array_function(function, args, kwargs)
 
     def __array_namespace__(self, *, api_version=None):
         """The Array API's namespace: `torchlite`, but for names to which the standard gives another meaning. ValueError
         for a version of the standard that is not known.
         """
-        from . import array_namespace
         from .array_api_functions import VERSIONS
 
         if api_version is not None and api_version not in VERSIONS:
             raise ValueError(f"unknown version of the Array API: {api_version!r}, known are {', '.join(VERSIONS)}")
-        return array_namespace
+        return CALLBACKS.array_namespace()
 
     def to_device(self, device, /, *, stream=None):
         """The tensor on a device, as the Array API has it: itself if it is there.

@@ -61,10 +61,10 @@ def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset
     check_in_bounds_for_storage(size, stride, offset, d.itemsize, held)
     if have is not dtypes.uint8 and have is d and tuple(stride) == contiguous_strides(size):
         count = math.prod(size)
-        return table.reshape(table.slice(memory, 0, offset, offset + count, 1), tuple(size))
+        return table.reshape(table._slice(memory, 0, offset, offset + count, 1), tuple(size))
     if have is not d:
-        memory = table._view_dtype(table.slice(memory, 0, 0, held - held % d.itemsize, 1), d)
-    return table.as_strided(memory, tuple(size), tuple(stride), offset)
+        memory = table._view_dtype(table._slice(memory, 0, 0, held - held % d.itemsize, 1), d)
+    return table._as_strided(memory, tuple(size), tuple(stride), offset)
 
 
 def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
@@ -90,7 +90,7 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
         shrunk = _shrunk.get(id(owner))
         memory, d = memory_of(tensor)
         if shrunk is not None:
-            memory = tensor._tl_kernels.slice(memory, 0, 0, shrunk.nbytes, 1)
+            memory = tensor._tl_kernels._slice(memory, 0, 0, shrunk.nbytes, 1)
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
         out._take(call.wrap(tensor._tl_kernels, memory, d))
         return out
@@ -153,14 +153,14 @@ def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | N
     memory = table._empty((max(nbytes, _MIN_NBYTES) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
     kept = min(nbytes, storage.nbytes())
     if kept:
-        table.copy_into(table.slice(memory, 0, 0, kept, 1), table.slice(old._tl_array, 0, 0, kept, 1))
+        table.copy_into(table._slice(memory, 0, 0, kept, 1), table._slice(old._tl_array, 0, 0, kept, 1))
     shrunk, state = _shrunk.pop(id(owner), None), _Shrunk(nbytes)
     tensors = [only] if only is not None else _tensors_on(owner)
     _handles.pop(id(owner), None)
     for tensor in tensors:
         if tensor is not old:
             _move_into(tensor, owner, shrunk, memory, state)
-    storage._take(call.wrap(table, table.slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
+    storage._take(call.wrap(table, table._slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
     owner = owner_of(memory)
     if state.places or nbytes < _MIN_NBYTES:
         _shrunk[id(owner)] = state
@@ -178,7 +178,7 @@ def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, sta
     else:
         size, stride, offset = geometry_of(tensor)
     try:
-        usable = table.slice(memory, 0, 0, state.nbytes, 1)
+        usable = table._slice(memory, 0, 0, state.nbytes, 1)
         tensor._tl_array = strided_array(table, usable, d, size, stride, offset)
     except RuntimeError:
         tensor._tl_array = strided_array(table, memory, d, size, (0,) * len(size), 0)

@@ -6,6 +6,8 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .package_name import is_torchlite_object
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -26,6 +28,26 @@ def installed_backends() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="torchlite.backends")}
+
+
+@functools.cache
+def _installed_packages() -> frozenset[str]:
+    modules = [point.module for point in installed_backends().values()]
+    return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
+
+
+def is_backend_module(name: str) -> bool:
+    """True if a module, by its name, implements a backend: it belongs to the package of an installed backend, or to the
+    module of a registered one. A program's main module never counts.
+    """
+    if name.partition(".")[0] in _installed_packages():
+        return True
+    roots = {type(backend).__module__ for backend in REGISTERED.values()}
+    return any(
+        name == root or name.startswith(f"{root}.")
+        for root in roots
+        if root not in ("__main__", "builtins") and not is_torchlite_object(root)
+    )
 
 
 def known_types() -> list[str]:

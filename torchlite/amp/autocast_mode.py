@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import Tensor
+from .._device.accelerators import CUDA
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
 from .._dispatch.autograd_graph import base_of, version
@@ -453,10 +454,6 @@ def _supported(device_type: str, fast_dtype) -> bool:
         if not _cuda_is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
             return False
-        from .. import cuda
-
-        if fast_dtype is bfloat16 and not cuda.is_bf16_supported():
-            raise RuntimeError("Current CUDA Device does not support bfloat16. Please switch dtype to float16.")
     elif fast_dtype not in (bfloat16, float16):
         name = device_type.upper()
         warnings.warn(
@@ -469,9 +466,7 @@ def _supported(device_type: str, fast_dtype) -> bool:
 
 
 def _cuda_is_available() -> bool:
-    from .. import cuda
-
-    return cuda.is_available()
+    return CUDA.is_available()
 
 
 # -- functions with a backward of their own -----------------------------------------

@@ -344,7 +344,7 @@ class _Jvp:
     def _twice(self, outs: list, usable: list, found: list, create: bool) -> list:
         """The derivative of the op's backward in respect of the gradients that it is given."""
         chosen = [outs[i] for i in usable]
-        given = [F.zeros_like(o.detach()) for o in chosen]
+        given = [F._zeros_like(o.detach()) for o in chosen]
         for zero in given:
             zero._tl_node = LEAF
         pulled = grad(chosen, self.inputs, given, True, True, allow_unused=True)

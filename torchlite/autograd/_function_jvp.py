@@ -61,7 +61,7 @@ class PendingTangents:
 
     def _called(self, node, tangents, saved):
         given = [
-            F.zeros_like(a.detach())
+            F._zeros_like(a.detach())
             if t is None and node.materialize_grads and isinstance(a, Tensor) and a.dtype.category >= 2
             else t
             for a, t in zip(self.args, tangents, strict=True)

@@ -14,6 +14,7 @@ from .._dispatch.autograd_graph import Node
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import REGISTRY
 from .._tensor import Tensor
+from .._types.devices import is_backend_module
 from .profiler_util import FunctionEvent
 
 
@@ -171,8 +172,8 @@ def _name(op: Any, function: Any) -> str:
 # Records that PyTorch's profiles name otherwise.
 _LIBRARY = {
     "_slice_index": "slice", "_index": "index", "_setitem_": "index_put_", "_layer_norm": "native_layer_norm",
-    "max_dim": "max", "min_dim": "min", "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
-    "_max_pool": "max_pool2d_with_indices", "_filled": "full",
+    "_max_dim": "max", "_min_dim": "min", "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
+    "_max_pool": "max_pool2d_with_indices",
 }  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def _python_stack() -> list[str]:
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        of_backend = str(frame.f_globals.get("__name__")).startswith("torchlite_backends")
+        of_backend = is_backend_module(str(frame.f_globals.get("__name__")))
         if not of_backend and not code.co_filename.startswith((_PACKAGE_FOLDER, "<torchlite")):
             found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back

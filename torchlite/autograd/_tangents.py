@@ -102,7 +102,7 @@ def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
         whole, start = F.view_as_real(whole), 2 * start
     elif view.dtype.is_complex and not base.dtype.is_complex:
         whole, start = F.view_as_complex(F.unflatten(whole, -1, (-1, 2)) if whole.shape[-1] != 2 else whole), start // 2
-    part = F.as_strided(whole, view.shape, view.stride(), offset - start + whole.storage_offset())
+    part = F._as_strided(whole, view.shape, view.stride(), offset - start + whole.storage_offset())
     return part.conj() if view.is_conj() and not base.is_conj() else part
 
 
@@ -146,11 +146,11 @@ def is_writable(target: Any, value: Any) -> bool:
 def zeros_like(tensor: Any, tangent: Any) -> Tensor:
     """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
     if tangent._tl_level is not None:
-        return tangent._alike(F.zeros_like(tensor.detach()))
+        return tangent._alike(F._zeros_like(tensor.detach()))
     if tensor._tl_kernels.wraps or tensor._tl_is_sparse:
-        return F.zeros_like(tensor.detach())
+        return F._zeros_like(tensor.detach())
     flat = tensor.new_zeros(_empty_like(tensor))
-    made = F.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
+    made = F._as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
     return made.detach()
 
 

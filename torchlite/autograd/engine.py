@@ -651,7 +651,7 @@ def initial_gradient(tensor, where, g, mode, position: int = 0):
         if end.dtype.category == COMPLEX:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {end.dtype}")
         if tensor.__class__ is not Tensor and getattr(tensor, "_tl_dispatches", False):
-            return CALLBACKS.F.ones_like(tensor)
+            return CALLBACKS.F._ones_like(tensor)
         g = end._tl_kernels._full(end._tl_array.shape, 1, end.dtype)
         return call.wrap(end._tl_kernels, g) if mode.differentiable else g
     if not isinstance(g, Tensor):

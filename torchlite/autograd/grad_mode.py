@@ -10,6 +10,7 @@ from typing import Any
 
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.dispatch_state import MODE, change_counters, set_grad_mode
+from .._types.package_name import package_name
 
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
 
@@ -37,6 +38,14 @@ def _set_modes(grad: bool, inference: bool) -> None:
     _set_inference(inference)
     MODE.asked = grad
     set_grad_mode(grad and not inference)
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    """Turn the recording of gradients on or off in this thread, as captured graphs do."""
+    set_grad_mode(mode)
+
+
+_set_grad_enabled.__module__ = f"{package_name()}._C"  # where programs find it
 
 
 class _DecoratorContextManager:

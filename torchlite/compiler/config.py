@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._config_patch import make_patch
+from .._settings.config_patch import make_patch
 
 job_id: Any = None
 pgo_extra_read_key: Any = None

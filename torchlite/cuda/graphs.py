@@ -8,10 +8,11 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd, nn
+from .. import autograd
 from .._device import generators as _random
 from .._device.streams import CAPTURES
 from .._dispatch import backend_registry
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
 from .._types.devices import device as device_type
 from ._accelerator import cuda
@@ -206,7 +207,7 @@ class _GraphedCallable:
 
     def __init__(self, function: Callable, sample: tuple, allow_unused: bool):
         self.function, self.sample, self.allow_unused = function, sample, allow_unused
-        is_module = isinstance(function, nn.Module)
+        is_module = isinstance(function, CALLBACKS.module_class)
         if is_module:
             _check_module(function)
         self.arguments = _flatten_tensors(sample)[0]
@@ -300,7 +301,9 @@ class _GraphedCallable:
                 )
             return me.rebuilt(list(Graphed.apply(*given, *me.parameters)))
 
-        return run if not isinstance(self.function, nn.Module) else _make_graphed_forward(self.function, run)
+        return (
+            run if not isinstance(self.function, CALLBACKS.module_class) else _make_graphed_forward(self.function, run)
+        )
 
 
 def _check_module(module: Any) -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .._dispatch.callbacks import CALLBACKS
 from . import distributed_c10d
+from ._sync_batch_norm import sync_batch_norm, sync_batch_norm_group
 from .device_mesh import DeviceMesh, init_device_mesh
 from .distributed_c10d import *
 from .distributed_c10d import __all__ as _names
+
+CALLBACKS.sync_batch_norm, CALLBACKS.sync_batch_norm_group = sync_batch_norm, sync_batch_norm_group
 
 __all__ = [*_names, "DeviceMesh", "init_device_mesh", "is_available"]
 

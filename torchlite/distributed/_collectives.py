@@ -22,11 +22,7 @@ from ._collective_options import (
     ReduceScatterOptions,
     ScatterOptions,
 )
-from ._process_group import ProcessGroup
-from ._reduce_ops import ReduceOp
-from ._sync_fast_path import try_fast_path
-from ._work import Work
-from ._world import (
+from ._group_registry import (
     _get_default_group,
     _group_or_default,
     _rank_not_in_group,
@@ -34,6 +30,10 @@ from ._world import (
     get_group_rank,
     warn_not_in_group,
 )
+from ._process_group import ProcessGroup
+from ._reduce_ops import ReduceOp
+from ._sync_fast_path import try_fast_path
+from ._work import Work
 
 _FIXED = (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from ._collectives import barrier
-from ._world import get_rank
+from ._group_registry import get_rank
 
 _calls = 0  # of `breakpoint`
 

@@ -15,9 +15,9 @@ import torchlite as torch
 
 from . import _collectives as collectives
 from ._collectives import resolve_rank
+from ._group_registry import _group_or_default, _rank_not_in_group, get_rank, get_world_size, warn_not_in_group
 from ._p2p import recv, send
 from ._process_group import ProcessGroup
-from ._world import _group_or_default, _rank_not_in_group, get_rank, get_world_size, warn_not_in_group
 
 
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[torch.Tensor, torch.Tensor]:

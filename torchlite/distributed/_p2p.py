@@ -8,10 +8,10 @@ import torchlite as torch
 
 from ._coalescing import collect_work
 from ._collectives import check_tensor, resolve_rank
+from ._group_registry import _group_or_default, _rank_not_in_group, get_global_rank, warn_not_in_group
 from ._process_group import ProcessGroup
 from ._sync_fast_path import try_fast_path
 from ._work import Work
-from ._world import _group_or_default, _rank_not_in_group, get_global_rank, warn_not_in_group
 
 
 def _check_not_self(group: ProcessGroup, rank: int, kind: str) -> None:

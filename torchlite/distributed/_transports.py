@@ -1,20 +1,13 @@
-"""Message transports: packages by backend name, imported on first use, and their protocols (docs/backend.md)."""
+"""Transports of messages, which installed packages offer by entry points, and their protocol (docs/backend.md)."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import functools
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
 import numpy as np
-
-# By backend name of `init_process_group`: the package, and its requirement.
-_PACKAGES = {
-    "mpi": ("torchlite_backends.mpi", "mpi4py"),
-    "gloo": ("torchlite_backends.mpi", "mpi4py"),
-    "nccl": ("torchlite_backends.nccl", "cupy"),
-}
 
 
 class Request(Protocol):
@@ -54,11 +47,21 @@ class Communicator(Protocol):
     def free(self) -> None: ...
 
 
+@functools.cache
+def installed_transports() -> dict[str, EntryPoint]:
+    """The transports that installed packages offer, by the name of a backend of `init_process_group`."""
+    return {point.name: point for point in entry_points(group="torchlite.transports")}
+
+
+@functools.cache
 def transport_of(backend: str) -> Any:
-    """Return the transport of a backend name."""
-    return importlib.import_module(_PACKAGES[backend][0]).engine
+    """The transport behind a backend's name. RuntimeError where no installed package offers one."""
+    point = installed_transports().get(backend)
+    if point is None:
+        raise RuntimeError(f"no installed package has an entry point '{backend}' in the group torchlite.transports")
+    return point.load()
 
 
 def is_installed(backend: str) -> bool:
-    """True if a transport's dependency is installed; imports nothing."""
-    return importlib.util.find_spec(_PACKAGES[backend][1]) is not None
+    """True if a transport's library is installed; does not import it."""
+    return backend in installed_transports() and transport_of(backend).is_installed()

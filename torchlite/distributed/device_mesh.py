@@ -13,16 +13,9 @@ import numpy as np
 
 import torchlite as torch
 
+from ._group_creation import init_process_group, new_group
+from ._group_registry import _world, get_process_group_ranks, get_rank, get_world_size, is_initialized
 from ._process_group import ProcessGroup
-from ._world import (
-    _world,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_initialized,
-    new_group,
-)
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, NewType
+from typing import Any, NewType, NoReturn
 
 from ._backend_config import (
     Backend,
@@ -56,6 +56,35 @@ from ._debug_level import DebugLevel, get_debug_level, set_debug_level, set_debu
 from ._debug_tools import breakpoint, record_comm
 from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
 from ._grad_bucket import GradBucket
+from ._group_creation import _abort_process_group as _abort_process_group
+from ._group_creation import _new_group_with_tag as _new_group_with_tag
+from ._group_creation import (
+    destroy_process_group,
+    get_default_backend_for_device,
+    get_node_local_rank,
+    init_process_group,
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    split_group,
+)
+from ._group_registry import (
+    GroupMember,
+    get_backend,
+    get_backend_config,
+    get_global_rank,
+    get_group_rank,
+    get_pg_count,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    is_initialized,
+)
+from ._group_registry import _get_default_group as _get_default_group
+from ._group_registry import _group_or_default as _group_or_default
+from ._group_registry import _rank_not_in_group as _rank_not_in_group
+from ._group_registry import _world as _world
 from ._object_collectives import _object_to_tensor as _object_to_tensor
 from ._object_collectives import _tensor_to_object as _tensor_to_object
 from ._object_collectives import (
@@ -75,33 +104,6 @@ from ._rendezvous_handlers import register_rendezvous_handler, rendezvous
 from ._single_process import SingleProcessCommunicator as SingleProcessCommunicator
 from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work
-from ._world import (
-    GroupMember,
-    destroy_process_group,
-    get_backend,
-    get_backend_config,
-    get_default_backend_for_device,
-    get_global_rank,
-    get_group_rank,
-    get_node_local_rank,
-    get_pg_count,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_initialized,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
-    split_group,
-)
-from ._world import _abort_process_group as _abort_process_group
-from ._world import _get_default_group as _get_default_group
-from ._world import _group_or_default as _group_or_default
-from ._world import _new_group_with_tag as _new_group_with_tag
-from ._world import _rank_not_in_group as _rank_not_in_group
-from ._world import _world as _world
 
 __all__ = [
     "AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig",
@@ -127,7 +129,7 @@ GroupName = NewType("GroupName", str)  # registered name of a group
 
 def shrink_group(
     ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
-) -> ProcessGroup:
+) -> NoReturn:
     """Raise: no backend can remove ranks from a group.
 
     `new_group` with `use_local_synchronization` creates one of live processes. TypeError, and ValueError for wrong

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torchlite as torch
@@ -15,11 +15,12 @@ from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._dispatch.tracing import Trace as Seen
 from torchlite._dispatch.tracing import unwrap_traced
+from torchlite._settings.compiler_directives import exporting
 from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
 from torchlite._types.python_source import is_identifier
-from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
+from torchlite.fx._dead_code import eliminate_unused
 from torchlite.fx.experimental._op_recorder import OpRecorder
 from torchlite.fx.experimental._unbacked_symbols import UnbackedSymbols
 from torchlite.nn import Module
@@ -88,7 +89,7 @@ class ExportTrace:
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
-        _eliminate_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
+        eliminate_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted)
@@ -184,7 +185,9 @@ def _root(x: Any, /) -> Any:
 
 
 class _TraceInterceptor(Seen):
-    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic numbers."""
+    """Interceptor of a recorded run: tracks module calls, and makes Python's number functions return symbolic
+    numbers.
+    """
 
     calls_modules = True
 
@@ -279,22 +282,3 @@ def _restore_module_state(module: Module) -> Iterator[None]:
             for buffer, version, value in before:
                 if buffer._version != version:
                     buffer.copy_(value)
-
-
-def _eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
-    """Remove unused nodes except `kept`."""
-    import operator
-
-    for node in reversed(list(graph.nodes)):
-        unused = node.op == "call_function" and not node.users and node not in kept
-        if unused and node.target is operator.getitem:
-            graph.erase_node(node)
-    graph.eliminate_dead_code(lambda node: node in kept or _has_side_effect(node))
-
-
-def _has_side_effect(node: Node) -> bool:
-    """True if a node has a side effect."""
-    if node.op != "call_function":
-        return node.op != "get_attr"
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and (schema.is_mutable or not schema.returns)

@@ -35,11 +35,7 @@ FUNCTIONS: dict[str, Any] = {
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
 }  # fmt: skip
-
-
 _NAMES = ("number", "ndigits")  # parameters of round; the other functions take no keywords
-
-
 _MAX_BITS = 4096  # of computed integers; sizes have 63 bits
 
 
@@ -60,7 +56,7 @@ class CheckedFunction(CheckedCallable):
         if len(args) == 2 and isinstance(args[1], int) and isinstance(args[0], (int, float)):
             bits = self.bits(args[0], args[1])
             if bits > _MAX_BITS:
-                raise OverflowError(f"{self.__name__}: a whole number of {bits} bits is too large for a size")
+                raise OverflowError(f"{self.__name__}: an integer of {bits} bits is too large for a size")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:

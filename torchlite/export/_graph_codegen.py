@@ -11,9 +11,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
-from torchlite._functorch import predispatch
 from torchlite._types.checked_callable import CheckedCallable
 from torchlite._types.python_source import compile_function, identifier, is_identifier
+from torchlite.func import _predispatch
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
@@ -87,7 +87,7 @@ class _ForwardWriter:
             self.lines.append(f"return {self.value(results)}")
         text = head + "".join(f"    {line}\n" for line in self.lines)
         forward = compile_function("forward", text, f"<exported program {next(_NUMBERS)}>", dict(self.given))
-        return predispatch.ending(forward, nodes, predispatch.of_program)
+        return _predispatch.ending(forward, nodes, _predispatch.of_program)
 
     def held(self, value: Any) -> str:
         """Return a name for an external object."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._serialization.resource_budget import MAX_DEPTH
+from torchlite._serialization.tensor_rebuild import _rebuild_tensor
 from torchlite._serialization.zip_archive import ArchiveReader
 from torchlite._types.layouts import MAX_DIMS
-from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
 from torchlite.serialization import _load_part
@@ -78,7 +78,7 @@ def parse_int(entry: Any, where: str) -> int:
     if tag == "as_expr" and type(value) is dict and type(value.get("hint")) is dict:
         value = value["hint"].get("as_int")
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise format_error(where, "a size is no whole number")
+        raise format_error(where, "a size is no integer")
     return value
 
 

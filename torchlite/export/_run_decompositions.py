@@ -17,8 +17,8 @@ from torchlite.fx.experimental._op_recorder import OpRecorder
 from torchlite.fx.experimental._size_expressions import GraphMerger
 from torchlite.fx.experimental._unbacked_symbols import ITEM_OPS, UnbackedSymbols
 
+from ..fx._dead_code import eliminate_unused
 from . import graph_signature as gs
-from ._capture import _eliminate_unused
 from ._checked_functions import checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
@@ -35,7 +35,7 @@ def decompose_program(program: Any, table: Any) -> Any:
         rows.find()
         told = rows.merged(told).found
     graph = rows.merged(told).graphs[0] if rows.names else _retrace(program, table, rows.hints)[0]
-    _eliminate_unused(graph, _kept_values(graph))
+    eliminate_unused(graph, _kept_values(graph))
     made, changed = functionalize(graph)
     if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program comes from a file
         for node in made.nodes:
@@ -188,7 +188,7 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
                     recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
     finally:
         unbacked.open = False
-    _eliminate_unused(graph, _kept_values(graph) | {node for node, _ in unbacked.sources.values()})
+    eliminate_unused(graph, _kept_values(graph) | {node for node, _ in unbacked.sources.values()})
     return graph, unbacked
 
 
@@ -359,7 +359,7 @@ def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     for node in graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
-    _eliminate_unused(graph, _kept_values(graph))
+    eliminate_unused(graph, _kept_values(graph))
     inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
     made = GraphModule(root, graph)
     made_program = program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")

@@ -13,8 +13,9 @@ from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torchlite.utils import _pytree as pytree
 
+from ..fx._dead_code import eliminate_unused
 from . import dynamic_shapes as ds
-from ._capture import ExportTrace, _eliminate_unused, argument_names
+from ._capture import ExportTrace, argument_names
 from ._dynamic_sizes import DynamicSizes
 from ._errors import UserError
 from ._input_guards import format_guard, guards_code
@@ -231,7 +232,7 @@ def _try_trace(
 
 
 def _make_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, args: tuple, kwargs: dict) -> ExportedProgram:
-    _eliminate_unused(trace.graph, trace.calls.kept())
+    eliminate_unused(trace.graph, trace.calls.kept())
     for spec, result in zip(trace.output_specs, trace.graph.output_node().args[0], strict=True):  # type: ignore[arg-type]
         if isinstance(result, Node) and isinstance(spec.arg, ConstantArgument):
             spec.arg = SymIntArgument(result.name)

@@ -89,7 +89,8 @@ def _check_deque(context: Any, count: int) -> str | None:
 # By tree class: returns why a context is invalid for a number of children, None if valid.
 _CONTEXTS: dict[Any, Any] = {
     None: _check_leaf, "builtins.tuple": _check_leaf, "builtins.list": _check_leaf, "builtins.dict": _check_keys,
-    "collections.OrderedDict": _check_keys, "collections.defaultdict": _check_factory, "collections.deque": _check_deque,
+    "collections.OrderedDict": _check_keys, "collections.defaultdict": _check_factory,
+    "collections.deque": _check_deque,
 }  # fmt: skip
 
 

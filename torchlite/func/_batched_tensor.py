@@ -254,7 +254,9 @@ def has_batched_tangent(tensor: Any, level) -> bool:
 
 
 def hide_batch_dim(tensor: Any, level, dim: int = 0) -> Tensor:
-    """Hide a dimension as the batch dimension of a level, below the levels above it; the inverse of `expose_batch_dim`."""
+    """Hide a dimension as the batch dimension of a level, below the levels above it; the inverse of
+    `expose_batch_dim`.
+    """
     if tensor.__class__ is BatchedTensor and tensor._tl_level.number > level.number:
         own = tensor._dim
         inner = hide_batch_dim(tensor._value, level, dim if dim < own else dim + 1)

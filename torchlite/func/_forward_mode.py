@@ -43,9 +43,9 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
     directions, tangents_spec = tree_flatten(tangents)
     if spec != tangents_spec:
         raise RuntimeError(
-            f"{_JVP_SIGNATURE}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
-            f"{tangents_spec}"
+            f"{_JVP_SIGNATURE}: Expected primals and tangents to have the same python structure. For example, if "
+            f"primals is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents "
+            f"with structure {tangents_spec}"
         )
     _check_tensors(flat, "primals")
     _check_tensors(directions, "tangents")
@@ -136,7 +136,7 @@ def _tangent_of(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
             "with strict=True."
         )
-    return F.zeros_like(tensor.detach())
+    return F._zeros_like(tensor.detach())
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
@@ -205,7 +205,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     def pulled(*cotangents):
         return pull(tree_unflatten(list(cotangents), out_spec))
 
-    given = [F.zeros_like(t.detach()) for t in outs]
+    given = [F._zeros_like(t.detach()) for t in outs]
     transposed = _vjp(pulled, tuple(given))[1]
 
     def push(*tangents):

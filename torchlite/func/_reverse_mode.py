@@ -127,7 +127,7 @@ class _GradLevel:
                     allow_unused=True,
                 )
         return [
-            self.example(F.zeros_like(i.detach()) if g is None else g) for g, i in zip(found, self.inputs, strict=True)
+            self.example(F._zeros_like(i.detach()) if g is None else g) for g, i in zip(found, self.inputs, strict=True)
         ]
 
 
@@ -327,7 +327,7 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
             "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
             f"{result.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
-    found = tape.gradients([result], [F.ones_like(result.detach())], retain=False)
+    found = tape.gradients([result], [F._ones_like(result.detach())], retain=False)
     grads = tree_unflatten(list(found), spec)
     value = tape.released(result)
     if has_aux:

@@ -53,7 +53,9 @@ def _forward_from_src(src: str, globals: dict[str, Any], co_fields: dict[str, An
 
 
 def import_block(names: dict[str, Any]) -> str:
-    """Return import lines for the globals of generated code. Raise PicklingError for an object that cannot be imported."""
+    """Return import lines for the globals of generated code. Raise PicklingError for an object that cannot be
+    imported.
+    """
     lines = set()
     for name, thing in names.items():
         if name in _custom_builtins:

@@ -144,7 +144,7 @@ class _ProxyInterceptor(Interceptor):
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
             return self._node(proxy, op.overload, args, kwargs)
-        if op.name == "_new_tensor":
+        if op.name == "new_tensor":
             return proxy.tracer.create_proxy("call_method", "new_tensor", *strip_default_args(op, args, kwargs))
         if function.__class__ is InPlaceCall:
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"

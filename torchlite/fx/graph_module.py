@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .._functorch import predispatch
 from .._tensor import Tensor
 from .._types.checked_callable import CheckedCallable
 from .._types.package_name import package_name as package_name
 from .._types.python_source import comment, identifier, is_identifier
+from ..func import _predispatch
 from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..nn.modules.conv import Conv1d, Conv2d, Conv3d
 from ..nn.modules.linear import Linear
@@ -282,7 +282,7 @@ class GraphModule(Module):
         cls: Any = type(self)
         run = self._graph._running_code(code)
         forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
-        cls.forward = predispatch.ending(forward, self._graph.nodes)
+        cls.forward = _predispatch.ending(forward, self._graph.nodes)
         own = vars(cls).get("__call__")
         if own is not _call_wrapped:
             cls._own_call, cls.__call__ = own, _call_wrapped
@@ -296,7 +296,9 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the way."""
+        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the
+        way.
+        """
         *path, name = target.split(".")
         owner: Any = self
         for part in path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._functorch import predispatch
+from ..func import _predispatch
 from . import traceback as fx_traceback
 from ._codegen import _last_uses
 from ._compatibility import compatibility
@@ -60,7 +60,7 @@ class Interpreter:
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
         self.args_iter: Iterator[Any] = iter(args)
-        with predispatch.end_open_levels():
+        with _predispatch.end_open_levels():
             return self._run(enable_io_processing)
 
     def _run(self, enable_io_processing: bool) -> Any:

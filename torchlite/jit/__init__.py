@@ -7,13 +7,31 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
+from .._dispatch.callbacks import register_lazily
 from ..futures import Future
 from . import annotations as annotations
+from ._callbacks import JIT_CALLBACKS
+from ._function_modifiers import (
+    Attribute,
+    TracerWarning,
+    _drop,
+    _isinstance,
+    _overload,
+    _overload_method,
+    export,
+    ignore,
+    is_scripting,
+    unused,
+)
 from ._runtime import Error
-from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
+from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._trace import TracerWarning, _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
+from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
+
+register_lazily(JIT_CALLBACKS, globals(), {
+    "compile_module": ("_recursive", "script_module"), "graph_of": ("_graph_text", "graph_of"),
+    "module_handle": ("_module_handle", "ModuleHandle"), "save": ("_save", "save"), "to_bytes": ("_save", "to_bytes"),
+})  # fmt: skip
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",

@@ -13,7 +13,7 @@ from .._types.python_source import literal
 from ..autograd.grad_mode import set_grad_enabled
 from ._dtype_codes import to_code
 from ._runtime import CONTAINERS, as_runtime_error
-from ._scalar_ops import count_visited
+from ._value_limits import count_visited
 
 _PLAIN = (Tensor, int, float, bool, str, type(None))
 

@@ -22,8 +22,11 @@ from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformer_ops
 from ._dtype_codes import code_to_dtype, code_to_layout, code_to_memory_format, to_code
+from ._list_ops import safe_hash, to_list
+from ._nontensor_ops import NONTENSOR_OPS
 from ._runtime import LOOKUP, METHODS, iterate, raise_error
-from ._scalar_ops import SCALARS, count_visited, format_value, safe_hash, to_list
+from ._str_ops import format_value
+from ._value_limits import count_visited
 
 TENSORS = (Tensor, torch.nn.Parameter)
 _CODES: dict[str, Callable] = {
@@ -104,7 +107,7 @@ class BuiltinOperator:
     __module__ = "torchlite.jit"
 
     def __init__(self, name: str, packet: Any, own: Callable | None = None):
-        self.name, self._packet, self._scalar, self._own = name, packet, SCALARS.get(name), own
+        self.name, self._packet, self._scalar, self._own = name, packet, NONTENSOR_OPS.get(name), own
         self._runs: dict[Any, Callable] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -321,7 +324,7 @@ def _autocast(*rest: Any) -> bool:
 
 
 def _list_of(x: Any) -> list:
-    return list(iterate(x)) if isinstance(x, Tensor) else SCALARS["list"](x)
+    return list(iterate(x)) if isinstance(x, Tensor) else NONTENSOR_OPS["list"](x)
 
 
 def _as_lists(x: Tensor) -> Any:
@@ -485,7 +488,7 @@ def _number_to_tensor(value: Any) -> Tensor:
 
 
 def _min_max(name: str) -> Callable:
-    python = SCALARS[name]
+    python = NONTENSOR_OPS[name]
 
     def pick(*args: Any) -> Any:
         return python(*args) if len(args) == 1 or not isinstance(args[0], list) else python(args)
@@ -605,10 +608,10 @@ def _lookup_current(path: str) -> Any:
             return _PRIM.get(name)
         if space != "aten":
             return allowed_packet(space, name)
-    if not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
+    if not name.replace(".", "").isidentifier() or name.startswith("__") and name not in NONTENSOR_OPS:
         return None
     packet = allowed_packet("aten", name)
-    if packet is None and name not in _OWN and name not in SCALARS:
+    if packet is None and name not in _OWN and name not in NONTENSOR_OPS:
         return None
     return BuiltinOperator(name, packet, _OWN.get(name))
 

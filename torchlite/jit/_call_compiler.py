@@ -13,8 +13,8 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
+from ._function_modifiers import is_library_class
 from ._nn_sources import FUNCTIONS
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition
@@ -77,7 +77,7 @@ class CallCompiler:
 
     def _special(self, called: Any, node: ast.Call) -> Any:
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        of_jit = is_library_class(module, "jit") or module.endswith("_jit_internal")
+        of_jit = is_library_class(module, "jit")
         if called is isinstance or of_jit and name in ("isinstance", "_isinstance"):
             known = self._known(node)
             if known is not None:

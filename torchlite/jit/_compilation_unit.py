@@ -180,7 +180,7 @@ class ScriptProgram:
     def changes(self, name: str) -> bool:
         """True if an operator may keep or mutate a list argument."""
         found = self.globals[name]
-        return not isinstance(found, _builtin_ops.BuiltinOperator) or found.name in _builtin_ops.SCALARS
+        return not isinstance(found, _builtin_ops.BuiltinOperator) or found.name in _builtin_ops.NONTENSOR_OPS
 
     def has_method(self, owner: ScriptClass, name: str) -> bool:
         """True if a module class has a method, which then has a global name."""

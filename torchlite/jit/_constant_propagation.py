@@ -11,8 +11,8 @@ from typing import Any
 
 from .._dispatch.call import Tensor
 from ._inlining import load_name, path_expression, path_of, walk_statements
+from ._nontensor_ops import NONTENSOR_OPS
 from ._python_translator import ANNOTATED, ProgramError, PythonTranslator, dotted_name
-from ._scalar_ops import SCALARS
 
 _RANDOM = frozenset(
     "rand randn randint randperm bernoulli multinomial normal poisson dropout alpha_dropout feature_dropout "
@@ -288,7 +288,7 @@ class ConstantPropagation(ast.NodeTransformer):
             return self._computed(node)
         if path is None or not path.startswith("torch.") or not is_pure(node):
             return node
-        if path.removeprefix("torch.") not in SCALARS and not any(map(_is_constant, ast.walk(node))):
+        if path.removeprefix("torch.") not in NONTENSOR_OPS and not any(map(_is_constant, ast.walk(node))):
             return node  # the result may be large
         if not all(map(_are_constant, (*node.args, *(k.value for k in node.keywords)))):
             return node

@@ -12,11 +12,7 @@ from ._types import BoolType, FloatType, IntType, NoneType, StringType, TensorTy
 _LITERALS: dict[type, Any] = {
     int: IntType, bool: BoolType, float: FloatType, str: StringType, type(None): NoneType,
 }  # fmt: skip
-
-
 _FIELDS = {int: "i", bool: "i", float: "f", str: "s", torch.Tensor: "t"}
-
-
 _NUMBERED = (torch.dtype, torch.layout, torch.memory_format)
 
 

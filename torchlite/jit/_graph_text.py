@@ -28,7 +28,9 @@ class ScriptGraph:
 
 
 def type_text(node: ast.AST) -> str:
-    """Return an annotation as a graph prints it: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int, str)`."""
+    """Return an annotation as a graph prints it: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int,
+    str)`.
+    """
     if not isinstance(node, ast.Subscript):
         return ast.unparse(node)
     outer = (dotted_name(node.value) or "").rpartition(".")[2]

@@ -14,8 +14,8 @@ from .._types.devices import device as device_type
 from ._compilation_unit import ScriptProgram
 from ._program_archive import ProgramReader
 from ._program_unpickler import ProgramUnpickler
-from ._scalar_ops import VISITS, count_visited
 from ._script_modules import RecursiveScriptModule
+from ._value_limits import VISITS, count_visited
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
 # Python errors of malformed pickles or programs.

@@ -44,8 +44,11 @@ def _convolution(dims: int) -> Callable:
 
 def _conv_transpose(dims: int) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
-        rest = f"{_repeat_value(m.stride, dims)}, {_repeat_value(m.padding, dims)}, {_repeat_value(m.output_padding, dims)}, {m.groups}"
-        line = f"return torch.conv_transpose{dims}d(input, self.weight, self.bias, {rest}, {_repeat_value(m.dilation, dims)})"
+        stride, padding, output_padding, dilation = (
+            _repeat_value(value, dims) for value in (m.stride, m.padding, m.output_padding, m.dilation)
+        )
+        rest = f"{stride}, {padding}, {output_padding}, {m.groups}, {dilation}"
+        line = f"return torch.conv_transpose{dims}d(input, self.weight, self.bias, {rest})"
         return "input: Tensor, output_size: Optional[List[int]]=None", line, "Tensor"
 
     return text

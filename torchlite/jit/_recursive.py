@@ -12,13 +12,13 @@ from typing import Any
 
 import torchlite as torch
 
-from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn, is_library_class
+from .._settings.jit_state import STATE
 from . import _script_compiler as _script_compiler  # it registers itself with SourceWriter
 from ._compilation_unit import ScriptProgram
+from ._function_modifiers import Attribute, FunctionModifiers, get_torchscript_modifier, is_ignored_fn, is_library_class
 from ._nn_sources import TEXTS, WITHOUT_FORWARD
 from ._program_unpickler import set_attribute
 from ._save import type_of
-from ._script import Attribute
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._source_resolution import class_definitions, warn_of_annotations
 from ._source_writer import SourceWriter

@@ -16,11 +16,11 @@ from torchlite.nn.parameter import Parameter
 from .._aten.allowlist import check_split_count
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
-from .._jit_internal import is_library_class
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
-from . import _scalar_ops
+from . import _list_ops, _nontensor_ops, _number_ops, _str_ops, _value_limits
+from ._function_modifiers import is_library_class
 
 _PLAIN = (int, float, bool, complex, str)
 
@@ -31,6 +31,10 @@ LOOKUP: list[Callable] = []  # set to `_builtin_ops.lookup` by that module
 def operator_of(path: str) -> Any:
     """Return the operator of a name, None if there is none."""
     return LOOKUP[0](path, 10)
+
+
+class TracerWarning(Warning):
+    """Warning category of tracing."""
 
 
 class Error(RuntimeError):
@@ -51,7 +55,7 @@ def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
     try:
         made = function(*args, **kwargs)
         if made.__class__ in CONTAINERS:
-            _scalar_ops.count_visited(made, tensor=0)
+            _value_limits.count_visited(made, tensor=0)
         return made
     except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
@@ -346,7 +350,7 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
     name = path.rpartition(".")[2]
 
     def show(self: Any) -> str:
-        shown = [repr(v) if v.__class__ is str else _scalar_ops.format_value(v) for v in self]
+        shown = [repr(v) if v.__class__ is str else _str_ops.format_value(v) for v in self]
         return f"{name}(" + ", ".join(f"{n}={text}" for n, text in zip(names, shown, strict=True)) + ")"
 
     def as_dict(self: Any) -> dict:
@@ -411,7 +415,7 @@ def to_int(value: Any) -> int:
     value = _item(value)
     if value.__class__ is float and not math.isfinite(value):
         return -(1 << 63)
-    return _scalar_ops.wrap_int64(int(value))
+    return _number_ops.wrap_int64(int(value))
 
 
 def _arguments(*values: Any) -> list:
@@ -425,7 +429,7 @@ def iterate(value: Any) -> Any:
     """Return the iterable of a loop."""
     cls = value.__class__
     if cls is range:
-        return _scalar_ops.to_list(value)
+        return _list_ops.to_list(value)
     if isinstance(value, Tensor) and value.ndim:
         check_split_count(value, len(value))
     if isinstance(value, _ITERABLE):
@@ -450,12 +454,12 @@ def context_manager_of(value: Any) -> Any:
 
 def make_assertion_error(said: Any) -> None:
     """Return the exception of a failed assertion."""
-    raise_error(f"AssertionError: {_scalar_ops.format_value(said)}")
+    raise_error(f"AssertionError: {_str_ops.format_value(said)}")
 
 
 def raise_error(message: Any = "", kind: Any = None, *rest: Any) -> None:
     """Execute a program's `raise`."""
-    said = _scalar_ops.format_value(message)
+    said = _str_ops.format_value(message)
     raise Error(f"{_ERROR_PREFIX}{kind or 'RuntimeError'}: {said}" if kind else f"{_ERROR_PREFIX}RuntimeError: {said}")
 
 
@@ -473,7 +477,7 @@ def augmented_assign(name: str, value: Any, other: Any) -> Any:
     """Execute `value += other` and similar, in place for tensors and lists."""
     inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
     if value.__class__ is list and name == "add":
-        return _scalar_ops.SCALARS["add_"](value, other)
+        return _nontensor_ops.NONTENSOR_OPS["add_"](value, other)
     function = operator_of(f"torch.{inside}")
     return function(value, other)
 
@@ -482,7 +486,7 @@ _IN_PLACE = frozenset("add sub mul div floor_divide remainder pow".split())
 
 
 def _print(*values: Any) -> None:
-    print(*map(_scalar_ops.format_value, values))
+    print(*map(_str_ops.format_value, values))
 
 
 def _range(*values: Any) -> range:
@@ -491,7 +495,7 @@ def _range(*values: Any) -> range:
 
 def _range_list(*values: Any) -> list:
     """Return a range used outside a loop as a list."""
-    return _scalar_ops.to_list(_range(*values))
+    return _list_ops.to_list(_range(*values))
 
 
 def _length(value: Any) -> int:
@@ -518,7 +522,7 @@ def _delegate(name: str) -> Callable:
 
 
 def _select(name: str) -> Callable:
-    python = _scalar_ops.SCALARS[name]
+    python = _nontensor_ops.NONTENSOR_OPS[name]
 
     def run(*args: Any) -> Any:
         if any(isinstance(a, Tensor) for a in args):
@@ -538,12 +542,12 @@ def _zip(*items: Any) -> Any:
 
 def _is_instance(value: Any, test: Callable) -> bool:
     if value.__class__ in CONTAINERS:
-        _scalar_ops.count_visited(value, tensor=0)
+        _value_limits.count_visited(value, tensor=0)
     return test(value)
 
 
 GLOBALS: dict[str, Any] = {
-    "own.key": _scalar_ops.safe_key,
+    "own.key": _list_ops.safe_key,
     "own.plain_keys": frozenset((int, str, float, bool, Tensor, type(None))),
     "own.get": get_attribute,
     "own.set": set_attribute,
@@ -566,7 +570,7 @@ GLOBALS: dict[str, Any] = {
     "plain.float": lambda value: float(_item(value)),
     "plain.bool": bool,
     "plain.complex": lambda *values: complex(*_arguments(*values)),
-    "plain.str": _scalar_ops.to_str,
+    "plain.str": _str_ops.to_str,
     "plain.print": _print,
     "plain.range": _range,
     "own.range": _range_list,
@@ -574,15 +578,15 @@ GLOBALS: dict[str, Any] = {
     "plain.min": _select("min"),
     "plain.max": _select("max"),
     "plain.abs": _delegate("abs"),
-    "plain.sorted": _scalar_ops.sorted_,
-    "plain.list": lambda items=(): _scalar_ops.to_list(iterate(items)),
-    "plain.tuple": lambda items: tuple(_scalar_ops.to_list(iterate(items))),
-    "plain.dict": _scalar_ops.to_dict,
+    "plain.sorted": _list_ops.sorted_,
+    "plain.list": lambda items=(): _list_ops.to_list(iterate(items)),
+    "plain.tuple": lambda items: tuple(_list_ops.to_list(iterate(items))),
+    "plain.dict": _list_ops.to_dict,
     "plain.enumerate": _enumerate,
     "plain.zip": _zip,
     "plain.reversed": lambda items: list(iterate(items))[::-1],
     "plain.round": _delegate("round"),
-    "plain.hash": _scalar_ops.safe_hash,
+    "plain.hash": _list_ops.safe_hash,
     "plain.ord": ord,
     "plain.chr": chr,
     "plain.hex": hex,

@@ -25,8 +25,8 @@ from ..serialization import location_tag
 from ._compilation_unit import ScriptProgram
 from ._dtype_codes import to_code
 from ._runtime import ScriptObject
-from ._scalar_ops import count_visited
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._value_limits import count_visited
 
 VERSION = 10  # operator version written
 _QUALIFIED_NAME = re.compile(r"__torch__(?:\.\w+)+")

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._types.python_source import parse
 
 __all__ = [
-    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
+    "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
-
-
-class Attribute(NamedTuple):
-    """Value of a module attribute, with its TorchScript type."""
-
-    value: Any
-    type: Any
 
 
 class ScriptWarning(Warning):

@@ -18,13 +18,13 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_ignored_fn, is_library_class, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from .._types.python_source import literal, parse
 from ._call_compiler import DEFERRED, CallCompiler
 from ._dtype_codes import to_code
+from ._function_modifiers import is_ignored_fn, is_library_class, should_drop
 from ._python_translator import PLAIN
 from ._save import type_of
 from ._source_resolution import FunctionSource, UnresolvedType, type_value

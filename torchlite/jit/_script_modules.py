@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import types
 from typing import Any
@@ -12,15 +11,12 @@ from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
 from . import _arguments
+from ._callbacks import JIT_CALLBACKS
+from ._function_modifiers import Attribute
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
-from ._script import Attribute
+from ._source_resolution import class_definitions, names_in_frame
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
-
-
-def _lazy_module(name: str) -> Any:
-    """Import a module that depends on this one."""
-    return importlib.import_module(f"{__package__}.{name}")
 
 
 class ScriptMeta(type):
@@ -29,7 +25,7 @@ class ScriptMeta(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         if not isinstance(made, RecursiveScriptModule) and not made.__dict__.get("_compiled"):
-            made.__dict__["_compiled"] = _lazy_module("_recursive").script_module(made)
+            made.__dict__["_compiled"] = JIT_CALLBACKS.compile_module(made)
         return made
 
 
@@ -56,8 +52,7 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         """Add the methods of a text, which can use names of the caller's frame. Raise RuntimeError for unsupported
         syntax.
         """
-        sources = _lazy_module("_source_resolution")
-        for one in sources.class_definitions(src, sources.names_in_frame(1)):
+        for one in class_definitions(src, names_in_frame(1)):
             self.__dict__["_definitions"][one.__name__] = one
             self.__dict__[one.__name__] = types.MethodType(_make_method(one.__name__), self)
         self.__dict__["_compiled"] = None
@@ -67,7 +62,7 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         """Return the compiled program of the module's current state."""
         own = self.__dict__
         if not own.get("_compiled"):
-            own["_compiled"] = _lazy_module("_recursive").script_module(self)
+            own["_compiled"] = JIT_CALLBACKS.compile_module(self)
         made = own["_compiled"]
         for table in ("_parameters", "_buffers"):
             made.__dict__[table].update(own[table])
@@ -97,11 +92,11 @@ class ScriptModule(Module, metaclass=ScriptMeta):
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """Write the program to a file; see `torch.jit.save`."""
-        _lazy_module("_save").save(self, f, kwargs.get("_extra_files"))
+        JIT_CALLBACKS.save(self, f, kwargs.get("_extra_files"))
 
     def save_to_buffer(self, **kwargs: Any) -> bytes:
         """Return the bytes of the saved file."""
-        return _lazy_module("_save").to_bytes(self, kwargs.get("_extra_files"))
+        return JIT_CALLBACKS.to_bytes(self, kwargs.get("_extra_files"))
 
 
 def _make_method(name: str) -> Any:
@@ -153,7 +148,7 @@ class ScriptMethod:
     @property
     def graph(self) -> Any:
         """Return the method's graph."""
-        return _lazy_module("_graph_text").graph_of(self.owner._script, self.name)
+        return JIT_CALLBACKS.graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _arguments.call_function(self._function, self.owner, self.owner._script, self.name, args, kwargs)
@@ -175,7 +170,9 @@ class RecursiveScriptModule(ScriptModule):
 
     @property
     def forward(self) -> ScriptMethod:  # type: ignore[override]
-        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not match."""
+        """Return the program's `forward` with its schema. A call raises RuntimeError for arguments that do not
+        match.
+        """
         method = self._script.methods.get("forward")
         if method is None:
             raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
@@ -236,7 +233,7 @@ class RecursiveScriptModule(ScriptModule):
     @property
     def graph(self) -> Any:
         """Return `forward` as a graph."""
-        return _lazy_module("_graph_text").graph_of(self._script, "forward")
+        return JIT_CALLBACKS.graph_of(self._script, "forward")
 
     @property
     def inlined_graph(self) -> Any:
@@ -247,7 +244,7 @@ class RecursiveScriptModule(ScriptModule):
     def _c(self) -> Any:
         """Return the C++ style module handle."""
         own = self.__dict__
-        return own.get("_handle") or _lazy_module("_module_handle").ModuleHandle(self)
+        return own.get("_handle") or JIT_CALLBACKS.module_handle(self)
 
     @_c.setter
     def _c(self, value: Any) -> None:
@@ -480,7 +477,7 @@ class ScriptFunction:
     @property
     def graph(self) -> Any:
         """Return the graph."""
-        return _lazy_module("_graph_text").graph_of(self._script, self.name)
+        return JIT_CALLBACKS.graph_of(self._script, self.name)
 
     inlined_graph = graph
 
@@ -496,11 +493,11 @@ class ScriptFunction:
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Write the function to a file for `torch.jit.load`."""
-        _lazy_module("_save").save(self, f, _extra_files)
+        JIT_CALLBACKS.save(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Any = None) -> bytes:
         """Return the bytes of the saved file."""
-        return _lazy_module("_save").to_bytes(self, _extra_files)
+        return JIT_CALLBACKS.to_bytes(self, _extra_files)
 
     def __repr__(self) -> str:
         return f"<torch.jit.ScriptFunction object at {id(self):#x}>"

@@ -18,8 +18,9 @@ from .._aten.allowlist import COUNT_ARGUMENTS, allowed_packet
 from .._dispatch.call import Tensor
 from ._inline_cache import _substitute_placeholders as filled
 from ._liveness import walk
+from ._nontensor_ops import NONTENSOR_OPS
 from ._runtime import GLOBALS, SCRIPTED, ClassConstructor, DeferredFunction, augmented_assign, call_method
-from ._scalar_ops import SCALARS, count_visited
+from ._value_limits import count_visited
 
 # Steps and bytes: a constant plus a multiple of the file size. A step takes about 4 us.
 _FREE_STEPS, _STEPS_PER_BYTE = 1 << 16, 1
@@ -150,7 +151,7 @@ class Budget:
             self.step(len(first) >> 8 if first.__class__ is list else 0)
             return False
         tensors = [v for v in given if isinstance(v, Tensor)]
-        if name in SCALARS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
+        if name in NONTENSOR_OPS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
             self._plain(given)
             return True
         lists = [v for v in given if v.__class__ in (list, tuple)]

@@ -21,9 +21,9 @@ from typing import Any
 
 import torchlite as torch
 
-from .._jit_internal import BroadcastingListCls
 from .._types.python_source import parse
 from ..futures import Future
+from ._function_modifiers import BroadcastingListCls
 
 
 class FunctionDefinition:

@@ -15,11 +15,11 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_ignored_fn, is_library_class
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from .._types.python_source import compile_function, is_identifier
+from ._function_modifiers import is_ignored_fn, is_library_class
 from ._nn_sources import FUNCTIONS
 from ._source_resolution import FunctionDefinition
 

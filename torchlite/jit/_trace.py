@@ -5,13 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .._jit_internal import STATE
+from .._settings.jit_state import STATE
 
-__all__ = ["TracerWarning", "is_tracing", "trace", "trace_module"]
-
-
-class TracerWarning(Warning):
-    """Warning category of tracing."""
+__all__ = ["is_tracing", "trace", "trace_module"]
 
 
 def is_tracing() -> bool:

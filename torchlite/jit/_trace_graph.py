@@ -12,7 +12,7 @@ from torchlite.fx import Graph as Recorded
 from torchlite.fx.experimental._op_recorder import OpRecorder
 from torchlite.utils import _pytree as pytree
 
-from .._jit_internal import STATE
+from .._settings.jit_state import STATE
 from ._graph_ir import _LITERALS, _NUMBERED, CompleteTensorType, Graph, Value
 from ._types import AnyType, DeviceObjType, IntType, ListType, TensorType, Type
 

@@ -12,21 +12,21 @@ from typing import Any
 
 import torchlite as torch
 
+from .._aten.torch_dispatch import library_call_for
 from .._dispatch import call
 from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
-from .._jit_internal import STATE
 from .._library.library_op import LibraryOp
-from .._library.torch_dispatch import library_call_for
+from .._settings.jit_state import STATE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
 from ..utils.weak import WeakIdKeyDictionary
 from ._builtin_ops import _matches_type
 from ._dtype_codes import to_code
-from ._trace import TracerWarning
+from ._function_modifiers import TracerWarning
 
 Parameter = torch.nn.Parameter
 # Schema argument names and their names in records.
@@ -382,7 +382,7 @@ class TraceRecorder(Interceptor):
         if isinstance(value, (list, tuple)):
             return "[" + ", ".join(self.text(v, base) for v in value) + "]"
         if isinstance(value, slice):
-            raise RuntimeError("a slice stands in an index only")
+            raise RuntimeError("a slice is valid in an index only")
         if type(value).__name__ == "Generator":
             return "None"
         raise RuntimeError(f"torch.jit.trace: no expression for a value of the class {type(value).__name__}")
@@ -510,13 +510,11 @@ def _index_parts(index: Any, ndim: int) -> list:
 def _library_aliases(op: Any, writes: bool) -> list[str]:
     """Return other ATen names of an op."""
     names = {
-        "_filled": ["full"],
-        "_new": ["empty"],
-        "max_dim": ["max"],
-        "min_dim": ["min"],
+        "_max_dim": ["max"],
+        "_min_dim": ["min"],
         "_where": ["where"],
-        "var_correction": ["var"],
-        "std_correction": ["std"],
+        "_var_correction": ["var"],
+        "_std_correction": ["std"],
     }
     return [n + "_" * writes for n in names.get(op.name, ())]
 
@@ -671,7 +669,7 @@ def _new(name: str) -> Any:
 
 _SPECIAL: dict[str, Any] = {
     "to": _cast,
-    **{f"_{name}": _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
+    **{name: _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
     **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)},
     **{f"avg_pool{d}d": _avg_pool(d) for d in (1, 2, 3)},
     "arange": _arange,

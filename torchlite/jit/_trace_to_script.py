@@ -13,13 +13,13 @@ import torchlite as torch
 from .._device.generators import copy_default_generators, use_copied_generators
 from .._dispatch.call import Tensor
 from .._dispatch.mode_restoring import restores_modes
-from .._jit_internal import STATE
+from .._settings.jit_state import STATE
 from .._types.python_source import attribute, is_identifier, quote
 from ._compilation_unit import ScriptClass, ScriptProgram
 from ._program_unpickler import set_attribute
+from ._runtime import TracerWarning
 from ._save import type_of
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
-from ._trace import TracerWarning
 from ._trace_recorder import TracedMethods, TracedSize, TraceRecorder
 
 _numbers = itertools.count()

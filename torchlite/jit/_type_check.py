@@ -15,8 +15,8 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._jit_internal import is_library_class
 from .._types.python_source import literal, parse
+from ._function_modifiers import is_library_class
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition, FunctionSource
 from ._types import (

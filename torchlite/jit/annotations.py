@@ -2,7 +2,9 @@
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 
-from .._jit_internal import (
+from .._types.layouts import Size as Size
+from ..futures import Future
+from ._function_modifiers import (
     BroadcastingList1,
     BroadcastingList2,
     BroadcastingList3,
@@ -10,8 +12,6 @@ from .._jit_internal import (
     BroadcastingList5,
     BroadcastingList6,
 )
-from .._types.layouts import Size as Size
-from ..futures import Future
 
 __all__ = [
     "Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "BroadcastingList4", "BroadcastingList5",

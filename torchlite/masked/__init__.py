@@ -65,7 +65,7 @@ def _fill_masked(input, mask, value):
     if mask.ndim > input.ndim:
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     mask = mask.to(dtype=bool_).expand(input.shape)
-    return F.where(mask, input, F.full_like(input, value))
+    return F.where(mask, input, F._full_like(input, value))
 
 
 def _cast(input, dtype, integers_to=None):
@@ -81,7 +81,7 @@ def _without_alias(result, input):
 
 def _count(input, dims, keepdim, mask):
     """How many elements count."""
-    ones = F.ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
+    ones = F._ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
     return F.sum(ones, dims, keepdim) if dims else ones
 
 
@@ -249,7 +249,7 @@ def var(
     free = _count(x, dims, bool(keepdim), mask).to(square.dtype) - correction
     total = F.sum(square, dims, bool(keepdim)) if dims else square
     return _cast(
-        total / F.maximum(free, F.zeros_like(free)), dtype or (input.dtype if input.dtype.category > 1 else None)
+        total / F.maximum(free, F._zeros_like(free)), dtype or (input.dtype if input.dtype.category > 1 else None)
     )
 
 
@@ -321,4 +321,4 @@ def normalize(
     """The elements that count divided by their norm along `dim` (at least `eps`); zero elsewhere."""
     x = _cast(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
-    return _fill_masked(x, mask, 0) / F.maximum(size, F.full_like(size, eps))
+    return _fill_masked(x, mask, 0) / F.maximum(size, F._full_like(size, eps))

@@ -14,11 +14,11 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import torchlite as torch
+from torchlite import Parameter
 from torchlite._settings import fork_locks
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite._tensor.shared_memory import SharingStrategy, map_descriptor, map_file, mapping_of, new_name, unlink
 from torchlite._tensor.storage import owner_of, storage_on
-from torchlite.nn import Parameter
 from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}

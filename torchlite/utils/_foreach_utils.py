@@ -47,5 +47,5 @@ def _device_has_foreach_support(device: torch.device) -> bool:
 def _has_foreach_support(tensors: list[Tensor], device: torch.device) -> bool:
     """Whether ops over lists take these tensors."""
     return _device_has_foreach_support(device) and all(
-        t is None or type(t) in (Tensor, torch.nn.Parameter) for t in tensors
+        t is None or type(t) in (Tensor, torch.Parameter) for t in tensors
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.torch_dispatch import DispatchMode
 from torchlite._dispatch.interceptors import showing, stack
-from torchlite._library.torch_dispatch import DispatchMode
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 

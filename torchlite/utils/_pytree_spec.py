@@ -348,7 +348,8 @@ def _deque_node():
 
 
 for _node in (
-    _sequence_node(list), _sequence_node(tuple), _mapping_node(dict), _mapping_node(OrderedDict), _defaultdict_node(), _namedtuple_node(), _deque_node()
+    _sequence_node(list), _sequence_node(tuple), _mapping_node(dict), _mapping_node(OrderedDict), _defaultdict_node(),
+    _namedtuple_node(), _deque_node()
 ):  # fmt: skip
     SUPPORTED_NODES[_node.type] = _node
 del _node

@@ -327,7 +327,8 @@ class _CheckpointFrame:
         if found is None:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
-                f"{'' if group is None else _OVERLAP_ERROR}If you are calling ctx.saved_tensors in backward, make sure to do "
+                f"{'' if group is None else _OVERLAP_ERROR}If you are calling ctx.saved_tensors in backward, make "
+                f"sure to do "
                 "so only once. Otherwise please open an issue with details on your use case."
             )
         place.made[key] = None

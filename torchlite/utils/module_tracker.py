@@ -6,8 +6,8 @@ import weakref
 from typing import Any
 
 import torchlite as torch
-from torchlite.autograd.graph import register_multi_grad_hook
-from torchlite.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite.autograd.graph import _current_graph_task_id, register_multi_grad_hook
 
 __all__ = ["ModuleTracker"]
 
@@ -45,7 +45,7 @@ class ModuleTracker:
     @property
     def is_bw(self) -> bool:
         """Whether a backward pass runs."""
-        return torch._C._current_graph_task_id() != -1
+        return _current_graph_task_id() != -1
 
     def _name(self, module: Any) -> str:
         if module not in self._known:
@@ -77,8 +77,8 @@ class ModuleTracker:
     def __enter__(self) -> ModuleTracker:
         # In the order in which a module runs: of all hooks on the way in ours is the first, on the way out the last.
         self._handles = [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
+            CALLBACKS.register_module_forward_pre_hook(self._enter),
+            CALLBACKS.register_module_forward_hook(self._leave, always_call=True),
         ]
         return self
 

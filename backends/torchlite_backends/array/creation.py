@@ -18,27 +18,27 @@ def _full(size, value, dtype):
     return xp.full(size, value, dtype=dtype.np)
 
 
-def zeros_like(input):
+def _zeros_like(input):
     return xp.zeros(input.shape, dtype=input.dtype)
 
 
-def ones_like(input):
+def _ones_like(input):
     return xp.ones(input.shape, dtype=input.dtype)
 
 
-def full_like(input, value):
+def _full_like(input, value):
     return xp.full(input.shape, value, dtype=input.dtype)
 
 
-def new_zeros(input, shape):
+def _new_zeros(input, shape):
     return xp.zeros(shape, dtype=input.dtype)
 
 
-def new_full(input, shape, value):
+def _new_full(input, shape, value):
     return xp.full(shape, value, dtype=input.dtype)
 
 
-def new_arange(input, start, end, step, dtype):
+def _new_arange(input, start, end, step, dtype):
     return xp.arange(start, end, step, dtype=dtype.np)
 
 

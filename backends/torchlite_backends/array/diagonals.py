@@ -24,7 +24,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     )
 
 
-def diagonal_backward(grad, shape, offset, dim1, dim2):
+def _diagonal_backward(grad, shape, offset, dim1, dim2):
     out = xp.zeros(shape, dtype=grad.dtype)
     diagonal(out, offset, dim1, dim2)[...] = grad
     return out
@@ -52,7 +52,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     for axis in range(ndim):
         if axis not in (first, second):
             shape[axis] = next(kept)
-    return diagonal_backward(input, shape, offset, first, second)
+    return _diagonal_backward(input, shape, offset, first, second)
 
 
 def _check_matrix(name, x):

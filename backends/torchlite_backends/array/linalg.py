@@ -551,7 +551,7 @@ def _lstsq_rank(input, rcond):
 # --- norms and distances --------------------------------------------------------------------------
 
 
-def vector_norm_core(input, ord, dim, keepdim):
+def _vector_norm_core(input, ord, dim, keepdim):
     """Return (sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
     axes = tuple(dim)
     if (
@@ -600,7 +600,7 @@ def _cdist_core(x1, x2, p):
     step = max(1, _CHUNK // max(1, _numel(batch) * columns * width))
     for start in range(0, rows, step):
         part = x1[..., start : start + step, None, :] - x2[..., None, :, :]
-        result[..., start : start + step, :] = vector_norm_core(part, p, (part.ndim - 1,), False)
+        result[..., start : start + step, :] = _vector_norm_core(part, p, (part.ndim - 1,), False)
     return result
 
 

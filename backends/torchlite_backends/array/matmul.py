@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.argument_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
 
 xp: Any = None
 
@@ -48,7 +48,7 @@ def mm(input, mat2):
 
 
 def bmm(input, mat2):
-    check_bmm(input, mat2)
+    check_batched_matrices(input, mat2, "bmm")
     return _product(input, mat2)
 
 

@@ -95,7 +95,7 @@ def unfold(input, dimension, size, step):
     return strided_view(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1 :], stride))
 
 
-def unfold_backward(grad, shape, dim, size, step):
+def _unfold_backward(grad, shape, dim, size, step):
     out = xp.zeros(shape, dtype=grad.dtype)
     if not out.ndim:
         return out + (grad.sum() if size else 0)

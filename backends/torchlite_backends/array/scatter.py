@@ -348,7 +348,7 @@ def select_scatter(input, src, dim, index):
     return _written(input, (slice(None),) * dim + (index,), src)
 
 
-def select_backward(grad, shape, dim, index):
+def _select_backward(grad, shape, dim, index):
     out = xp.zeros(shape, dtype=grad.dtype)
     out[(slice(None),) * wrap_dim(dim, out.ndim) + (index,)] = grad
     return out

@@ -74,7 +74,7 @@ def unsqueeze(input, dim):
     return input[(_FULL_SLICE,) * (dim if dim >= 0 else dim + ndim + 1) + (None,)]
 
 
-def as_strided(input, size, stride, offset=None, input_stride=None):
+def _as_strided(input, size, stride, offset=None, input_stride=None):
     step, offset, root = input.itemsize, offset or 0, base_owner(input)
     begin = 0 if root is input else (data_pointer(input) - data_pointer(root)) // step
     held = storage_block(root)
@@ -151,21 +151,20 @@ def cat(tensors, dim=0):
     return xp.concatenate(kept, dim) if kept else tensors[0].copy()
 
 
-def slice(input, dim=0, start=None, stop=None, step=1):
+def _slice(input, dim=0, start=None, stop=None, step=1):
     index = [_FULL_SLICE] * input.ndim
-    index[dim] = _slice(start, stop, step)
+    index[dim] = slice(start, stop, step)
     return input[tuple(index)]
 
 
-_slice = __builtins__["slice"] if isinstance(__builtins__, dict) else __builtins__.slice
-_FULL_SLICE = _slice(None)
+_FULL_SLICE = slice(None)
 
 
 def _slice_backward(input, shape, dim, start, stop, step):
     out = xp.zeros(shape, dtype=input.dtype)
-    slice(out, dim, start, stop, step)[...] = input
+    _slice(out, dim, start, stop, step)[...] = input
     return out
 
 
 def _narrow(input, dim, start, length):
-    return slice(input, dim, start, start + length)
+    return _slice(input, dim, start, start + length)

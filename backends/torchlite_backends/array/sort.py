@@ -189,7 +189,7 @@ def _unique_runs(input, dim=None):
     return xp.ascontiguousarray(xp.moveaxis(x[starts], 0, dim)), inverse, counts
 
 
-def nonzero_indices(input):
+def _nonzero_indices(input):
     return (
         xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)
         if input.ndim

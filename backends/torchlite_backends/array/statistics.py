@@ -27,7 +27,7 @@ def _values_and_indices(x, dim, index, keepdim):
 # Statistics
 
 
-def var_correction(input, dim=None, correction=1, keepdim=False):
+def _var_correction(input, dim=None, correction=1, keepdim=False):
     if input.dtype.kind in "biu":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     axes = wrap_dims(dim, input.ndim)
@@ -43,8 +43,8 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
     return total if x is input else total.astype(xp.float16 if input.dtype.kind == "W" else input.dtype)
 
 
-def std_correction(input, dim=None, correction=1, keepdim=False):
-    return xp.sqrt(var_correction(input, dim, correction, keepdim))
+def _std_correction(input, dim=None, correction=1, keepdim=False):
+    return xp.sqrt(_var_correction(input, dim, correction, keepdim))
 
 
 def logsumexp(input, dim=None, keepdim=False):
@@ -102,11 +102,11 @@ def _extreme_with_index(name, best, input, dim, keepdim):
     return best.reduce(input, dim, keepdims=keepdim), place
 
 
-def max_dim(input, dim, keepdim=False):
+def _max_dim(input, dim, keepdim=False):
     return _extreme_with_index("max", xp.maximum, input, dim, keepdim)
 
 
-def min_dim(input, dim, keepdim=False):
+def _min_dim(input, dim, keepdim=False):
     return _extreme_with_index("min", xp.minimum, input, dim, keepdim)
 
 
@@ -114,7 +114,7 @@ def _is_nan(x):
     return xp.isnan(x) if x.dtype.kind in "fcVW" else xp.zeros(x.shape, dtype=bool)
 
 
-def median_dim(input, dim, keepdim=False):
+def _median_dim(input, dim, keepdim=False):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
@@ -127,7 +127,7 @@ def median_dim(input, dim, keepdim=False):
     return _values_and_indices(input, dim, index, keepdim)
 
 
-def nanmedian_dim(input, dim, keepdim=False):
+def _nanmedian_dim(input, dim, keepdim=False):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
@@ -137,16 +137,16 @@ def nanmedian_dim(input, dim, keepdim=False):
     return _values_and_indices(input, dim, take_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
 
 
-def median_all(input):
+def _median_all(input):
     if not input.size:
         return xp.full((), math.nan, dtype=input.dtype)
-    return median_dim(input.reshape(-1), 0)[0]
+    return _median_dim(input.reshape(-1), 0)[0]
 
 
-def nanmedian_all(input):
+def _nanmedian_all(input):
     if not input.size:
         return xp.full((), math.nan, dtype=input.dtype)
-    return nanmedian_dim(input.reshape(-1), 0)[0]
+    return _nanmedian_dim(input.reshape(-1), 0)[0]
 
 
 def mode(input, dim=-1, keepdim=False):

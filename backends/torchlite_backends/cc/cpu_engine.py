@@ -117,6 +117,22 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def why_not_buildable(self) -> str:
+        """Why kernels cannot be built in advance, in a sentence; empty where they can."""
+        return cxx_compiler.why_not()
+
+    def record_programs(self, run: Callable[[], None]) -> list[str]:
+        """See `prebuild.record_programs`."""
+        from .prebuild import record_programs
+
+        return record_programs(self, run)
+
+    def build_programs(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
+        """See `prebuild.build_programs`."""
+        from .prebuild import build_programs
+
+        return build_programs(texts, done)
+
 
 def is_requested() -> bool:
     """True if the user named this engine."""

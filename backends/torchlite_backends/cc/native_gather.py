@@ -1,4 +1,4 @@
-"""Native gather, index_select, index_add and embedding by index, and concatenation."""
+"""Native gather, index_select, index_add and embedding by index."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .device import address
-from .native_kernel import I32, I64, NONTEMPORAL_STORE, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
+from .native_kernel import I32, I64, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
 
 # Bytes that `cat` writes at a time.
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
 
 _GATHER_SOURCE = (
     TYPE_DEFINITIONS
@@ -121,36 +120,6 @@ ENTRY(rows_at, Rows)
 )
 _take_rows_kernel = NativeKernel(_TAKE_ROWS_SOURCE, "rows_at", "QQQqqqq")
 
-_CAT_SOURCE = (
-    TYPE_DEFINITIONS
-    + NONTEMPORAL_STORE
-    + r"""
-// Arrays side by side: `count` of them, of `widths[k]` bytes in each of the rows of `out`, which have `width`.
-struct Cat { const char* const* arrays; const whole* widths; char* out; whole width, size, piece, past_caches; };
-static int cat(const Cat& of, whole begin, whole end) {
-    whole at = begin * of.piece;
-    end = least(end * of.piece, of.size);
-    whole row = at / of.width, inside = at % of.width, k = 0;
-    while (inside >= of.widths[k]) inside -= of.widths[k++];
-    while (at < end) {
-        const whole n = least(of.widths[k] - inside, end - at);
-        const char* from = of.arrays[k] + row * of.widths[k] + inside;
-        if (of.past_caches) stream(of.out + at, from, n);
-        else memcpy(of.out + at, from, n);
-        at += n;
-        inside = 0;
-        if (++k, at < end && at % of.width == 0) {
-            row++;
-            k = 0;
-        }
-    }
-    if (of.past_caches) streamed();
-    return 0;
-}
-ENTRY(cat, Cat)
-"""
-)
-_cat_kernel = NativeKernel(_CAT_SOURCE, "cat", "QQQqqqq")
 
 _INDEX_ADD_SOURCE = (
     TYPE_DEFINITIONS
@@ -191,13 +160,13 @@ _index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
 _WIDE, _COLUMNS_OF_PART = 16, 16
 
 
-def _wrap_dim(dim: Any, ndim: int) -> int | None:
+def wrap_dim(dim: Any, ndim: int) -> int | None:
     """Return a non-negative dimension; None if it is not a plain number in range."""
     return dim % ndim if dim.__class__ is int and -ndim <= dim < ndim else None
 
 
 def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Any:
-    d = _wrap_dim(dim, input.ndim)
+    d = wrap_dim(dim, input.ndim)
     if (
         d is None
         or index.dtype != I64
@@ -218,7 +187,7 @@ def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool =
 
 
 def index_select(device: Any, input: Any, dim: Any, index: Any) -> Any:
-    d = _wrap_dim(dim, input.ndim)
+    d = wrap_dim(dim, input.ndim)
     if d is None or index.ndim != 1:
         return None
     return _take_rows(device, input, d, index, (*input.shape[:d], index.size, *input.shape[d + 1 :]))
@@ -278,7 +247,7 @@ def index_add(device: Any, input: Any, dim: Any, index: Any, source: Any, *, alp
     if (
         input.dtype not in _index_add_kernels
         or input.ndim < 2
-        or _wrap_dim(dim, input.ndim) != 0
+        or wrap_dim(dim, input.ndim) != 0
         or width < _WIDE
         or index.ndim != 1
         or alpha.__class__ is not int
@@ -299,35 +268,10 @@ def index_add(device: Any, input: Any, dim: Any, index: Any, source: Any, *, alp
     return out if done else None
 
 
-def cat(device: Any, tensors: Any, dim: Any = 0) -> Any:
-    kept = [t for t in tensors if t.shape != (0,)]
-    if not kept or kept[0].__class__ is not np.ndarray:
-        return None
-    first = kept[0]
-    d = _wrap_dim(dim, first.ndim)
-    if d is None or any(t.ndim != first.ndim or t.dtype != first.dtype or not t.flags.c_contiguous for t in kept):
-        return None
-    before, behind = first.shape[:d], first.shape[d + 1 :]
-    if any(t.shape[:d] != before or t.shape[d + 1 :] != behind for t in kept):
-        return None
-    out = np.empty((*before, sum(t.shape[d] for t in kept), *behind), first.dtype)
-    if not out.size:
-        return None
-    kept = [t for t in kept if t.size]
-    width = out.nbytes // math.prod(before)
-    addresses = np.array([address(t) for t in kept], np.uint64)
-    widths = np.array([t.nbytes // math.prod(before) for t in kept], np.int64)
-    past_caches = 2 * out.nbytes > device.cached
-    count = -(-out.nbytes // _CHUNK)
-    _cat_kernel(device, count, 2 * out.nbytes, addresses, widths, out, width, out.nbytes, _CHUNK, past_caches)
-    return out
-
-
 kernels = {
     "gather": gather,
     "index_select": index_select,
     "embedding": embedding,
     "_embedding_backward": _embedding_backward,
     "index_add": index_add,
-    "cat": cat,
 }

@@ -132,12 +132,13 @@ template <class T> static inline T added_up(const typename Vector<T>::V& v) {
 _BANDWIDTH_PASSES = 4
 _MODULES = (
     "native_gather",
+    "native_cat",
     "native_sum",
     "native_topk",
     "native_lstm",
     "native_optim",
     "native_spmm",
-    "native_layer_norm",
+    "native_layer_norm_backward",
     "native_batch_norm",
     "native_binary",
 )

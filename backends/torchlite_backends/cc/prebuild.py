@@ -11,7 +11,6 @@ from typing import Any
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
 from . import convolution, cxx_compiler, program_build, thread_pool
-from .cpu_engine import engine
 from .device import Device
 
 
@@ -55,8 +54,8 @@ class _NoopKernel:
         return 1
 
 
-def record_programs(run: Callable[[], None]) -> list[str]:
-    """Return the sources of the programs that the engine would build during `run()`, whose results are meaningless."""
+def record_programs(engine: Any, run: Callable[[], None]) -> list[str]:
+    """Return the sources of the programs that `engine` would build during `run()`, whose results are meaningless."""
     noted, before = RecordingDevice(), (engine._device, engine.least)
     engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand in for large ones
     try:

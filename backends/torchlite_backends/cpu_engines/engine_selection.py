@@ -15,8 +15,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from torchlite_backends import CPU_ENGINES
+
 VARIABLE = "TORCHLITE_CPU_KERNELS"
-ENGINES = ("cc", "opencl")  # packages torchlite_NAME, each with a module `engine` and in it an object `engine`
+ENGINES = tuple(CPU_ENGINES)
 NUMPY = "numpy"
 
 
@@ -80,6 +82,22 @@ class CpuEngine(Protocol):
         ...
 
 
+class BuildableEngine(CpuEngine, Protocol):
+    """An engine whose kernels can be built in advance."""
+
+    def why_not_buildable(self) -> str:
+        """Return why kernels cannot be built in advance, or ""."""
+        ...
+
+    def record_programs(self, run: Callable[[], None]) -> list[str]:
+        """Return the sources of the programs that the engine would build during `run()`."""
+        ...
+
+    def build_programs(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
+        """Build programs; return the compiler's messages of those that failed."""
+        ...
+
+
 class Selection(NamedTuple):
     """The selected engine (None: NumPy), and why preferred ones cannot serve, by name."""
 
@@ -91,18 +109,19 @@ class Selection(NamedTuple):
         return NUMPY if self.engine is None else self.engine.name
 
 
-def engine_module(name: str, module: str) -> Any:
-    """Import a module of an engine's package."""
-    return importlib.import_module(f"torchlite_backends.{name}.{module}")
+def load_engine(name: str) -> CpuEngine:
+    """An engine by its name."""
+    return importlib.import_module(CPU_ENGINES[name]).engine
 
 
-def _load(name: str) -> CpuEngine:
-    return engine_module(name, "cpu_engine").engine
+def buildable_engine() -> BuildableEngine:
+    """Return the engine whose kernels `python -m torchlite build-kernels` builds."""
+    return importlib.import_module(CPU_ENGINES["cc"]).engine
 
 
 def _why_not(name: str) -> str:
     try:
-        return _load(name).why_not()
+        return load_engine(name).why_not()
     except Exception as error:  # a broken package must not break the CPU
         return str(error) or type(error).__name__
 
@@ -129,7 +148,7 @@ def select_engine() -> Selection:
         missing[name] = _why_not(name)
         if not missing[name]:
             del missing[name]
-            return Selection(_load(name), missing)
+            return Selection(load_engine(name), missing)
     else:
         if names:
             said = "; ".join(f"{name}: {why}" for name, why in missing.items())
@@ -144,7 +163,7 @@ def _serves_by_default(name: str) -> bool:
     """
     from torchlite_backends.device_runtime.core import program_cache
 
-    return any(program_cache.program_folder(name).glob("*.built")) and _load(name).by_default
+    return any(program_cache.program_folder(name).glob("*.built")) and load_engine(name).by_default
 
 
 def report() -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ _INTEGER_DTYPES = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
 # One pass over memory, at which NumPy's vectors are as fast (0.9 to 1.4). NumPy computes half precision one element at
 # a time, 10 to 30 times slower.
 _HALF_OPS = """add sub mul div neg abs square maximum minimum eq ne lt le gt ge addcmul addcdiv
-    floor ceil trunc round isnan isinf isfinite sum mean amax amin max_dim min_dim argmax argmin"""
+    floor ceil trunc round isnan isinf isfinite sum mean amax amin _max_dim _min_dim argmax argmin"""
 # For "cc" 0.55 to 0.94 from 2**19 elements on: its threads begin sooner, and large results go past the caches.
 _ARITHMETIC = "add sub mul div neg abs square maximum minimum"
 # 0.4 to 0.8 from 2**18 elements on.
@@ -49,12 +49,12 @@ _MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tenso
     _leaky_relu_backward"""
 _ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _layer_norm _layer_norm_backward _rms_norm
     _rms_norm_backward _batch_norm_train _batch_norm_backward _channel_affine _cross_entropy _cross_entropy_backward
-    prod count_nonzero var_correction std_correction logsumexp"""
+    prod count_nonzero _var_correction _std_correction logsumexp"""
 # Element by element in NumPy, or in many passes: 0.03 to 0.6.
 _SLOW_OPS = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remainder fmod floor_divide _floor_divide xlogy
     i0 special_i0e special_i1 special_i1e special_ndtr special_ndtri special_log_ndtr special_erfcx special_entr
     igamma igammac logcumsumexp"""
-_ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue median_dim median_all mode"
+_ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue _median_dim _median_all mode"
 _COPY_OPS = " repeat tril triu gather"
 
 # Index of the argument whose elements count, if it is not the first tensor.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import sys
 import zlib
@@ -32,6 +33,10 @@ class MPITransport:
         self._launcher: Any = None  # the process of it that this one started
         self._beginning: Any = None
         self._meeting: Any = None  # of a world under construction
+
+    def is_installed(self) -> bool:
+        """True if mpi4py is installed; does not import it."""
+        return importlib.util.find_spec("mpi4py") is not None
 
     def why_not(self) -> str:
         """Return why MPI is not available, or ""."""
@@ -151,14 +156,14 @@ class MPITransport:
         if self._process is None:
             self._process = os.getpid()
             atexit.register(self._end, MPI)
-            from .forked import refuse_all
+            from .fork_guard import refuse_all
 
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=refuse_all)
 
     def _check_fork(self) -> None:
         if self._process not in (None, os.getpid()):
-            from .forked import WORDS
+            from .fork_guard import WORDS
 
             raise RuntimeError(WORDS)
 

@@ -14,9 +14,13 @@ class NCCLTransport:
 
     name = "nccl"
 
+    def is_installed(self) -> bool:
+        """True if CuPy is installed; does not import it."""
+        return importlib.util.find_spec("cupy") is not None
+
     def why_not(self) -> str:
         """Return why NCCL is not available, or ""."""
-        if importlib.util.find_spec("cupy") is None:
+        if not self.is_installed():
             return "CuPy is missing: install it with pip install 'torchlite-nd[cuda12]'"
         try:
             nccl = importlib.import_module("cupy.cuda.nccl")

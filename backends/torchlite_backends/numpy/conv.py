@@ -1,7 +1,7 @@
 """Convolution on the CPU by im2col: windows gathered block by block into a reused buffer, one BLAS call per block.
 
 Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
-`conv_kn2row` (stride 1, long rows) and `conv_patches` (adjacent windows). Each has `is_faster(plan, dtype)`.
+`conv_kn2row` (stride 1, long rows) and `conv_nonoverlapping` (adjacent windows). Each has `is_faster(plan, dtype)`.
 
 Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
 completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
@@ -13,97 +13,20 @@ to copy fast, (channel, kernel position, output position, image).
 
 from __future__ import annotations
 
-import functools
 import math
 from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from torchlite._settings.cached import cached_property
-
-from . import conv_depthwise, conv_kn2row, conv_native, conv_onednn, conv_patches, winograd
+from . import conv_depthwise, conv_kn2row, conv_native, conv_nonoverlapping, conv_onednn, winograd
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, parallel_range, parallel_sum, run_blocks, scratch_buffer
+from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, conv_geometry
 from .row_blocks import row_sums
 
-# Elements of a block of columns: 2 MiB of float32, about a core's second-level cache.
-BLOCK = 1 << 19
 # Minimum elements for which the bias gradient sums rows on several threads.
 _PIECE = 1 << 16
-# Output rows shorter than this are gathered with the batch innermost.
-_SHORT_ROW = 12
-# With the batch innermost: minimum images of a block, which is the length of runs (LeNet's second layer, 32 images:
-# blocks of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it in the backward pass); and minimum channels for
-# which threads share these in the backward pass if blocks are few (Zen 4, two threads: 0.62 of the time).
-_RUN, _CHANNELS = 32, 128
-# Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
-_SHARES = 4
-# If results are so many times the weights, a scale per filter is folded into these.
-_FOLDED = 2
-# Multiplications below which one thread does it all: waking others and blocking the rest of the work would cost more.
-# (At 40 to 48 per nanosecond, and 4 elements gathered in one: 200 us.)
-_LITTLE, _GATHERED = 1 << 23, 12
-
-
-class _ConvGeometry:
-    """Sizes of one convolution from `channels` to `filters`, and its blocks. `size` is the input's spatial size, `out`
-    the output's.
-    """
-
-    def __init__(self, batch, channels, filters, size, kernel, stride, padding, dilation, groups):
-        self.batch, self.channels, self.filters, self.size, self.kernel = batch, channels, filters, size, kernel
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        self.out = tuple(
-            (n + 2 * p - d * (k - 1) - 1) // s + 1
-            for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
-        )
-        if min(self.out, default=1) <= 0 or groups < 1 or channels % groups:
-            raise RuntimeError("the kernel does not fit the input")
-        self.places, self.taps = math.prod(self.out), math.prod(kernel)
-        self.padded = tuple(n + 2 * p for n, p in zip(size, padding, strict=True))
-        self.pointwise = self.taps == 1 and max(stride) == 1 and max(padding) == 0
-        self.batch_inner = self.out[-1] < _SHORT_ROW and batch >= 4 and not self.pointwise
-        columns = channels * self.taps * self.places
-        self.by_filters = (
-            groups == 1
-            and filters >= 32
-            and channels >= 32
-            and batch * self.places <= 4 * filters
-            and batch * columns <= 16 * BLOCK
-        )
-        self._cut(max(1, columns))
-
-    def _cut(self, columns):
-        """Set the number of images and of output rows per block."""
-        if self.by_filters:
-            self.images, self.rows = self.batch, self.out[0]
-            return
-        total = self.batch * columns
-        work = total * (self.filters // self.groups + (0 if self.pointwise else _GATHERED))
-        limit = max(1, total if work < _LITTLE else min(BLOCK, total // _SHARES))
-        batch = max(1, self.batch)
-        self.images = max(1, min(batch, limit // columns))
-        if self.batch_inner:
-            self.images = max(self.images, min(batch, _RUN))
-        # Even shares: as many blocks as the limit requires, none much smaller than the others.
-        self.images = -(-batch // -(-batch // self.images))
-        self.rows = -(-self.out[0] // min(self.out[0], -(-columns * self.images // limit)))
-
-    @cached_property
-    def blocks(self):
-        """Return (first image, one past the last, first output row, one past the last)."""
-        return [
-            (i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
-            for i in range(0, self.batch, self.images)
-            for row in range(0, self.out[0], self.rows)
-        ]
-
-
-@functools.lru_cache(maxsize=1024)
-def _conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
-    """Return the cached geometry of a convolution: a network repeats the same ones at every step."""
-    return _ConvGeometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
 
 
 def _parallel_for(body, items, size):
@@ -122,7 +45,7 @@ def _parallel_for(body, items, size):
 
 def _even_slices(count):
     """Return slices that cut `count` rows into even shares."""
-    step = -(-count // _SHARES)
+    step = -(-count // MIN_BLOCKS)
     return [slice(i, min(i + step, count)) for i in range(0, count, step)]
 
 
@@ -229,7 +152,7 @@ def _conv_forward(x, weight, bias, plan, finish=None):
         return served
     if finish is None:
         return _conv_forward_numpy(x, weight, bias, plan)
-    if finish.scale is not None and _FOLDED * weight.size <= plan.batch * plan.filters * plan.places:
+    if finish.scale is not None and FOLD_RATIO * weight.size <= plan.batch * plan.filters * plan.places:
         weight, bias = finish.folded(weight)
     out = _conv_forward_numpy(x, weight, bias, plan, finish)
     if not finish.done:
@@ -255,8 +178,8 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
         return out
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.conv_forward(x, weight, bias, plan, out)
-    if conv_patches.is_faster(plan, x.dtype):
-        return conv_patches.conv_forward(x, weight, bias, plan, out)
+    if conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_nonoverlapping.conv_forward(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
     columns_of = _columns_function(x, plan)
     if plan.by_filters:
@@ -350,11 +273,11 @@ def _conv_transpose(g, weight, bias, plan):
         return _add_bias(out, bias)
     if conv_depthwise.is_faster(plan, g.dtype):
         return _add_bias(conv_depthwise.conv_transpose(g, weight, plan, out), bias)
-    if conv_patches.is_faster_transposed(plan, g.dtype):
-        return _add_bias(conv_patches.conv_transpose(g, weight, plan, out), bias)
+    if conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
+        return _add_bias(conv_nonoverlapping.conv_transpose(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
-        back = _conv_geometry(
+        back = conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if (
@@ -374,14 +297,14 @@ def _conv_transpose(g, weight, bias, plan):
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = _conv_geometry(
+        back = conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if back.out == plan.size:
             return _conv_forward(g, turned, bias, back)
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
-    few = plan.batch_inner and plan.images * _SHARES > plan.batch
-    if plan.by_filters or few and groups == 1 and plan.channels >= _CHANNELS:
+    few = plan.batch_inner and plan.images * MIN_BLOCKS > plan.batch
+    if plan.by_filters or few and groups == 1 and plan.channels >= MIN_SHARED_CHANNELS:
         _fold_columns_by_channels(g, matrix[0], out, plan)
     else:
         first_images = list(range(0, plan.batch, plan.images))
@@ -533,8 +456,8 @@ def _weight_gradient(g, x, shape, plan):
         return gradient
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.weight_gradient(g, x, gradient, plan)
-    if conv_patches.is_faster(plan, x.dtype):
-        return conv_patches.weight_gradient(g, x, gradient, plan)
+    if conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_nonoverlapping.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
     columns_of = _columns_function(x, plan)
     if plan.by_filters:
@@ -631,7 +554,7 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
         size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = _conv_geometry(
+        plan = conv_geometry(
             x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
         )
         with single_threaded:
@@ -641,7 +564,7 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = _conv_geometry(
+        plan = conv_geometry(
             x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups
         )
         with single_threaded:
@@ -686,7 +609,7 @@ def _bias_gradient(g):
     if (served := conv_native.bias_gradient(g)) is not None:
         return served
     length = math.prod(g.shape[2:])
-    if g.dtype.kind != "f" or not g.flags.c_contiguous or g.size < _PIECE or length < _SHORT_ROW:
+    if g.dtype.kind != "f" or not g.flags.c_contiguous or g.size < _PIECE or length < SHORT_ROW:
         return g.sum(axis=(0, *range(2, g.ndim)), dtype=g.dtype)
     rows = g.reshape(-1, length)
     sums = np.empty(rows.shape[:1], g.dtype)
@@ -707,7 +630,7 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
     w = _conj_if_complex(_half_to_float(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = _conv_geometry(
+        plan = conv_geometry(
             g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups
         )
         if needs[0]:
@@ -717,7 +640,7 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(_pad_to_cover(x, plan), g, weight.shape, plan)
     else:
-        plan = _conv_geometry(
+        plan = conv_geometry(
             g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups
         )
         if needs[0]:

@@ -509,7 +509,7 @@ def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
 
 
 def _channel_combination(grad, x, of_grad, of_x, constant, layout, shape):
-    """Return (channel * of_x + grad + constant) * of_grad in a shape; the factors are vectors over channels."""
+    """Return (x * of_x + grad + constant) * of_grad in a shape; the factors are vectors over channels."""
     whole, out = _empty_rows_like(x, shape)
     of_grad, of_x, constant = (layout.spread(v) for v in (of_grad, of_x, constant))
 

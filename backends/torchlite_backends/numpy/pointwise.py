@@ -14,7 +14,7 @@ from torchlite_backends.array.special import erf as plain_erf
 from torchlite_backends.array.special import erf_float32
 
 from .cache_blocking import LARGEST_BLOCK, SMALL, elementwise, run_blocks, scratch_buffer
-from .partitioning import elementwise_parts
+from .elementwise_partitioning import elementwise_parts
 
 # Below this the calls cost more than the passes.
 SMALL_SIZE = 1 << 12

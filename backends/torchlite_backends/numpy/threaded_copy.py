@@ -15,7 +15,7 @@ from torchlite_backends.array.shape import contiguous as _shared_contiguous
 
 from .blas import transposing_function
 from .cache_blocking import parallel_for, parallel_range
-from .partitioning import elementwise_parts
+from .elementwise_partitioning import elementwise_parts
 
 # Minimum elements for this copy, and of a matrix transposed on its own.
 MIN_SIZE, _MATRIX = 1 << 16, 1 << 12

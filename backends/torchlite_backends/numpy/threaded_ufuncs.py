@@ -16,7 +16,7 @@ import numpy as np
 import torchlite_backends.array
 from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
 from torchlite_backends.array.dim_checks import wrap_dims
-from torchlite_backends.array.linalg import vector_norm_core as _shared_vector_norm_core
+from torchlite_backends.array.linalg import _vector_norm_core as _shared_vector_norm_core
 from torchlite_backends.array.pointwise import to as _shared_to
 from torchlite_backends.array.rearrange import repeat as _shared_repeat
 from torchlite_backends.array.reduce import argmax as _shared_argmax
@@ -25,13 +25,13 @@ from torchlite_backends.array.reduce import sum as _shared_sum
 from torchlite_backends.array.scatter import _masked_fill as _shared_masked_fill
 from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.shape import clone as _shared_clone
-from torchlite_backends.array.statistics import max_dim as _shared_max_dim
-from torchlite_backends.array.statistics import min_dim as _shared_min_dim
+from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
+from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
 from torchlite_backends.array.statistics import prod as _shared_prod
 
 from .blas import single_threaded
 from .cache_blocking import can_share_work, parallel_for, run_blocks
-from .partitioning import axis_to_cut, elementwise_parts
+from .elementwise_partitioning import axis_to_cut, elementwise_parts
 from .pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import row_major
@@ -56,7 +56,7 @@ _CHEAP_UFUNCS = frozenset(
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
 _OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin
-    large_max_dim large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
+    large__max_dim large__min_dim large__masked_fill large_prod large__vector_norm_core""".split()
 _MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
@@ -323,13 +323,13 @@ def large_argmin(input, dim=None, keepdim=False):
     return argextreme(input, dim, False)[1].reshape(shape_without(input, dim, keepdim))
 
 
-def large_max_dim(input, dim, keepdim=False):
+def large__max_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_max_dim(input, dim, keepdim)
     return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, True))
 
 
-def large_min_dim(input, dim, keepdim=False):
+def large__min_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_min_dim(input, dim, keepdim)
     return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, False))
@@ -352,7 +352,7 @@ def large_prod(input, dim=None, keepdim=False, *, dtype=None):
     return out.reshape(shape_without(input, dim, keepdim))
 
 
-def large_vector_norm_core(input, ord, dim, keepdim):
+def large__vector_norm_core(input, ord, dim, keepdim):
     found = row_norms(input, dim, keepdim) if ord == 2 else None
     if found is not None:
         return found

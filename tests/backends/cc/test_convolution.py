@@ -6,7 +6,7 @@ import pytest
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.cc import convolution, cxx_compiler
-from torchlite_backends.numpy import conv, conv_native
+from torchlite_backends.numpy import conv, conv_geometry, conv_native
 
 pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
@@ -33,7 +33,7 @@ def two_threads(monkeypatch):
 def plan_of(batch, channels, filters, size, kernel, stride=1, padding=0, dilation=1, groups=1):
     n = len(size)
     pairs = [(v,) * n if isinstance(v, int) else v for v in (kernel, stride, padding, dilation)]
-    return conv._conv_geometry(batch, channels, filters, size, *pairs, groups)
+    return conv_geometry.conv_geometry(batch, channels, filters, size, *pairs, groups)
 
 
 PLANS = [

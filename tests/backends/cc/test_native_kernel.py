@@ -9,6 +9,7 @@ import pytest
 
 from torchlite_backends.cc import (
     cxx_compiler,
+    native_cat,
     native_gather,
     native_lstm,
     native_mt19937,
@@ -168,13 +169,13 @@ def test_what_picking_leaves_to_others(engine, numbers):
 @pytest.mark.parametrize("cached", [0, 1 << 25])
 def test_cat(engine, numbers, monkeypatch, dtype, cached):
     monkeypatch.setattr(Device, "cached", cached)
-    monkeypatch.setattr(native_gather, "_CHUNK", 100)
+    monkeypatch.setattr(native_cat, "CHUNK", 100)
     x = numbers(5, 7, 9, dtype=dtype)
     for dim in (0, 1, 2, -2):
         for given in ([x, x + x], [x], [x[:, :0, :].copy(), x] if dim in (1, -2) else [x, np.empty(0, dtype)], [x] * 5):
-            out = native_gather.cat(engine, given, dim)
+            out = native_cat.cat(engine, given, dim)
             assert (out == np.concatenate([a for a in given if a.ndim > 1], dim)).all()
-    out = native_gather.cat(engine, [x[:, :3].copy(), x, x[:, 1:3].copy()], 1)
+    out = native_cat.cat(engine, [x[:, :3].copy(), x, x[:, 1:3].copy()], 1)
     assert (out == np.concatenate([x[:, :3], x, x[:, 1:3]], 1)).all()
 
 
@@ -182,7 +183,7 @@ def test_what_cat_leaves_to_others(engine, numbers):
     x = numbers(4, 6)
     for given, dim in (([x, x.T], 0), ([x, x[:, :5].copy()], 0), ([x, x.astype("f8")], 0), ([x, x[0]], 0), ([x], 2),
                        ([np.empty(0, "f4")], 0), ([x[:, ::2], x[:, ::2]], 0), ([x], None)):  # fmt: skip
-        assert native_gather.cat(engine, given, dim) is None
+        assert native_cat.cat(engine, given, dim) is None
 
 
 # --- sums ---------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from torchlite_backends.cc import (
 )
 from torchlite_backends.cc.device import Device
 from torchlite_backends.cpu_engines import engine_selection
-from torchlite_backends.numpy import NumpyBackend, cache_blocking, conv
+from torchlite_backends.numpy import NumpyBackend, cache_blocking, conv, conv_geometry
 
 pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
@@ -351,7 +351,7 @@ def _plan(draw):
     size = tuple(int(draw.one_of((1, 4, 5, 6, 7, 8, 9, 12, 16, 17, 30, 32, 33, 38))) for _ in range(n))
     if any(s + 2 * p < d * (k - 1) + 1 for s, p, d, k in zip(size, padding, dilation, kernel, strict=True)):
         return _plan(draw)
-    return conv._conv_geometry(
+    return conv_geometry.conv_geometry(
         int(draw.one_of((1, 2, 3, 8))), channels, filters, size, kernel, stride, padding, dilation, groups
     )
 

@@ -104,7 +104,8 @@ def test_unary_functions_and_their_special_values(engine, kernels, name, rng):
         if name == "sin":
             given[np.abs(given) > 1e6] = 1e5
         wide = np.float64 if dtype == np.float32 else np.longdouble
-        expected = function(given.astype(wide)).astype(dtype)
+        # Exact functions in their own dtype: a wider one would round twice.
+        expected = function(given.astype(wide) if ulps else given).astype(dtype)
         found = engine.unwrap(kernels[name](engine.wrap(given)))
         assert np.array_equal(np.isnan(found), np.isnan(expected))
         zero = expected == 0
@@ -272,17 +273,17 @@ def test_an_unknown_sanitizer_is_refused(monkeypatch):
 
 @compiled
 def test_building_in_advance(tmp_path, monkeypatch):
-    from torchlite_backends.cc import prebuild
+    from torchlite_backends.cc import cpu_engine, prebuild
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     x, told = np.ones((64, 64), np.float32), []
 
     def run():
-        noted = prebuild.engine.device()
+        noted = cpu_engine.engine.device()
         kernels_of(noted)["neg"](noted.wrap(x))
         kernels_of(noted)["neg"](noted.wrap(x.T))
 
-    texts = prebuild.record_programs(run)
+    texts = cpu_engine.engine.record_programs(run)
     assert len(texts) == 2
     program_build.is_prebuilt.cache_clear()
     try:

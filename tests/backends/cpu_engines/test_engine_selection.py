@@ -103,7 +103,7 @@ def engines(monkeypatch):
     def load(name):
         return Absent(there[name]) if isinstance(there[name], str) else there[name]
 
-    monkeypatch.setattr(engine_selection, "_load", load)
+    monkeypatch.setattr(engine_selection, "load_engine", load)
     return there
 
 
@@ -165,7 +165,7 @@ def test_what_a_broken_package_says(asked, monkeypatch):
     def load(name):
         raise OSError(f"lib{name}.so: cannot open")
 
-    monkeypatch.setattr(engine_selection, "_load", load)
+    monkeypatch.setattr(engine_selection, "load_engine", load)
     with pytest.warns(UserWarning, match="opencl: libopencl.so: cannot open"):
         assert asked("opencl").name == "numpy"
 
@@ -318,6 +318,9 @@ def test_the_elements_that_count(host):
 
 
 def test_the_table_of_engines_needs_no_half_precision():
-    program = "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import kernel_support; print(kernel_support._HALF_DTYPES)"
+    program = (
+        "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import "
+        "kernel_support; print(kernel_support._HALF_DTYPES)"
+    )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "(dtype('float16'),)", run.stderr

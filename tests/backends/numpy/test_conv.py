@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.numpy import conv, conv_banded, conv_native, conv_patches, winograd
+from torchlite_backends.numpy import conv, conv_banded, conv_geometry, conv_native, conv_nonoverlapping, winograd
 
 
 @pytest.fixture(autouse=True)
@@ -80,16 +80,16 @@ def check(rng, x, w, stride=1, padding=0, dilation=1, groups=1, bias=None, toler
 
 def test_one_image_is_cut_by_its_multiplications():
     def blocks(*args):
-        return len(conv._conv_geometry(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
+        return len(conv_geometry.conv_geometry(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
 
     assert blocks(64, 256, (56, 56), (1, 1)) >= 2  # no more than 0.2 million elements to read
     assert blocks(64, 64, (28, 28), (1, 1)) == 1 and blocks(3, 4, (100, 100), (3, 3)) == 1
 
 
 def test_where_the_batch_is_innermost_runs_stay_long(rng):
-    plan = conv._conv_geometry(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
+    plan = conv_geometry.conv_geometry(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
     assert plan.batch_inner and plan.images == 32 and len(plan.blocks) > 1
-    many = conv._conv_geometry(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
+    many = conv_geometry.conv_geometry(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
     assert many.batch_inner and many.images >= 32
     for batch in (20, 160):  # on the way back channels are shared, or images
         check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
@@ -108,7 +108,7 @@ def transforms_for_nothing(monkeypatch):
 
 def test_winograd_where_it_pays():
     def is_faster(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
-        plan = conv._conv_geometry(
+        plan = conv_geometry.conv_geometry(
             batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups
         )
         return winograd.is_faster(plan, np.dtype(dtype))
@@ -230,7 +230,7 @@ def bands_for_all(monkeypatch):
 
 def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
     n = len(size)
-    plan = conv._conv_geometry(
+    plan = conv_geometry.conv_geometry(
         batch,
         channels,
         channels,
@@ -365,8 +365,8 @@ PATCHES = [
 def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, stride, dtype):
     calls = []
     for name in ("conv_forward", "conv_transpose", "weight_gradient"):
-        real = getattr(conv_patches, name)
-        monkeypatch.setattr(conv_patches, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
+        real = getattr(conv_nonoverlapping, name)
+        monkeypatch.setattr(conv_nonoverlapping, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
     x, w = case(rng, batch, channels, filters, size, kernel, dtype=dtype)
     found = check(rng, x, w, stride, bias=rng.standard_normal(filters).astype(dtype))
     assert sorted(calls) == ["conv_forward", "conv_transpose", "weight_gradient"]
@@ -382,10 +382,12 @@ def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, strid
 
 def test_patches_where_it_pays():
     def is_faster(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
-        plan = conv._conv_geometry(
+        plan = conv_geometry.conv_geometry(
             2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups
         )
-        return conv_patches.is_faster(plan, np.dtype(dtype)), conv_patches.is_faster_transposed(plan, np.dtype(dtype))
+        return conv_nonoverlapping.is_faster(plan, np.dtype(dtype)), conv_nonoverlapping.is_faster_transposed(
+            plan, np.dtype(dtype)
+        )
 
     assert (
         is_faster(16, 16) == is_faster(8, 8) == (True, True)

@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 import torchlite_backends.numpy
 from torchlite._settings import thread_count
-from torchlite_backends.numpy import cache_blocking, partitioning, threaded_ufuncs
+from torchlite_backends.numpy import cache_blocking, elementwise_partitioning, threaded_ufuncs
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_backends.numpy.backend.kernels(0)
@@ -67,8 +67,10 @@ def agree(got, expected):
 def spread_parts(monkeypatch):
     """Counts how often work was handed out in parts."""
     counted = []
-    real = partitioning.parallel_range
-    monkeypatch.setattr(partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args)))
+    real = elementwise_partitioning.parallel_range
+    monkeypatch.setattr(
+        elementwise_partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args))
+    )
     return counted
 
 
@@ -234,7 +236,7 @@ def test_reductions(rng, shape, dim, keepdim, turned):
         holed.reshape(-1)[77] = np.nan
         np.testing.assert_array_equal(LARGE[name](holed, dim, keepdim), SMALL[name](holed, dim, keepdim))
     count = x.size // np.asarray(SMALL["amax"](x, dim)).size
-    for name, more in (("sum", ()), ("mean", ()), ("var_correction", (1,)), ("std_correction", (0,))):
+    for name, more in (("sum", ()), ("mean", ()), ("_var_correction", (1,)), ("_std_correction", (0,))):
         got, expected = (kernel[name](a, dim, *more, keepdim) for kernel, a in ((LARGE, x), (SMALL, x.astype("f8"))))
         assert np.shape(got) == np.shape(expected) and got.dtype == np.float32
         np.testing.assert_allclose(got, expected, rtol=2e-6, atol=2e-6 * (count**0.5 if name == "sum" else 1))
@@ -249,7 +251,7 @@ def test_reductions(rng, shape, dim, keepdim, turned):
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(LARGE["count_nonzero"](whole, dim), SMALL["count_nonzero"](whole, dim))
     np.testing.assert_allclose(
-        LARGE["vector_norm_core"](x, 2, (-1,), keepdim),
+        LARGE["_vector_norm_core"](x, 2, (-1,), keepdim),
         np.linalg.norm(x.astype("f8"), axis=-1, keepdims=keepdim),
         rtol=3e-6,
     )
@@ -261,7 +263,7 @@ def test_reductions(rng, shape, dim, keepdim, turned):
 def test_places_of_extremes_and_products(rng, shape, dim, keepdim, dtype):
     x = numbers(rng, shape, dtype) if dtype[0] != "u" else rng.integers(0, 200, shape).astype(dtype)
     for turned in (x, np.asfortranarray(x)):
-        for name in ("max_dim", "min_dim"):
+        for name in ("_max_dim", "_min_dim"):
             for got, expected in zip(LARGE[name](turned, dim, keepdim), SMALL[name](x, dim, keepdim), strict=True):
                 assert got.dtype == expected.dtype
                 np.testing.assert_array_equal(got, expected)

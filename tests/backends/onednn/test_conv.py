@@ -13,8 +13,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_backends.numpy import conv as numpy_conv
-from torchlite_backends.numpy import conv_onednn, winograd
+from torchlite_backends.numpy import conv_geometry, conv_onednn, winograd
 from torchlite_backends.onednn import conv_heuristics, conv_partition, library
 
 FOUND = library.find_library()
@@ -357,7 +356,7 @@ def test_rules(case, kinds):
 def test_pieces_are_convolutions_that_cover_the_whole(case, kind):
     """Each piece computed by NumPy as a convolution of its own."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
-    plan = numpy_conv._conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+    plan = conv_geometry.conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
     made = np.zeros((batch, channels, *size) if kind == conv_partition.DATA else (batch, filters, *plan.out), np.int64)
     for piece in conv_partition.pieces(g, kind):
@@ -407,7 +406,10 @@ def test_what_is_not_there_says_what_to_install(monkeypatch):
 
 
 def test_importing_torchlite_looks_for_nothing():
-    code = "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if 'torchlite_backends.onednn' in m])"
+    code = (
+        "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if "
+        "'torchlite_backends.onednn' in m])"
+    )
     assert found_in(code).stdout.strip() == "[]"
 
 

@@ -290,7 +290,7 @@ def batch_norm_over_the_world(rank, size):
 
 
 def low_precision(rank, size):
-    from torchlite.nn.parallel.distributed import _MixedPrecision
+    from torchlite.distributed._ddp.distributed_data_parallel import _MixedPrecision
 
     x, y = batch(4 * size)
     model = Net()

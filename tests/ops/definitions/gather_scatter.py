@@ -196,19 +196,19 @@ row(
     meta=False,
     noncontiguous=False,
 )
-row("_detach", S((3, 4)), grad=False)
-row("_detach_", S((3, 4)), oracle=lambda torch, x: torch.detach_(x * 1), grad=False)
+row("detach", S((3, 4)), grad=False)
+row("detach_", S((3, 4)), oracle=lambda torch, x: torch.detach_(x * 1), grad=False)
 row("detach_copy", S((3, 4)), grad=False)
-row("_is_nonzero", S(()), oracle=lambda torch, x: torch.tensor(x.is_nonzero()), grad=False, meta=False)
+row("is_nonzero", S(()), oracle=lambda torch, x: torch.tensor(x.is_nonzero()), grad=False, meta=False)
 row(
-    "_is_same_size",
+    "is_same_size",
     S((3, 4), A((4,))),
     oracle=lambda torch, a, b: torch.tensor(a.is_same_size(b)),
     grad=False,
     meta=False,
 )
 row(
-    "_is_set_to",
+    "is_set_to",
     S((3, 4)),
     oracle=lambda torch, x: torch.tensor([x.is_set_to(x.view(3, 4)), x.is_set_to(x[:2])]),
     grad=False,
@@ -216,14 +216,14 @@ row(
     noncontiguous=False,
 )
 row(
-    "_map2",
+    "map2_",
     S((3, 4), A((4,)), A(())),
     oracle=lambda torch, x, y, z: x.detach().clone().map2_(y.detach(), z.detach(), lambda a, b, c: a + 2 * b * c),
     grad=False,
     meta=False,
 )
 row(
-    "_map",
+    "map_",
     S((3, 4), A((4,))),
     oracle=lambda torch, x, y: x.detach().clone().map_(y.detach(), lambda a, b: a + 2 * b),
     grad=False,

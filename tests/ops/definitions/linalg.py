@@ -321,7 +321,7 @@ row(
     S(()),
     S((3,), -1),
     S((0,)),
-    covers=("vector_norm_core",),
+    covers=("_vector_norm_core",),
 )
 row(
     "linalg_matrix_norm",

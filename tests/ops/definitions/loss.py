@@ -78,7 +78,7 @@ row(
     "ctc_loss",
     S((5, 2, 4), A((2, 2), low=1, high=3, dtype="int64"), [5, 4], [2, 1]),
     S((5, 2, 4), A((3,), low=1, high=3, dtype="int64"), [5, 4], [2, 1], reduction="none"),
-    covers=("_ctc_loss",),
+    covers=("functional_ctc_loss",),
     # Its gradient is not that of its value: it includes what a log_softmax before it would add.
     oracle=lambda torch, x, *args, **options: torch.nn.functional.ctc_loss(
         torch.nn.functional.log_softmax(x, -1), *args, **options

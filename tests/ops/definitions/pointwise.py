@@ -76,5 +76,5 @@ row(
     covers=("_choose",),
 )
 row("where", S(MASK, (2, 3), (2, 1)), S(MASK, (2, 3), 0.5), S(MASK, A((2, 3), dtype="complex128"), (3,)))
-row("_where_method", S(MASK, (2, 3), (2, 1)), oracle=lambda torch, c, a, b: a.where(c, b))
+row("where_method", S(MASK, (2, 3), (2, 1)), oracle=lambda torch, c, a, b: a.where(c, b))
 row("fill", S((2, 3), 1.5), S((2, 3), A((), grad=False)), S(NUMBERS, 2))

@@ -92,9 +92,9 @@ row("dropout1d", S((3, 4, 2), 0.5), S((4, 2), 0.5), **DROPOUT)
 row("dropout2d", S((3, 4, 2, 2), 0.5), S((4, 2, 2), 0.5), **DROPOUT)
 row("dropout3d", S((3, 4, 2, 2, 1), 0.5), S((4, 2, 2, 1), 0.5), **DROPOUT)
 for name in ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"):
-    row(f"_torch_{name}", S((3, 4, 2), 0.5, True), S((3, 4), 0.5, False), **DROPOUT)
+    row(f"torch_{name}", S((3, 4, 2), 0.5, True), S((3, 4), 0.5, False), **DROPOUT)
     row(
-        f"_torch_{name}_",
+        f"torch_{name}_",
         S((3, 4, 2), 0.5, True),
         oracle=lambda torch, x, p, train, name=name: getattr(torch, name + "_")(x.clone(), p, train),
         **DROPOUT,

@@ -58,6 +58,6 @@ row(
     grad=False,
     covers=("_unique_runs", "_unique_consecutive"),
 )
-row("nonzero", S(I), S(I, as_tuple=True), S(()), grad=False, meta=False, covers=("nonzero_indices",))
+row("nonzero", S(I), S(I, as_tuple=True), S(()), grad=False, meta=False, covers=("_nonzero_indices",))
 row("argwhere", S(I), meta=False)
 row("nonzero_static", S(I, size=3), S(I, size=20, fill_value=-2))

@@ -13,10 +13,10 @@ row("expand", S((3, 1), 2, 3, 4), S((3,), (2, -1)), S((), (2, 3)), oracle=lambda
 row("squeeze", S((1, 3, 1)), S((1, 3, 1), 0), S((1, 3, 1), (0, -1)), S((2, 3), 1))
 row("unsqueeze", S((2, 3), 1), S((2, 3), -1), S((), 0))
 row(
-    "_as_strided",
+    "as_strided",
     S((4, 3), (2, 2), (3, 1), 1),
     S((5,), (3, 2), (1, 1)),
-    covers=("as_strided", "_move_strided"),
+    covers=("_as_strided", "_move_strided"),
     noncontiguous=False,
 )
 row("flip", S((2, 3), (0, 1)), S((2, 3), (-1,)), S((3,), [0]), S((0, 2), (1,)), covers=("_with_strides",))
@@ -25,7 +25,7 @@ row("_lazy_clone", S((2, 3)), S(()), oracle=lambda torch, x: x.clone(), covers=(
 row("contiguous", S((2, 3)), oracle=lambda torch, x: x.contiguous())
 row("cat", S([(2, 3), (1, 3)]), S([(2, 3), (2, 2)], -1), S([(0,), (2,)]), S([A((2,), dtype="int64"), A((3,))]))
 row(
-    "slice",
+    "_slice",
     S((5, 3), 0, 1, 4, 2),
     S((5, 3), 1, -2, None, 1),
     oracle=lambda torch, x, dim, a, b, step: x[(slice(None),) * dim + (slice(a, b, step),)],
@@ -33,7 +33,7 @@ row(
     covers=("_slice_backward",),
 )
 row("narrow", S((5, 3), 0, 1, 3), S((5, 3), -1, -2, 2), S((5,), 0, 5, 0), covers=("_narrow",))
-row("select", S((5, 3), 0, -1), S((2, 3, 4), 1, 2), covers=("select_backward",))
+row("select", S((5, 3), 0, -1), S((2, 3, 4), 1, 2), covers=("_select_backward",))
 row("split_with_sizes", S((5, 2), [2, 0, 3]), S((2, 4), (1, 3), -1))
 row("unbind", S((2, 3)), S((2, 3), 1), S((1, 0, 2)))
 # Those that may be written to: tests/autograd/test_views.py.
@@ -70,14 +70,14 @@ row("flipud", S((2, 3)))
 row("roll", S((2, 3), 1), S((2, 3), (1, -2), (0, 1)), S((4,), -1, 0))
 row("repeat", S((2, 3), 2, 1), S((3,), (2, 2)), S((), 3), S((2, 0), (1, 2)))
 row("tile", S((2, 3), (2,)), S((2,), (2, 2)), S((2, 3), (1, 2)))
-row("diagonal", S((3, 3)), S((3, 4), 1), S((2, 3, 4), -1, 1, 2), S((2, 2), 3), covers=("diagonal_backward",))
+row("diagonal", S((3, 3)), S((3, 4), 1), S((2, 3, 4), -1, 1, 2), S((2, 2), 3), covers=("_diagonal_backward",))
 row("diag_embed", S((3,)), S((2, 3), 1), S((2, 3), -1, 0, 2))
 row("diag", S((3,)), S((3, 4), 1), S((2,), -1))
 row("diagflat", S((2, 2)), S((3,), 1))
 row("trace", S((3, 3)), S((2, 4)))
 row("tril", S((3, 4)), S((2, 3, 3), 1), S((3, 2), -1))
 row("triu", S((3, 4)), S((2, 3, 3), 1), S((3, 2), -1))
-row("unfold", S((5, 2), 0, 3, 1), S((2, 7), -1, 2, 3), S((4,), 0, 4, 1), covers=("unfold_backward",))
+row("unfold", S((5, 2), 0, 3, 1), S((2, 7), -1, 2, 3), S((4,), 0, 4, 1), covers=("_unfold_backward",))
 row("view_as_real", S(A((2, 3), **C)), S(A((), **C)))
 row("view_as_complex", S((3, 2)), S((2, 3, 2)), noncontiguous=False)
 row("expand_copy", S((3, 1), (2, 3, 4)))
@@ -105,4 +105,4 @@ row("sum_to_size", S((2, 3, 4), (3, 1)), S((2, 3), (2, 3)), S((2, 3), ()))
 def _slice(x, dim, start, stop, step):
     from torchlite._dispatch import REGISTRY, function_for
 
-    return function_for(REGISTRY["slice"])(x, dim, start, stop, step)
+    return function_for(REGISTRY["_slice"])(x, dim, start, stop, step)

@@ -71,7 +71,7 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
     gradients: dict[str, str] = {}
     if op.formulas:
         source.comment("The formulas, each where a gradient of its is wanted.")
-    for number, (key, formula) in enumerate(zip(op._vjp or (), op.formulas, strict=True)):
+    for number, (key, formula) in enumerate(zip(op.vjp or (), op.formulas, strict=True)):
         call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_needs(op, formula)])
         wanted = join_tests([f"edges[{_position(op, name)}] is not None" for name in formula.targets], "or")
         if isinstance(key, str):

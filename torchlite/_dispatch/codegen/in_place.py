@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..op_record import DEFAULT, INT_TO_FLOAT, Op
-from ..type_promotion import ROUNDS_SCALARS
 from .source_builder import INT64_END, INT64_MIN, Source
 
 
@@ -70,7 +69,7 @@ def _write_other(source: Source, op: Op, other: str) -> None:
         ]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    held = f"dtype_ in self._tl_kernels.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
+    held = f"dtype_ in self._tl_kernels.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
     with source.block(f"elif {other}.__class__ is float and {held}:"):
         source.line(f"raw_ = {other}")
     with source.block(f"elif {other}.__class__ is int and {INT64_MIN} <= {other} < {INT64_END}:"):

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
 from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
-from ..type_promotion import ROUNDS_SCALARS
 from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
@@ -35,7 +34,8 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         if op.kwarg_aliases:
             _write_alias_call(source, op)
         if op.is_implicit:
-            constants[f"{op.name}__composite"] = op.composite.__wrapped__ if op.creation_options else op.composite
+            composite: Any = op.composite
+            constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
         free = (["not INTERCEPTORS"] if intercepted else []) + _presence_tests(op)
         write_hot_path(source, op, free, _non_kernel_keywords(op))
         _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
@@ -124,13 +124,9 @@ def _presence_tests(op: Op) -> list[str]:
     ]
 
 
-# Methods of dimensions that want at least one, or an empty tuple.
-_REQUIRES_VARARGS = frozenset(("flip", "permute", "repeat", "tile"))
-
-
 def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
-    if op.name in _REQUIRES_VARARGS:
+    if op.varargs_required:
         source.comment("Nothing at all is a wrong call.")
         others = [f" and {other} is None" for other, meaning in op.kwarg_aliases.items() if meaning == name]
         with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
@@ -268,7 +264,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
     source.comment(_conditions(subject, free, unset))
-    with source.condition("if", tests or ["True"]):
+    with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
@@ -379,7 +375,7 @@ def write_scalar_branch(
     part in promotion.
     """
     name = number.name
-    held = f"dtype_ in table_.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
+    held = f"dtype_ in table_.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
     integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
     pieces = [
         f"({name}.__class__ is float and {held}",

@@ -83,8 +83,9 @@ def make_compiled_function(
     if backend in _FUNCTIONS or callable(backend):
         compiler = lookup_backend(backend)
         given = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}
-        return functools.partial(_make_graph_compiled_function, functools.partial(compiler, **given) if given else compiler,
-                                 fullgraph, limit, dynamic)  # fmt: skip
+        if given:
+            compiler = functools.partial(compiler, **given)
+        return functools.partial(_make_graph_compiled_function, compiler, fullgraph, limit, dynamic)
     if backend not in _TAGS:
         raise InvalidBackend(backend)
     return functools.partial(_make_replaying_function, fullgraph, limit, mode_of(mode, options), dynamic)

@@ -14,7 +14,9 @@ from ..op_spec import require
 
 
 class _Regions:
-    """Regions (K, 5) split into `bins` rows and columns: image number, covered rows and columns, and weights of each."""
+    """Regions (K, 5) split into `bins` rows and columns: image number, covered rows and columns, and weights of
+    each.
+    """
 
     def __init__(self, like: Any, rois: Any, shape: tuple[int, int], weigh: Any) -> None:
         import torchlite as torch

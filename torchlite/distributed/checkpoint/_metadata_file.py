@@ -123,7 +123,7 @@ def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
 def _find_fault(found: Any, budget: Budget) -> str:
     """Return the first fault of metadata, or "".
 
-    OverBudget if many names share their parts: each name is charged for all of them.
+    BudgetExceeded if many names share their parts: each name is charged for all of them.
     """
     if type(found) is not Metadata or type(getattr(found, "state_dict_metadata", None)) is not dict:
         return "there is no state dict in them"

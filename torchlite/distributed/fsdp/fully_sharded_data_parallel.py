@@ -333,7 +333,7 @@ def _materialize_meta_module(module: nn.Module, init: Callable[[nn.Module], None
 
 
 def _sync_module_params_and_buffers(module: nn.Module, lanes: MeshInfo, ignored: set[Any]) -> None:
-    from torchlite.nn.parallel._sync_module_states import broadcast_coalesced
+    from torchlite.distributed._ddp.sync_module_states import broadcast_coalesced
 
     states: list[Any] = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
     states += list(module.buffers())

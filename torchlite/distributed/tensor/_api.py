@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.torch_dispatch import _table_without_data
 from torchlite._dispatch import call
 from torchlite._dispatch.meta_backend import MetaArray
-from torchlite._library.torch_dispatch import _table_without_data
 
 from ..device_mesh import DeviceMesh, _mesh_resources
 from . import _sharding_rules

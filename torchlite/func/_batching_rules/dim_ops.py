@@ -11,7 +11,7 @@ from .rule_helpers import flatten_examples, map_outputs, rule, run_below_level, 
 _DIM_ARGUMENTS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
 # Reductions over several dimensions.
 _MULTI_DIM_OPS = frozenset(
-    ("sum", "mean", "amax", "amin", "var_correction", "std_correction", "vector_norm_core", "logsumexp", "flip")
+    ("sum", "mean", "amax", "amin", "_var_correction", "_std_correction", "_vector_norm_core", "logsumexp", "flip")
 )
 
 
@@ -20,8 +20,8 @@ def _multi_dim_rule(dims) -> bool:
 
 
 @rule(
-    "sum", "mean", "amax", "amin", "any", "all", "argmax", "argmin", "var_correction", "std_correction", "logsumexp",
-    "max_dim", "min_dim", "median_dim", "nanmedian_dim", "mode", "prod", "count_nonzero", "vector_norm_core",
+    "sum", "mean", "amax", "amin", "any", "all", "argmax", "argmin", "_var_correction", "_std_correction", "logsumexp",
+    "_max_dim", "_min_dim", "_median_dim", "_nanmedian_dim", "mode", "prod", "count_nonzero", "_vector_norm_core",
     "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk", "kthvalue", "_softmax", "_log_softmax",
     "_fft_c2c_core", "_fft_r2c_core", "_fft_c2r_core", kind="reduction",
 )  # fmt: skip
@@ -48,9 +48,9 @@ def along_dim_rule(level, op, values):
     return level.wrap(result)
 
 
-@rule("median_all", "nanmedian_all", kind="reduction")
+@rule("_median_all", "_nanmedian_all", kind="reduction")
 def _median(level, op, values):
-    function = F.median_dim if op.name == "median_all" else F.nanmedian_dim
+    function = F._median_dim if op.name == "_median_all" else F._nanmedian_dim
     return level.wrap(function(flatten_examples(batch_dim_first(values[0])), 1)[0])
 
 

@@ -154,7 +154,7 @@ def _index_put(level, op, values):
     base = places.arranged(to_batch(level, x))
     value = align_ndim(level, value, places.ndim + len(places.rest))
     shape = F._index(base.detach(), places.arrays).shape
-    target = list(places.placed(F.expand(F.new_zeros(base.detach(), ()), shape)).shape)
+    target = list(places.placed(F.expand(F._new_zeros(base.detach(), ()), shape)).shape)
     value = places.unplaced(F.expand(value, tuple(target)))
     return level.wrap(places.back(F._index_put(base, places.arrays, value, accumulate)))
 
@@ -168,7 +168,7 @@ def _embedding(level, op, values):
     if padding is not None and padding >= 0:  # the padding row gets no gradient
         hidden = F.unsqueeze(
             F.eq(
-                F.new_arange(
+                F._new_arange(
                     indices if not is_batched_at(indices, level) else batch_dim_first(indices),
                     0,
                     weight.shape[0],
@@ -182,14 +182,14 @@ def _embedding(level, op, values):
         table = F.where(hidden, table.detach(), table)
     size, count, width = table.shape
     places = to_batch(level, indices)
-    first = F.mul(F.new_arange(places, 0, size, 1, indices.dtype), count)
+    first = F.mul(F._new_arange(places, 0, size, 1, indices.dtype), count)
     places = F.add(places, F.reshape(first, (size, *[1] * (places.ndim - 1))))
     return level.wrap(F.embedding(F.reshape(table, (size * count, width)), places, -1, *rest))
 
 
 @composite_rule("masked_scatter")
 def _masked_scatter(F, input, mask, source):
-    shape = tuple(F.add(F.zeros_like(input), F.to(mask, input.dtype)).shape)
+    shape = tuple(F.add(F._zeros_like(input), F.to(mask, input.dtype)).shape)
     input, mask = F.expand(input, shape), F.expand(mask, shape)
     numel = math.prod(shape)
     from ..._types.dtypes import int64
@@ -207,7 +207,7 @@ def _searchsorted(level, op, values):
     if not is_batched_at(sequence, level) and not is_batched_at(sorter, level) and logical_ndim(sequence) == 1:
         return level.wrap(run_below_level(op, [sequence, batch_dim_first(found), *rest]))
     if not isinstance(found, Tensor):
-        found = F.new_full(sequence if not is_batched_at(sequence, level) else batch_dim_first(sequence), (), found)
+        found = F._new_full(sequence if not is_batched_at(sequence, level) else batch_dim_first(sequence), (), found)
     values_ = to_batch(level, found)
     shape = values_.shape
     if logical_ndim(sequence) == 1:

@@ -70,7 +70,7 @@ def _add_bias(level, out, bias):
 @composite_rule("embedding_renorm_")
 def _embedding_renorm(F, weight, indices, max_norm, norm_type):
     """Scale all rows, with factor 1 for unused rows, as used rows differ between examples."""
-    named = F.index_fill(F.new_zeros(weight, (weight.shape[0],)), 0, indices.reshape(-1), 1) > 0
+    named = F.index_fill(F._new_zeros(weight, (weight.shape[0],)), 0, indices.reshape(-1), 1) > 0
     norms = F.norm(weight.detach(), norm_type, 1, True)
     return weight.mul_(
         F.where(named.unsqueeze(1) & (norms > max_norm), max_norm / (norms + 1e-7), 1.0).to(weight.dtype)

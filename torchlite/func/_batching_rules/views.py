@@ -40,13 +40,13 @@ LOOPS = {
 
 for _name in (
     "positive", "real", "imag", "to", "view_as_real", "_view_dtype", "tril", "triu", "angle",
-    "frexp", "_conj", "_neg_view", "resolve_conj", "resolve_neg", "zeros_like", "ones_like", "full_like",
-    "_empty_like", "_zeros_like", "_ones_like", "_full_like", "_identity", "_cow_clone",
+    "frexp", "_conj", "_neg_view", "resolve_conj", "resolve_neg", "_zeros_like", "_ones_like", "_full_like",
+    "empty_like", "zeros_like", "ones_like", "full_like", "_identity", "_cow_clone",
 ):  # fmt: skip
     rule(_name, kind="front")(leading_batch_rule)
 
 
-@rule("select", "split_with_sizes", "unbind", "slice", "_narrow", "unfold", "transpose", "diagonal", kind="view")
+@rule("select", "split_with_sizes", "unbind", "_slice", "_narrow", "unfold", "transpose", "diagonal", kind="view")
 def along_view_rule(level, op, values):
     """Apply a view op with shifted dimensions."""
     x = batch_dim_first(values[0])
@@ -197,7 +197,7 @@ def _memory_span(size, stride) -> int:
     return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
-@rule("as_strided", kind="view")
+@rule("_as_strided", kind="view")
 def _as_strided(level, op, values):
     x = batch_dim_first(values[0])
     size, stride, offset = values[1:4]
@@ -207,7 +207,7 @@ def _as_strided(level, op, values):
             f"{list(size)} and stride {list(stride)}"
         )
     _check_within(x, size, stride, x.storage_offset() + (offset or 0))  # relative to the tensor's first element
-    return level.wrap(F.as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
+    return level.wrap(F._as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
 
 
 @rule("stack", "cat", kind="join")
@@ -243,7 +243,7 @@ def _scattered_view(level, op, values):
     return level.wrap(run_below_level(op, made))
 
 
-@rule("diagonal_backward", "select_backward", "unfold_backward", "_slice_backward", kind="view")
+@rule("_diagonal_backward", "_select_backward", "_unfold_backward", "_slice_backward", kind="view")
 def _into_zeros(level, op, values):
     g, shape = batch_dim_first(values[0]), tuple(values[1])
     made = [g, (g.shape[0], *shape)]
@@ -252,14 +252,14 @@ def _into_zeros(level, op, values):
     return level.wrap(run_below_level(op, made))
 
 
-@rule("new_zeros", "new_full", kind="creation")
+@rule("_new_zeros", "_new_full", kind="creation")
 def _new(level, op, values):
     """Create a tensor for the whole batch, so that batched results can be written to it."""
     x = batch_dim_first(values[0])
     return level.wrap(run_below_level(op, [x, (x.shape[0], *values[1]), *values[2:]]))
 
 
-@rule("new_arange", kind="creation")
+@rule("_new_arange", kind="creation")
 def _new_arange(level, op, values):
     return run_below_level(op, [batch_dim_first(values[0]), *values[1:]])
 
@@ -309,13 +309,13 @@ def _layout_rule(level, op, values):
     return level.wrap(F.clone(batch_dim_first(values[0])))
 
 
-@rule("_new_empty", "_new_zeros", "_new_ones", "_new_full", kind="creation")
+@rule("new_empty", "new_zeros", "new_ones", "new_full", kind="creation")
 def _new_empty(level, op, values):
     size = _ints(values[1:2] if op.params[1].kind != "varargs" else values[1])
     return level.wrap(_call_on_batch(op, batch_dim_first(values[0]), (level.size, *size), values[2:]))
 
 
-@rule("_new_empty_strided", kind="creation")
+@rule("new_empty_strided", kind="creation")
 def _new_empty_strided(level, op, values):
     x, size, stride, *rest = values
     return level.wrap(

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..._aten import TORCHLITE_NAMESPACE, OpOverload, ops
 from ..._aten.record_to_overload import match_overload
-from ..._C import _set_grad_enabled
+from ..._aten.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._dispatch import call
 from ..._dispatch.autograd_graph import Node as History
 from ..._dispatch.autograd_graph import OutputEdge, nodes_created_since, saved_values_of
@@ -29,10 +29,10 @@ from ..._dispatch.shapes import wrap_dim
 from ..._dispatch.tracing import Trace
 from ..._library.library_op import LibraryOp
 from ..._library.tags import Tag
-from ..._library.torch_dispatch import CREATES, DECOMPOSED, DispatchMode, _ReenterMode
 from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
+from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
 from ..graph import Graph
@@ -41,6 +41,7 @@ from ._unbacked_symbols import UnbackedSymbols, to_concrete
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_SYMBOLIC_SHAPES_FILE = SymBool.negated.__code__.co_filename
 _aten = ops.aten
 
 
@@ -182,7 +183,8 @@ _CLASSES = (Tensor, Parameter)
 _METHODS: dict[str, Callable] = {
     "shape": _shape, "size": _size, "numel": _numel, "__getitem__": _getitem, "__setitem__": _setitem,
     "detach": _detach, "detach_": _detach_in_place, "data": _detach, "__bool__": _data_reading_method("bool(tensor)"),
-    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"), "__index__": _data_reading_method("an index"),
+    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"),
+    "__index__": _data_reading_method("an index"),
     "__complex__": _data_reading_method("complex(tensor)"), "item": _data_reading_method("tensor.item()", _item),
     "tolist": _data_reading_method("tensor.tolist()", _tolist), "numpy": _data_reading_method("tensor.numpy()"),
     "__array__": _data_reading_method("an array of NumPy"), "__format__": _format,
@@ -295,7 +297,7 @@ class OpRecorder(DispatchMode):
         if self.line is not None:
             return self.line
         frame: Any = sys._getframe(2)
-        while frame.f_code.co_filename.endswith("_symbolic.py"):
+        while frame.f_code.co_filename == _SYMBOLIC_SHAPES_FILE:
             frame = frame.f_back
         name = frame.f_code.co_filename
         return None if name.startswith((_HERE, "<torchlite")) else f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"

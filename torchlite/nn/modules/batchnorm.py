@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.nn import functional as F
 from torchlite.nn import init
 from torchlite.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -162,17 +163,6 @@ class BatchNorm3d(_BatchNorm):
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
-def _group_of(given: Any) -> Any:
-    """The group of processes whose statistics are wanted; None where there is one process."""
-    import sys
-
-    dist = sys.modules.get(__name__.partition(".")[0] + ".distributed")
-    if dist is None or not dist.is_initialized():
-        return None
-    group = given or dist.group.WORLD
-    return group if group.size() > 1 else None
-
-
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of inputs of any dimension with statistics over the processes of a group; in one process the
     same as BatchNorm.
@@ -200,11 +190,9 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        group = _group_of(self.process_group) if self.training else None
+        group = CALLBACKS.sync_batch_norm_group(self.process_group) if self.training else None
         if group is None:
             return super().forward(input)
-        from ._sync_batch_norm import sync_batch_norm
-
         momentum = self.momentum
         if self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -212,7 +200,7 @@ class SyncBatchNorm(_BatchNorm):
                 momentum = 1.0 / self.num_batches_tracked.item()
         mean = self.running_mean if self.track_running_stats else None
         var = self.running_var if self.track_running_stats else None
-        return sync_batch_norm(input, self.weight, self.bias, mean, var, self.eps, momentum or 0.0, group)
+        return CALLBACKS.sync_batch_norm(input, self.weight, self.bias, mean, var, self.eps, momentum or 0.0, group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:

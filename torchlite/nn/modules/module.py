@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torchlite as torch
 from torchlite import __future__ as future
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._dispatch.tracing import THREAD, TRACES
 from torchlite.nn.parameter import Buffer, Parameter
 
@@ -288,7 +289,7 @@ class Module(_Parts):
         if part is not None:  # it talks to other processes around that part's call
             getattr(self, part).compile(*args, **kwargs)
             return
-        compiled = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
+        compiled = CALLBACKS.compile(self._call_impl, *args, **kwargs)
         self.__dict__["_compiled_call_impl"] = compiled
 
     # Attributes
@@ -675,6 +676,9 @@ class Module(_Parts):
         else:
             body = "\n  " + "\n  ".join(lines) + "\n"
         return f"{self._get_name()}({body})"
+
+
+CALLBACKS.module_class = Module
 
 
 def _remove_from_registries(module, name, *kinds):

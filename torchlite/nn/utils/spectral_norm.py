@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import functional as F
+from torchlite.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlite.nn.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -106,11 +107,7 @@ def spectral_norm(
     module.
     """
     if dim is None:
-        dim = (
-            1
-            if isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d))
-            else 0
-        )
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 

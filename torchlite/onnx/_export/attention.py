@@ -13,7 +13,8 @@ from .graph_builder import OnnxGraphBuilder, WriterValue, translates
 
 @translates("aten.scaled_dot_product_attention")
 def attention(
-    w: OnnxGraphBuilder, q: WriterValue, k: WriterValue, v: WriterValue, mask: WriterValue | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    w: OnnxGraphBuilder, q: WriterValue, k: WriterValue, v: WriterValue, mask: WriterValue | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> str:  # fmt: skip
     head = q.sizes[-1]

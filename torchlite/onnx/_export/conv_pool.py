@@ -54,14 +54,16 @@ def _same_padding(weight: WriterValue, given: dict[str, Any]) -> list[int]:
 
 @translates("aten.conv1d", "aten.conv2d", "aten.conv3d")
 def conv(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None = None, stride: Any = 1,
+    padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
 ) -> str:  # fmt: skip
     return _conv(w, x, weight, bias, stride, padding, dilation, groups)
 
 
 def _conv_transpose(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any, output_padding: Any, groups: int,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any,
+    output_padding: Any, groups: int,
     dilation: Any,
 ) -> str:  # fmt: skip
     rank = weight.ndim - 2
@@ -77,7 +79,8 @@ def _conv_transpose(
 
 @translates("aten.conv_transpose1d", "aten.conv_transpose2d", "aten.conv_transpose3d")
 def conv_transpose(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None = None, stride: Any = 1,
+    padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
 ) -> str:  # fmt: skip
     return _conv_transpose(w, x, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -85,7 +88,8 @@ def conv_transpose(
 
 @translates("aten.convolution")
 def convolution(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any,
+    dilation: Any, transposed: bool,
     output_padding: Any, groups: int,
 ) -> str:  # fmt: skip
     if transposed:
@@ -112,7 +116,8 @@ def _max_pool(
     value, alone = _with_batch(w, x, rank)
     out = w.op(
         "MaxPool", value, outputs=outputs, kernel_shape=_repeat_value(kernel, rank),
-        strides=_repeat_value(stride if stride not in (None, [], ()) else kernel, rank), pads=_repeat_value(padding, rank) * 2,
+        strides=_repeat_value(stride if stride not in (None, [], ()) else kernel, rank),
+        pads=_repeat_value(padding, rank) * 2,
         dilations=_repeat_value(dilation, rank), ceil_mode=int(ceil_mode),
     )  # fmt: skip
     if outputs == 2:

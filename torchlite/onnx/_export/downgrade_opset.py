@@ -184,11 +184,14 @@ RULES: dict[str, tuple[int, Callable]] = {
     "ScatterElements": (18, _scatter), "ScatterND": (18, _scatter), "LayerNormalization": (17, _layer_norm),
     "Softmax": (13, _softmax), "LogSoftmax": (13, _softmax), "Trilu": (14, _triangle), "Mish": (18, _mish),
     "HardSwish": (14, _hard_swish), "Reshape": (14, _drop_attribute("allowzero")),
-    "Max": (12, _via_comparison(_elementwise_max)), "Min": (12, _via_comparison(_elementwise_min)), "Clip": (12, _via_comparison(_clip)),
+    "Max": (12, _via_comparison(_elementwise_max)), "Min": (12, _via_comparison(_elementwise_min)),
+    "Clip": (12, _via_comparison(_clip)),
     "Resize": (18, _resize), "ArgMax": (12, _drop_attribute("select_last_index")),
     "ArgMin": (12, _drop_attribute("select_last_index")), "GreaterOrEqual": (12, _or_equal("Less")),
-    "LessOrEqual": (12, _or_equal("Greater")), "GridSample": (16, _supported_from(16)), "Einsum": (12, _supported_from(12)),
-    "Celu": (12, _supported_from(12)), **{f"Bitwise{what}": (18, _supported_from(18)) for what in ("And", "Or", "Xor", "Not")},
+    "LessOrEqual": (12, _or_equal("Greater")), "GridSample": (16, _supported_from(16)),
+    "Einsum": (12, _supported_from(12)),
+    "Celu": (12, _supported_from(12)),
+    **{f"Bitwise{what}": (18, _supported_from(18)) for what in ("And", "Or", "Xor", "Not")},
     "Dropout": (12, _supported_from(12)), "STFT": (17, _supported_from(17)), "DFT": (17, _supported_from(17)),
 }  # fmt: skip
 OLDER.update(RULES)

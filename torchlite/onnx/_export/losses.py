@@ -36,7 +36,8 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 @translates("aten.cross_entropy_loss")
 def cross_entropy(
-    w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, weight: WriterValue | None = None, reduction: int = 1, ignore_index: int = -100,
+    w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, weight: WriterValue | None = None, reduction: int = 1,
+    ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> str:  # fmt: skip
     if label_smoothing or target.is_float:

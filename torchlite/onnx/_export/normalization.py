@@ -31,7 +31,8 @@ def batch_norm_with(
 
 @translates("aten.batch_norm")
 def batch_norm(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue | None, var: WriterValue | None, training: bool,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue | None,
+    var: WriterValue | None, training: bool,
     momentum: float, eps: float, cudnn_enabled: bool = False,
 ) -> str:  # fmt: skip
     if not training:
@@ -82,7 +83,8 @@ def batch_norm_no_stats(
 
 @translates("aten._native_batch_norm_legit_functional", "aten.native_batch_norm")
 def batch_norm_functional(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue, var: WriterValue, training: bool, momentum: float,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue,
+    var: WriterValue, training: bool, momentum: float,
     eps: float,
 ) -> list[str]:  # fmt: skip
     if not training:
@@ -101,7 +103,8 @@ def batch_norm_functional(
 
 @translates("aten.instance_norm")
 def instance_norm(
-    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: Any, var: Any, use_input_stats: bool,
+    w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: Any, var: Any,
+    use_input_stats: bool,
     momentum: float, eps: float, cudnn_enabled: bool = False,
 ) -> str:  # fmt: skip
     if not use_input_stats:
@@ -114,7 +117,8 @@ def instance_norm(
 
 @translates("aten.layer_norm")
 def layer_norm(
-    w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None = None, bias: WriterValue | None = None, eps: float = 1e-5,
+    w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None = None, bias: WriterValue | None = None,
+    eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> str:  # fmt: skip
     scale = weight if weight is not None else w.constant(np.ones(tuple(shape)), x.dtype)
@@ -145,7 +149,8 @@ def rms_norm(
 
 @translates("aten.group_norm")
 def group_norm(
-    w: OnnxGraphBuilder, x: WriterValue, groups: int, weight: WriterValue | None = None, bias: WriterValue | None = None, eps: float = 1e-5,
+    w: OnnxGraphBuilder, x: WriterValue, groups: int, weight: WriterValue | None = None,
+    bias: WriterValue | None = None, eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> str:  # fmt: skip
     count = x.sizes[1] or 1

@@ -189,7 +189,8 @@ class GraphTranslator:
             and user in env for user in first.users
         ):  # fmt: skip
             raise WrittenViewError(
-                f"{node.name}: it writes to a tensor that others are views of: run_decompositions() first{_source_location(node)}"
+                f"{node.name}: it writes to a tensor that others are views of: run_decompositions() first"
+                f"{_source_location(node)}"
             )
         env[first] = value
 

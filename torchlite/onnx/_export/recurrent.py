@@ -32,7 +32,8 @@ def _gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows
 
 
 def _layers(
-    w: OnnxGraphBuilder, kind: str, x: WriterValue, states: list[WriterValue], params: list[WriterValue], has_biases: bool, layers: int,
+    w: OnnxGraphBuilder, kind: str, x: WriterValue, states: list[WriterValue], params: list[WriterValue],
+    has_biases: bool, layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool, order: list[int], **attributes: Any,
 ) -> list[str]:  # fmt: skip
     ways, per = 2 if bidirectional else 1, 4 if has_biases else 2
@@ -88,7 +89,8 @@ def _merge_directions(w: OnnxGraphBuilder, names: list[str], dtype: str) -> str:
 
 @translates("aten.lstm.input")
 def lstm(
-    w: OnnxGraphBuilder, x: WriterValue, states: Any, params: Any, has_biases: bool, layers: int, dropout: float, train: bool,
+    w: OnnxGraphBuilder, x: WriterValue, states: Any, params: Any, has_biases: bool, layers: int, dropout: float,
+    train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> list[str]:  # fmt: skip
     return _layers(w, "LSTM", x, list(states), list(params), has_biases, layers, dropout, train, bidirectional,
@@ -97,7 +99,8 @@ def lstm(
 
 @translates("aten.gru.input")
 def gru(
-    w: OnnxGraphBuilder, x: WriterValue, state: WriterValue, params: Any, has_biases: bool, layers: int, dropout: float, train: bool,
+    w: OnnxGraphBuilder, x: WriterValue, state: WriterValue, params: Any, has_biases: bool, layers: int, dropout: float,
+    train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> list[str]:  # fmt: skip
     return _layers(w, "GRU", x, [state], list(params), has_biases, layers, dropout, train, bidirectional, batch_first,
@@ -107,7 +110,8 @@ def gru(
 def _rnn(name: str, activation: str) -> None:
     @translates(f"aten.{name}.input")
     def rnn(
-        w: OnnxGraphBuilder, x: WriterValue, state: WriterValue, params: Any, has_biases: bool, layers: int, dropout: float, train: bool,
+        w: OnnxGraphBuilder, x: WriterValue, state: WriterValue, params: Any, has_biases: bool, layers: int,
+        dropout: float, train: bool,
         bidirectional: bool, batch_first: bool,
     ) -> list[str]:  # fmt: skip
         return _layers(w, "RNN", x, [state], list(params), has_biases, layers, dropout, train, bidirectional,
@@ -183,7 +187,8 @@ _rnn_cell("rnn_relu_cell", "Relu")
 
 @translates("aten.embedding_bag", "aten._embedding_bag", "aten._embedding_bag_forward_only")
 def embedding_bag(
-    w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, scale_grad: bool = False, mode: int = 0, sparse: bool = False,
+    w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, scale_grad: bool = False,
+    mode: int = 0, sparse: bool = False,
     per_sample: WriterValue | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> list[str]:  # fmt: skip
     """Sum rows per bag; a row's bag is the number of offsets at or before it."""

@@ -61,14 +61,14 @@ def amin(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = F
 
 @translates("aten.any")
 def any_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
-    return w.cast(reduce_with(w, "ReduceMax", w.cast(w.cast(x, "bool"), "int32", "bool"), _dims(x, dim), keepdim), "bool",
-                  "int32")  # fmt: skip
+    integers = w.cast(w.cast(x, "bool"), "int32", "bool")
+    return w.cast(reduce_with(w, "ReduceMax", integers, _dims(x, dim), keepdim), "bool", "int32")
 
 
 @translates("aten.all")
 def all_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
-    return w.cast(reduce_with(w, "ReduceMin", w.cast(w.cast(x, "bool"), "int32", "bool"), _dims(x, dim), keepdim), "bool",
-                  "int32")  # fmt: skip
+    integers = w.cast(w.cast(x, "bool"), "int32", "bool")
+    return w.cast(reduce_with(w, "ReduceMin", integers, _dims(x, dim), keepdim), "bool", "int32")
 
 
 def _arg_extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None, keepdim: bool) -> str:

@@ -14,7 +14,8 @@ from .op_registry import Op, find_op, op_versions
 
 _FAMILIES = (
     "attention", "control_flow", "conv_pool", "elementwise", "vision", "indexing", "ai_onnx_ml", "losses", "matmul",
-    "normalization", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shape_ops", "signals", "strings",
+    "normalization", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shape_ops", "signals",
+    "strings",
     "optimizers", "casts",
 )  # fmt: skip
 

@@ -109,7 +109,8 @@ def conv_integer(
     dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
 ) -> Tensor:  # fmt: skip
     out = conv(
-        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), auto_pad=auto_pad, dilations=dilations, group=group, pads=pads,
+        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), auto_pad=auto_pad, dilations=dilations,
+        group=group, pads=pads,
         strides=strides,
     )  # fmt: skip
     return torch.round(out).to(torch.int32)
@@ -149,7 +150,8 @@ def qlinear_conv(
 ) -> Tensor:  # fmt: skip
     bias = None if b is None else b.to(torch.float64)
     out = conv(
-        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), bias, auto_pad=auto_pad, dilations=dilations, group=group,
+        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), bias, auto_pad=auto_pad,
+        dilations=dilations, group=group,
         pads=pads, strides=strides,
     )  # fmt: skip
     factor = _requantize_scale(x_scale, w_scale, y_scale)

@@ -40,7 +40,8 @@ _CLASSES: dict[str, _Test] = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _POSIX: dict[str, _Test] = {
     "alnum": _in_ranges("09", "AZ", "az"), "alpha": _in_ranges("AZ", "az"), "ascii": _in_ranges("\x00\x7f"),
     "blank": _in_ranges("\t\t", "  "), "cntrl": _in_ranges("\x00\x1f", "\x7f\x7f"), "digit": _DIGIT,
-    "graph": _in_ranges("!~"), "lower": _in_ranges("az"), "print": _in_ranges(" ~"), "punct": _in_ranges("!/", ":@", "[`", "{~"),
+    "graph": _in_ranges("!~"), "lower": _in_ranges("az"), "print": _in_ranges(" ~"),
+    "punct": _in_ranges("!/", ":@", "[`", "{~"),
     "space": _in_ranges("\t\r", "  "), "upper": _in_ranges("AZ"), "word": _WORD, "xdigit": _in_ranges("09", "AF", "af"),
 }  # fmt: skip
 _PLAIN = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}

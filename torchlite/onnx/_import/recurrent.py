@@ -183,9 +183,8 @@ def lstm(
         _initial_state(initial_h, layout, x, len(ways), hidden),
         _initial_state(initial_c, layout, x, len(ways), hidden),
     )
-    if p is None and lengths is None and clip is None and not input_forget and direction != "reverse" and _has_default_activations(
-        activations, ["sigmoid", "tanh", "tanh"], ways
-    ):  # fmt: skip
+    is_plain = p is None and lengths is None and clip is None and not input_forget and direction != "reverse"
+    if is_plain and _has_default_activations(activations, ["sigmoid", "tanh", "tanh"], ways):
         return _run_torch_layer(torch.lstm, (0, 2, 3, 1), x, w, r, b, start, ways, layout, outputs)
     functions = _activation_functions(
         activations or ["Sigmoid", "Tanh", "Tanh"] * len(ways), activation_alpha, activation_beta

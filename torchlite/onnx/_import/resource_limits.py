@@ -112,7 +112,8 @@ class RunLimits:
         self.look = self.made + _LOOK
         if time.thread_time_ns() + _STEP * steps > self.end:
             raise OnnxFileError(
-                f"{what}: more CPU time than a run on {self.most} elements may take; {more_with(max(self.most, MAX_ELEMENTS))}"
+                f"{what}: more CPU time than a run on {self.most} elements may take; "
+                f"{more_with(max(self.most, MAX_ELEMENTS))}"
             )
 
     def count(self, what: str, more: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torchlite import accelerator
 from torchlite._settings.temporary_folders import use_for_multiprocessing
-from torchlite._utils import ExceptionWrapper
+from torchlite.utils._exception_wrapper import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._dispatch.callbacks import CALLBACKS
 
 from .dataset import Dataset
 from .sampler import Item, Sampler
@@ -31,8 +32,8 @@ class DistributedSampler(Sampler[Item]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        num_replicas = torch.distributed.get_world_size() if num_replicas is None else num_replicas
-        rank = torch.distributed.get_rank() if rank is None else rank
+        num_replicas = CALLBACKS.get_world_size() if num_replicas is None else num_replicas
+        rank = CALLBACKS.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last = (

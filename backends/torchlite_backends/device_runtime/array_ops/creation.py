@@ -50,25 +50,25 @@ def _arange(device, start, end, step, dtype):
     return arange_of_kind(device, start, step, max(0, math.ceil((end - start) / step)), kind)
 
 
-def zeros_like(input):
+def _zeros_like(input):
     return full(input.device, input.shape, 0, input.kind)
 
 
-def ones_like(input):
+def _ones_like(input):
     return full(input.device, input.shape, 1, input.kind)
 
 
-def full_like(input, value):
+def _full_like(input, value):
     return full(input.device, input.shape, value, input.kind)
 
 
-def new_zeros(input, shape):
+def _new_zeros(input, shape):
     return full(input.device, shape, 0, input.kind)
 
 
-def new_full(input, shape, value):
+def _new_full(input, shape, value):
     return full(input.device, shape, value, input.kind)
 
 
-def new_arange(input, start, end, step, dtype):
+def _new_arange(input, start, end, step, dtype):
     return _arange(input.device, start, end, step, dtype)

@@ -30,7 +30,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     )
 
 
-def diagonal_backward(grad, shape, offset, dim1, dim2):
+def _diagonal_backward(grad, shape, offset, dim1, dim2):
     out = full(grad.device, shape, 0, grad.kind)
     copy_into(diagonal(out, offset, dim1, dim2), grad)
     return out
@@ -47,7 +47,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size, kept = input.shape[-1] + abs(offset), iter(input.shape[:-1])
-    return diagonal_backward(
+    return _diagonal_backward(
         input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second
     )
 

@@ -46,7 +46,7 @@ class _NonzeroMask:
         return int(to_numpy(view_of(self.ends, (), (), self.chunks - 1)))
 
 
-def nonzero_indices(input):
+def _nonzero_indices(input):
     if not input.size:
         return empty(input.device, (0, input.ndim), "i64")
     found = _NonzeroMask(as_contiguous(input))

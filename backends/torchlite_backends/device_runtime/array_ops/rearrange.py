@@ -18,7 +18,7 @@ from ..core.device import Device
 from ..core.device_asserts import SCATTERED, error_code
 from ..core.host_transfer import from_numpy
 from ..core.pointwise_dispatch import apply, cast
-from ..core.views import broadcast_view, reshape, select, slice, slice_view
+from ..core.views import _slice, broadcast_view, reshape, select, slice_view
 from .creation import full
 from .gather_scatter import ThreeDimView, scatter_3d, take_slices
 from .launch_sizes import copy_kind, work_sizes
@@ -154,7 +154,7 @@ def stack(tensors, dim=0):
 
 def _slice_backward(input, shape, dim, start, stop, step):
     out = full(input.device, shape, 0, input.kind)
-    copy_into(slice(out, dim, start, stop, step), input)
+    copy_into(_slice(out, dim, start, stop, step), input)
     return out
 
 
@@ -206,7 +206,7 @@ def unfold(input, dimension, size, step):
     return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
 
 
-def unfold_backward(grad, shape, dim, size, step):
+def _unfold_backward(grad, shape, dim, size, step):
     if not shape:
         return total(grad) if size else full(grad.device, (), 0, grad.kind)
     dim = wrap_dim(dim, len(shape))

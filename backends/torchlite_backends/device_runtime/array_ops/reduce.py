@@ -373,12 +373,12 @@ def argmin(input, dim=None, keepdim=False):
     return _argextreme("min_dim", "argmin", input, dim, keepdim)[0]
 
 
-def max_dim(input, dim, keepdim=False):
+def _max_dim(input, dim, keepdim=False):
     place, value = _argextreme("max_dim", "max", input, wrap_dim(dim, input.ndim), keepdim)
     return value, place
 
 
-def min_dim(input, dim, keepdim=False):
+def _min_dim(input, dim, keepdim=False):
     place, value = _argextreme("min_dim", "min", input, wrap_dim(dim, input.ndim), keepdim)
     return value, place
 
@@ -392,11 +392,11 @@ def _var_or_std(op: str, input: Array, dim, correction: float, keepdim: bool) ->
     return reduce(op, input, dim, keepdim, REAL_OF.get(input.kind, input.kind), correction=float(correction))
 
 
-def var_correction(input, dim=None, correction=1, keepdim=False):
+def _var_correction(input, dim=None, correction=1, keepdim=False):
     return _var_or_std("var", input, dim, correction, keepdim)
 
 
-def std_correction(input, dim=None, correction=1, keepdim=False):
+def _std_correction(input, dim=None, correction=1, keepdim=False):
     return _var_or_std("std", input, dim, correction, keepdim)
 
 

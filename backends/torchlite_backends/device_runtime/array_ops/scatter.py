@@ -347,7 +347,7 @@ def select_scatter(input, src, dim, index):
     return write_view(out, select(out, dim, index), src)
 
 
-def select_backward(grad, shape, dim, index):
+def _select_backward(grad, shape, dim, index):
     out = full(grad.device, shape, 0, grad.kind)
     copy_into(select(out, dim, index), grad)
     return out

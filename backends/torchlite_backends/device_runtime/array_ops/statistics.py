@@ -41,11 +41,11 @@ def _median_along(name: str, which: int, input: Array, dim, keepdim: bool) -> tu
     return select_by_rank(input, dim, keepdim, which)
 
 
-def median_dim(input, dim, keepdim=False):
+def _median_dim(input, dim, keepdim=False):
     return _median_along("median", 1, input, dim, keepdim)
 
 
-def nanmedian_dim(input, dim, keepdim=False):
+def _nanmedian_dim(input, dim, keepdim=False):
     return _median_along("nanmedian", 2, input, dim, keepdim)
 
 
@@ -60,11 +60,11 @@ def _median_of_all(which: int, input: Array) -> Array:
     return select_by_rank(view_of(flat, (flat.size,), (1,), flat.offset), 0, False, which)[0]
 
 
-def median_all(input):
+def _median_all(input):
     return _median_of_all(1, input)
 
 
-def nanmedian_all(input):
+def _nanmedian_all(input):
     return _median_of_all(2, input)
 
 

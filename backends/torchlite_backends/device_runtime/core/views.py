@@ -117,7 +117,7 @@ def unsqueeze(input, dim):
     return view_of(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
 
 
-def as_strided(input, size, stride, offset=None, input_stride=None):
+def _as_strided(input, size, stride, offset=None, input_stride=None):
     size, stride, offset = tuple(size), tuple(stride), offset or 0
     start = input.offset + offset
     check_in_bounds_for_storage(size, stride, start, input.itemsize, storage_nbytes(input))
@@ -133,14 +133,14 @@ def slice_view(x: Array, dim: int, start: int, length: int, step: int = 1) -> Ar
     return view_of(x, tuple(shape), tuple(steps), offset)
 
 
-def slice(input, dim=0, start=None, stop=None, step=1):
+def _slice(input, dim=0, start=None, stop=None, step=1):
     dim = wrap_dim(dim, input.ndim)
     first, last, step = builtins.slice(start, stop, step).indices(input.shape[dim])
     return slice_view(input, dim, first, len(range(first, last, step)), step)
 
 
 def _narrow(input, dim, start, length):
-    return slice(input, dim, start, start + length)
+    return _slice(input, dim, start, start + length)
 
 
 def select(input, dim, index):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.argument_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
@@ -213,7 +213,7 @@ def mm(input, mat2):
 
 
 def bmm(input, mat2):
-    check_bmm(input, mat2)
+    check_batched_matrices(input, mat2, "bmm")
     return product(input, mat2)
 
 
@@ -259,7 +259,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    check_bmm(batch1, batch2)
+    check_batched_matrices(batch1, batch2, "bmm")
     return product(batch1, batch2, _addend(input, batch1.kind, beta), beta, alpha)
 
 

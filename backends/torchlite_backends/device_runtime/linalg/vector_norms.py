@@ -16,7 +16,7 @@ from ..core.pointwise_dispatch import cast
 from ..core.views import expand, reshape
 
 
-def vector_norm_core(input, ord, dim, keepdim):
+def _vector_norm_core(input, ord, dim, keepdim):
     check_takes(input, "fc", "linalg_vector_norm_cpu")
     axes, kind = tuple(dim), REAL_KIND.get(input.kind, input.kind)
     if not axes:  # nothing to reduce

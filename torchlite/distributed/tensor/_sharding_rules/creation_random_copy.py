@@ -29,7 +29,7 @@ def _remaining_args(found: OpCall) -> dict[str, Any]:
     return {p.name: v for p, v in list(zip(found.op.params, found.values, strict=True))[1:]}
 
 
-@register_op_handler("_zeros_like", "_ones_like", "_full_like", "_empty_like")
+@register_op_handler("zeros_like", "ones_like", "full_like", "empty_like")
 def _like(found: OpCall) -> Any:
     """Like-ops: the input's placements; each process creates its shard."""
     tensor = found.values[0]
@@ -44,7 +44,7 @@ def _like(found: OpCall) -> Any:
     return out.requires_grad_() if wants else out
 
 
-@register_op_handler("_new_zeros", "_new_ones", "_new_full", "_new_empty", "_new_empty_strided", "_new_tensor")
+@register_op_handler("new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided", "new_tensor")
 def _new(found: OpCall) -> Any:
     """New-ops: the input's placements for an equal size, replicated for another."""
     tensor = found.values[0]
@@ -85,9 +85,9 @@ def _random_in_place(found: OpCall) -> Any:
 
 
 @register_op_handler(
-    "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "_torch_dropout",
-    "_torch_alpha_dropout", "_torch_feature_dropout", "_torch_feature_alpha_dropout", "_torch_dropout_",
-    "_torch_alpha_dropout_", "_torch_feature_dropout_", "_torch_feature_alpha_dropout_", "native_dropout", "rrelu",
+    "dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "torch_dropout",
+    "torch_alpha_dropout", "torch_feature_dropout", "torch_feature_alpha_dropout", "torch_dropout_",
+    "torch_alpha_dropout_", "torch_feature_dropout_", "torch_feature_alpha_dropout_", "native_dropout", "rrelu",
 )  # fmt: skip
 def _dropout(found: OpCall) -> Any:
     """Dropout: an element's draw does not depend on placements: `a * x + b` for the op's a and b."""

@@ -65,7 +65,7 @@ def _on_elements(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from pointwise(found, number)
 
 
-@register_op_strategy("to", "clone", "contiguous", "alias", "_cow_clone", "_detach")
+@register_op_strategy("to", "clone", "contiguous", "alias", "_cow_clone", "detach")
 def _copies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Copies and casts: unchanged placements. A cast that rounds is not linear."""
     for cut in shard_kinds(found, number):

@@ -72,8 +72,8 @@ def _mean(found: OpCall) -> Any:
 
 
 @register_op_strategy(
-    "mean", "max_dim", "min_dim", "argmax", "argmin", "median_dim", "nanmedian_dim", "mode", "logsumexp",
-    "var_correction", "std_correction", "_var_mean", "_std_mean", "vector_norm_core", "kthvalue",
+    "mean", "_max_dim", "_min_dim", "argmax", "argmin", "_median_dim", "_nanmedian_dim", "mode", "logsumexp",
+    "_var_correction", "_std_correction", "_var_mean", "_std_mean", "_vector_norm_core", "kthvalue",
 )  # fmt: skip
 def _other_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
     """Reductions that need full dimensions."""
@@ -85,13 +85,13 @@ def _other_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
             yield [partial], partial
 
 
-@register_op_handler("logsumexp", "vector_norm_core")
+@register_op_handler("logsumexp", "_vector_norm_core")
 def _two_stage_reduction(found: OpCall) -> Any:
     """Reduce over a sharded dimension: reduce the local results in the same way."""
     tensor = found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
     cut = [i for i, p in enumerate(tensor.placements) if isinstance(p, Shard) and p.dim in dims]
-    if not cut or (found.op.name == "vector_norm_core" and found["ord"] in (0, None)):
+    if not cut or (found.op.name == "_vector_norm_core" and found["ord"] in (0, None)):
         return NotImplemented
     if any(p.is_partial() for p in tensor.placements):
         return NotImplemented

@@ -151,7 +151,7 @@ def _view(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from _reshape_strategies(found, number)
 
 
-@register_op_strategy("select", "slice", "_narrow", "split_with_sizes", "unbind", "flip", "unfold")
+@register_op_strategy("select", "_slice", "_narrow", "split_with_sizes", "unbind", "flip", "unfold")
 def _along(found: OpCall, number: int) -> Iterator[Strategy]:
     """Ops along some dimensions: the others may be sharded."""
     ndim = found.tensors[0].ndim

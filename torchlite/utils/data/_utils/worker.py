@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
-from torchlite._utils import ExceptionWrapper
+from torchlite.utils._exception_wrapper import ExceptionWrapper
 
 from .fetch import _DatasetKind
 from .transport import PIPE_LIMIT, receive, send

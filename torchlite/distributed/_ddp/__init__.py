@@ -1,0 +1,1 @@
+"""DistributedDataParallel and its parts."""

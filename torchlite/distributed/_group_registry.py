@@ -1,0 +1,163 @@
+"""Registry of process groups: the default group, ranks, sizes and backends of groups."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ._backend_config import BackendConfig
+from ._process_group import ProcessGroup
+
+
+class _World:
+    """Registry of groups."""
+
+    def __init__(self) -> None:
+        self.default_pg: ProcessGroup | None = None
+        self.groups: dict[str, ProcessGroup] = {}
+        self.backends: dict[ProcessGroup, str] = {}
+        self.group_count = 0
+        self.tags: dict[str, list[ProcessGroup]] = {}
+
+    @property
+    def pg_group_ranks(self) -> dict[ProcessGroup, dict[int, int]]:
+        """Return for each group its ranks, by rank in the world."""
+        return {group: {rank: i for i, rank in enumerate(group._ranks)} for group in self.groups.values()}
+
+    @property
+    def pg_names(self) -> dict[ProcessGroup, str]:
+        """Return the names of the groups."""
+        return {group: name for name, group in self.groups.items()}
+
+    @property
+    def pg_map(self) -> dict[ProcessGroup, tuple[str, Any]]:
+        """Return backend and store of the groups."""
+        return {group: (self.backends[group], group._store) for group in self.groups.values()}
+
+
+_world = _World()
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """Return the default group."""
+        return _world.default_pg
+
+    @WORLD.setter
+    def WORLD(cls, group: ProcessGroup | None) -> None:
+        _world.default_pg = group
+
+
+class group(metaclass=_WorldMeta):
+    """`group.WORLD` is the default group, None before `init_process_group`."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """`NON_GROUP_MEMBER` is the result of `new_group` on a rank outside the group."""
+
+    NON_GROUP_MEMBER = -100
+
+
+def is_initialized() -> bool:
+    """True if there is a default process group."""
+    return _world.default_pg is not None
+
+
+def _get_default_group() -> ProcessGroup:
+    if _world.default_pg is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return _world.default_pg
+
+
+def _group_or_default(of: Any) -> Any:
+    return _get_default_group() if of is None else of
+
+
+def _rank_not_in_group(of: Any) -> bool:
+    return of == GroupMember.NON_GROUP_MEMBER if of is not None else False
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """Return this process's rank in a group (default: the world), -1 if it is not a member.
+
+    >>> import torchlite.distributed as dist
+    >>> dist.get_rank()
+    Traceback (most recent call last):
+        ...
+    ValueError: Default process group has not been initialized, please make sure to call init_process_group.
+    """
+    if _rank_not_in_group(group):
+        return -1
+    default = _get_default_group()
+    return (default if group is None else group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """Return the size of a group (default: the world), -1 if this process is not a member."""
+    if _rank_not_in_group(group):
+        return -1
+    default = _get_default_group()
+    return (default if group is None else group).size()
+
+
+def _check_registered(of: ProcessGroup) -> ProcessGroup:
+    if of not in _world.backends:
+        raise ValueError(f"Group {of} is not registered, please create group with torch.distributed.new_group API")
+    return of
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """Return the rank in a group of a rank of the world."""
+    if group is _world.default_pg:
+        return global_rank
+    ranks = _check_registered(group)._ranks
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """Return the rank in the world of a rank of a group."""
+    if group is _world.default_pg:
+        return group_rank
+    ranks = _check_registered(group)._ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """Return the world ranks of a group's members, in the group's order."""
+    return list(_check_registered(_group_or_default(group))._ranks)
+
+
+def get_pg_count() -> int:
+    """Return the number of groups."""
+    return _world.group_count
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """Return the name of a group's backend."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        raise ValueError("Invalid process group specified")
+    if found not in _world.backends:
+        raise ValueError(
+            f"Process group {found} is not initialized in the world group map. Please initialize the group first."
+        )
+    return _world.backends[found]
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """Return a group's backends by device, as "cpu:gloo,cuda:nccl"."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        raise ValueError("Invalid process group specified")
+    return repr(BackendConfig(get_backend(found)))
+
+
+def warn_not_in_group(call: str) -> None:
+    """Warn about a call for a group that this process is not in."""
+    rank = -1 if _world.default_pg is None else _world.default_pg.rank()
+    warnings.warn(f"Running {call} on global rank {rank} which does not belong to the given group.", stacklevel=3)
