@@ -27,7 +27,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether the machine has an accelerator that can be used."""
+    """True if the machine has an accelerator that can be used."""
     return first_available_accelerator() is not None
 
 
@@ -46,7 +46,7 @@ def current_accelerator(check_available: bool = False) -> device_type | None:
 
 
 def device_count() -> int:
-    """How many devices of that type there are; 0 without one."""
+    """Number of devices of that type there are; 0 without one."""
     found = first_available_accelerator()
     return 0 if found is None else found.device_count()
 

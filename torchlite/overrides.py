@@ -128,12 +128,12 @@ def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """Whether a value is a Tensor or has `__torch_function__`."""
+    """True if a value is a Tensor or has `__torch_function__`."""
     return hasattr(type(value), "__torch_function__")
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """Whether any of the values overrides `__torch_function__`, or a mode sees all calls.
+    """True if any of the values overrides `__torch_function__`, or a mode sees all calls.
 
     >>> import torchlite as torch
     >>> torch.overrides.has_torch_function((torch.ones(1), 2))
@@ -309,7 +309,7 @@ def _dummy(function: Any) -> Callable:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """Whether a function is a method of Tensor or the getter of one of its attributes.
+    """True if a function is a method of Tensor or the getter of one of its attributes.
 
     >>> import torchlite as torch
     >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)

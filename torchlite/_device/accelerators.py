@@ -78,7 +78,7 @@ class Accelerator:
             return str(error) or type(error).__name__
 
     def is_available(self) -> bool:
-        """Whether a device can be used. Never raises and asks no question.
+        """True if a device can be used. Never raises and asks no question.
 
         >>> import torchlite as torch
         >>> device = "opencl" if torch.opencl.is_available() else "cpu"
@@ -86,11 +86,11 @@ class Accelerator:
         return self.why_not() == ""
 
     def device_count(self) -> int:
-        """How many devices can be used; 0 when none."""
+        """Number of devices can be used; 0 when none."""
         return backend_registry.backend_of(self.name).device_count() if self.is_available() else 0
 
     def is_initialized(self) -> bool:
-        """Whether a device of this type is in use."""
+        """True if a device of this type is in use."""
         return bool(backend_registry.tables(self.name))
 
     def init(self) -> None:
@@ -100,7 +100,7 @@ class Accelerator:
         backend_registry.table_of(device_type(self.name, self.current_device()))
 
     def has_streams(self, runtime: Any) -> bool:
-        """Whether the device has streams of its own, and not one queue."""
+        """True if the device has streams of its own, and not one queue."""
         return hasattr(runtime, "new_stream")
 
     def runtime(self, index: int) -> Any:

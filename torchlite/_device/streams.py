@@ -132,11 +132,11 @@ class Stream(metaclass=_Generic):
             self._runtime.synchronize_stream(self._handle)
 
     def query(self) -> bool:
-        """Whether everything that was given to the stream has run."""
+        """True if everything that was given to the stream has run."""
         return self._runtime.idle() if self._handle is None else self._runtime.is_stream_idle(self._handle)
 
     def is_capturing(self) -> bool:
-        """Whether what is given to the stream is being recorded for a graph."""
+        """True if what is given to the stream is being recorded for a graph."""
         if self._handle is None:
             return False
         with self._of.stream(self):
@@ -209,7 +209,7 @@ class Event(metaclass=_Generic):
         self._marker = stream._runtime.marker(self.enable_timing, *at)
 
     def query(self) -> bool:
-        """Whether everything before the event has run; True for one that was not recorded."""
+        """True if everything before the event has run; True for one that was not recorded."""
         return self._marker is None or self._marker.done()
 
     def synchronize(self) -> None:

@@ -32,7 +32,7 @@ _has_warned = False
 
 
 def _is_index(value) -> bool:
-    """Whether the parser takes a value for an int."""
+    """True if the parser takes a value for an int."""
     if value.__class__ is int:
         return True
     if isinstance(value, (bool, np.bool_)):
@@ -43,7 +43,7 @@ def _is_index(value) -> bool:
 
 
 def _is_number(value, complex_too: bool = True) -> bool:
-    """Whether the parser takes a value for a number."""
+    """True if the parser takes a value for a number."""
     if isinstance(value, GLOBALS["Tensor"]):
         return not value._tl_array.ndim and value._tl_node is None
     if isinstance(value, (complex, np.complexfloating)):
@@ -80,7 +80,7 @@ class Argument:
         self.optional, self.kwonly = bool(has_default), kwonly
 
     def takes(self, value, numbers: bool) -> bool:
-        """Whether the parser takes a value for this argument."""
+        """True if the parser takes a value for this argument."""
         if self.type in ("Tensors", "Tensor?s"):
             return isinstance(value, (list, tuple))
         if self.type in _ITEMS:
@@ -108,7 +108,7 @@ def type_name(value) -> str:
 
 
 def accepts_scalars(name: str) -> bool:
-    """Whether a function of `torch`, or a method in place of its name, takes a Python number for each tensor."""
+    """True if a function of `torch`, or a method in place of its name, takes a Python number for each tensor."""
     record = NAMESPACES["torch"].get(name.removesuffix("_"))
     return record is not None and record.accepts_scalars
 
@@ -139,7 +139,7 @@ class Signature:
         return f"({', '.join(shown)})"
 
     def fits(self, count: int) -> bool:
-        """Whether so many arguments could be this form's."""
+        """True if so many arguments could be this form's."""
         return not self.deprecated and self.least <= count <= len(self.arguments)
 
     def _too_many(self, count: int) -> TypeError:

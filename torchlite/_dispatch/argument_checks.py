@@ -287,7 +287,7 @@ def set_requires_grad(tensor, wants: bool = True):
 
 
 def is_tracked_by_autograd(tensor) -> bool:
-    """Whether the tensor has a history, or a tangent in forward mode."""
+    """True if the tensor has a history, or a tangent in forward mode."""
     return tensor._tl_node is not None or bool(MODE.forwards and CALLBACKS.visible_tangents(tensor))
 
 
@@ -309,12 +309,12 @@ def _without_interceptors(read, *values):
 
 
 def any_true(condition) -> bool:
-    """Whether a tensor of bools is true somewhere, inside `vmap` for any example."""
+    """True if a tensor of bools is true somewhere, inside `vmap` for any example."""
     return _without_interceptors(lambda condition: bool(condition.any()), unwrap_batched(condition))
 
 
 def all_true(condition) -> bool:
-    """Whether a tensor of bools is true everywhere, inside `vmap` for all examples."""
+    """True if a tensor of bools is true everywhere, inside `vmap` for all examples."""
     return _without_interceptors(lambda condition: bool(condition.all()), unwrap_batched(condition))
 
 

@@ -107,7 +107,7 @@ def mark_unrecorded_view(source, result) -> None:
 
 
 def is_inference(tensor) -> bool:
-    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    """True if the tensor, or what it is a view of, was made in inference mode."""
     found = tensor._tl_meta
     if found.__class__ is tuple:
         found = found[0]._tl_meta
@@ -214,7 +214,7 @@ class Node:
 
     @property
     def _is_multi_output(self) -> bool:
-        """Whether it has several outputs; then `shape` is a tuple of shapes."""
+        """True if it has several outputs; then `shape` is a tuple of shapes."""
         return bool(self._shape) and not isinstance(self._shape[0], int)
 
     @property
@@ -394,7 +394,7 @@ def gradient_edge(tensor) -> Any:
 
 
 def is_stale_view(view) -> bool:
-    """Whether the history of a view's base was replaced since the view got its own."""
+    """True if the history of a view's base was replaced since the view got its own."""
     found = view._tl_meta
     if found is None:
         return False

@@ -39,7 +39,7 @@ def owner_of(raw: Any) -> Any:
 
 
 def is_view(raw: Any, of: Any) -> bool:
-    """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory,
+    """True if `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory,
     or None.
     """
     base = raw.base

@@ -181,7 +181,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
 
 
 def has_kernel(table: KernelTable, name: str) -> bool:
-    """Whether an op can run on this device."""
+    """True if an op can run on this device."""
     return not isinstance(getattr(table, name), MissingKernel)
 
 

@@ -43,7 +43,7 @@ class SharedBuffer:
         return made
 
     def is_alone(self, owner: Any) -> bool:
-        """Whether no other storage has the memory. `owner` is one of them."""
+        """True if no other storage has the memory. `owner` is one of them."""
         if any(lease() is not None and lease() is not owner for lease in self.leases):
             return False
         # Two references to the array are our own: the attribute, and the memory's base. The third is the call's.

@@ -96,7 +96,7 @@ def set_grad_mode(on: bool) -> None:
 
 
 class recording:
-    """Whether this thread records, for a block; cheaper than a context manager from contextlib."""
+    """True if this thread records, for a block; cheaper than a context manager from contextlib."""
 
     __slots__ = ("mode", "saved")
 

@@ -282,7 +282,7 @@ def vmap_custom_function(function, args, kwargs):
 
 
 def is_inside_vmap() -> bool:
-    """Whether this thread is inside `vmap`."""
+    """True if this thread is inside `vmap`."""
     return bool(GLOBALS["INTERCEPTORS"]) and any(item.batches for item in stack.items)
 
 
@@ -381,7 +381,7 @@ def call_torch_function(function, values, args, kwargs):
 
 
 def has_sparse(values) -> bool:
-    """Whether there is a sparse tensor among values, or in a list of them."""
+    """True if there is a sparse tensor among values, or in a list of them."""
     return any(
         has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_tl_is_sparse", False) is True
         for value in values

@@ -55,7 +55,7 @@ def channels_last_strides(shape: Ints) -> Ints:
 
 @functools.lru_cache(4096)
 def is_channels_last(shape: Ints, strides: Ints) -> bool:
-    """Whether elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
+    """True if elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
     if len(shape) not in (4, 5):
         return False
     expected = channels_last_strides(shape)
@@ -64,7 +64,7 @@ def is_channels_last(shape: Ints, strides: Ints) -> bool:
 
 @functools.lru_cache(4096)
 def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
-    """Whether ops that keep their input's memory format take it to be channels last: by strides that grow in that
+    """True if ops that keep their input's memory format take it to be channels last: by strides that grow in that
     order, dimensions of length one included, gaps allowed.
     """
     if len(shape) not in (4, 5) or strides[1] == 0:
@@ -79,7 +79,7 @@ def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
 
 @functools.lru_cache(4096)
 def is_dense(shape: Ints, strides: Ints) -> bool:
-    """Whether elements fill a block of memory, none twice."""
+    """True if elements fill a block of memory, none twice."""
     if 0 in shape:
         return True
     expected = 1
@@ -171,7 +171,7 @@ def elementwise_output_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], .
 
 
 def is_contiguous(shape: Ints, strides: Ints) -> bool:
-    """Whether elements lie in row-major order without gaps; dimensions of length one do not count."""
+    """True if elements lie in row-major order without gaps; dimensions of length one do not count."""
     if 0 in shape:
         return True
     expected = 1
@@ -315,12 +315,12 @@ def _window_ndim(args) -> int:
 
 
 def _is_unbatched_3d(args, out) -> bool:
-    """Whether what was pooled is a volume without a batch."""
+    """True if what was pooled is a volume without a batch."""
     return len(out.shape) == 4 and _window_ndim(args) == 3
 
 
 def _is_1d(args, out) -> bool:
-    """Whether what was pooled is a batch of lines."""
+    """True if what was pooled is a batch of lines."""
     return len(out.shape) == 3 and _window_ndim(args) == 1
 
 
@@ -515,12 +515,12 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
 
 @functools.lru_cache(8192)
 def _is_exactly_contiguous(shape: Ints, strides: Ints, itemsize: int) -> bool:
-    """Whether strides in bytes are the row-major ones, those of dimensions of length one too."""
+    """True if strides in bytes are the row-major ones, those of dimensions of length one too."""
     return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 class _UfuncRule:
-    """Whether ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
+    """True if ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
     pay for what they would seldom notice.
     """
 

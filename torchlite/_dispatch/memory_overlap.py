@@ -25,7 +25,7 @@ _PARTIAL_OVERLAP_MESSAGE = (
 
 
 def has_internal_overlap(raw: Any) -> bool:
-    """Whether several elements of a raw array lie on one place, as far as its strides say so."""
+    """True if several elements of a raw array lie on one place, as far as its strides say so."""
     strides = raw.strides
     return (
         0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
@@ -46,7 +46,7 @@ def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:
 
 
 def has_partial_overlap(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
-    """Whether an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
+    """True if an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
     a, b = written, read
     while a.base.__class__ is a.__class__:
         a = a.base
@@ -79,7 +79,7 @@ def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> No
 
 
 def _is_same_view(target: Any, source: Any) -> bool:
-    """Whether two tensors are the same elements in the same places."""
+    """True if two tensors are the same elements in the same places."""
     a, b = target._tl_array, source._tl_array
     return a is b or (
         owner_of(a) is owner_of(b)

@@ -279,7 +279,7 @@ class Op(OpFacts):
 
     @cached_property
     def saves_tensors(self) -> bool:
-        """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
+        """True if a node of this op holds tensors, which backward frees; one that holds sizes or a
         dtype can run again.
         """
         return (
@@ -290,7 +290,7 @@ class Op(OpFacts):
 
     @cached_property
     def rounds(self) -> bool:
-        """Whether its formulas compute rather than move: in half precision they want float32."""
+        """True if its formulas compute rather than move: in half precision they want float32."""
         return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW)
 
     @cached_property

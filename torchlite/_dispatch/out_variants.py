@@ -70,7 +70,7 @@ def check_operand_dtypes(op: Op, values) -> None:
 
 
 def try_out_kernel(op: Op, values, out, guarded) -> bool:
-    """Whether an elementwise op of large plain tensors wrote its result where it belongs: by a kernel that takes the
+    """True if an elementwise op of large plain tensors wrote its result where it belongs: by a kernel that takes the
     array to write (`takes_out`), from operands of the result's dtype and shape. Others are computed and then copied.
     `guarded` is asked before a write while that is up.
     """

@@ -53,7 +53,7 @@ class SavedVariables:
 
 
 def is_output_name(need: str) -> bool:
-    """Whether a formula's parameter asks for an output: "out", "out1" …"""
+    """True if a formula's parameter asks for an output: "out", "out1" …"""
     return need == "out" or need[:3] == "out" and need[3:].isdigit()
 
 

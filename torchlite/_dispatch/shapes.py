@@ -82,7 +82,7 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
 
 
 def tril_size(rows: int, columns: int, offset: int) -> int:
-    """How many elements of a matrix lie on and below its diagonal `offset`.
+    """Number of elements of a matrix lie on and below its diagonal `offset`.
 
     >>> tril_size(3, 3, 0), tril_size(3, 3, -1), tril_size(2, 4, 1)
     (6, 3, 5)

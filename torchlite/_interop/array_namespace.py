@@ -155,7 +155,7 @@ all, any, max, min, mean = map(_over_axes, ("all", "any", "amax", "amin", "mean"
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements along some axes, or of all, are not zero."""
+    """Number of elements along some axes, or of all, are not zero."""
     return sum(x != 0, axis=axis, keepdims=keepdims)
 
 

@@ -114,7 +114,7 @@ for _name in ("det", "inv", "slogdet"):
 
 
 def _all_real(a, values) -> bool:
-    """Whether NumPy gives eigenvalues as real numbers: those of a real matrix that have no imaginary parts."""
+    """True if NumPy gives eigenvalues as real numbers: those of a real matrix that have no imaginary parts."""
     return a.dtype.category < COMPLEX and not values.imag.any()
 
 

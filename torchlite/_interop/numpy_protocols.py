@@ -161,7 +161,7 @@ _COERCING = {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "rave
 
 
 def _are_arrays(args: tuple) -> bool:
-    """Whether all Tensors are on the CPU and require no gradient."""
+    """True if all Tensors are on the CPU and require no gradient."""
     found = [a for a in args if isinstance(a, call.Tensor)]
     return all(a.is_cpu and not a.requires_grad for a in found)
 

@@ -41,7 +41,7 @@ def shared_evenly(F, g, input, out):
 
 
 def count_of(shape, dim):
-    """How many elements a reduction over `dim` takes together."""
+    """Number of elements a reduction over `dim` takes together."""
     count = 1
     dims = (
         range(len(shape))

@@ -50,7 +50,7 @@ def check_square(name, A, argument="A"):
 
 
 def is_low(dtype) -> bool:
-    """Whether a dtype is half precision or less, complex32 among them."""
+    """True if a dtype is half precision or less, complex32 among them."""
     return (dtype.to_real() if dtype.is_complex else dtype).itemsize < 4
 
 

@@ -410,7 +410,7 @@ op(
 
 @composite("allclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)")
 def allclose(F, input, other, rtol, atol, equal_nan):
-    """Whether all elements are close (see ``isclose``): a Python bool."""
+    """True if all elements are close (see ``isclose``): a Python bool."""
     return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
 
 

@@ -23,7 +23,7 @@ def tuple_of(value, count):
 
 
 def window_count(size, kernel, stride, padding, dilation):
-    """How many places a window has along each dimension."""
+    """Number of places a window has along each dimension."""
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)

@@ -74,7 +74,7 @@ def _dense(layout, out=None) -> None:
 
 
 def _is_sparse(layout, out=None) -> bool:
-    """Whether a sparse layout is asked for. RuntimeError where `out` has another."""
+    """True if a sparse layout is asked for. RuntimeError where `out` has another."""
     if layout is not None and out is not None and out.layout is not layout:
         asked, have = ("".join(p.capitalize() for p in x.name.split("_")) for x in (layout, out.layout))
         raise RuntimeError(

@@ -221,7 +221,7 @@ class Plan:
         return result
 
     def _moves(self):
-        """Whether a parameter or state gets other memory before it is written."""
+        """True if a parameter or state gets other memory before it is written."""
         tensors = [tensor for _, _, tensor in self.version_witnesses] + [p for pack in self.packs for p in pack.params]
         before = [tensor._tl_array for tensor in tensors]
         for tensor in tensors:
@@ -272,17 +272,17 @@ def forget_gradients(params):
 
 
 def is_plain_mode():
-    """Whether ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
+    """True if ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
     return not GLOBALS["INTERCEPTORS"]
 
 
 def any_sparse(params) -> bool:
-    """Whether one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
+    """True if one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
     return GLOBALS["SPARSE"] and any(p._tl_is_sparse or p.grad is not None and p.grad._tl_is_sparse for p in params)
 
 
 def can_plan(params):
-    """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
+    """True if these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
     first = params[0]
     table, dtype = first._tl_kernels, first.dtype
     if dtype.name not in ("float32", "float64") or table.device.type == "meta":

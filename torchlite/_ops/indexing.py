@@ -159,7 +159,7 @@ def setitem(tensor: Tensor, index, value) -> None:
 
 
 def _written_plainly(target: Tensor, index: tuple, value) -> bool:
-    """Whether the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
+    """True if the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
     if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
         return False

@@ -235,7 +235,7 @@ _set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative
 
 @composite("equal(Tensor input, Tensor other)")
 def equal(F, input, other):
-    """Whether two tensors have the same shape and equal elements: a bool.
+    """True if two tensors have the same shape and equal elements: a bool.
 
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
@@ -325,19 +325,19 @@ def detach_copy(F, input):
 
 @composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)
 def is_nonzero(F, input):
-    """Whether the one element of the tensor is not zero. RuntimeError for more elements."""
+    """True if the one element of the tensor is not zero. RuntimeError for more elements."""
     return bool(input)
 
 
 @composite("is_same_size(Tensor input, Tensor other)", where="Tensor", tags=VIEW)
 def is_same_size(F, input, other):
-    """Whether two tensors have the same shape."""
+    """True if two tensors have the same shape."""
     return tuple(input.shape) == tuple(other.shape)
 
 
 @composite("is_set_to(Tensor input, Tensor tensor)", where="Tensor", tags=VIEW)
 def is_set_to(F, input, tensor):
-    """Whether two tensors have the same memory, offset, shape and strides."""
+    """True if two tensors have the same memory, offset, shape and strides."""
     return (
         owner_of(input._tl_array) is owner_of(tensor._tl_array)
         and input.storage_offset() == tensor.storage_offset()

@@ -297,7 +297,7 @@ def linalg_cond(F, A, p):
     out=CASTABLE_OUT,
 )
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
+    """Number of singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
     `tol` is an absolute tolerance.
     """
     if A.ndim < 2:

@@ -192,7 +192,7 @@ op(
 
 
 def _is_vectors(A, B):
-    """Whether B holds right-hand sides that are vectors, one a matrix of A."""
+    """True if B holds right-hand sides that are vectors, one a matrix of A."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 

@@ -95,7 +95,7 @@ def _segments(F, data, segment, axis, segments, reduce, start):
 
 
 def _counted(F, mask, segment, axis, like):
-    """How many elements of each element's segment a mask holds."""
+    """Number of elements of each element's segment a mask holds."""
     return _added(F, F.to(mask, F.dtype_of(like)), segment, axis, like)
 
 

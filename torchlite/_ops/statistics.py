@@ -587,7 +587,7 @@ def _density(F, hist, edges):
 
 @composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
 def histogram(F, input, bins, range, weight, density):
-    """How many elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
+    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
     edges; the last bin is closed.
 
     >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist

@@ -67,7 +67,7 @@ class BackendFlags:
             )
 
     def tf32(self, what: str) -> bool:
-        """Whether float32 operands of "matmul", "conv" or "rnn" may be rounded to TF32 on CUDA."""
+        """True if float32 operands of "matmul", "conv" or "rnn" may be rounded to TF32 on CUDA."""
         return self.precision(what) == "tf32"
 
 

@@ -85,7 +85,7 @@ def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
 
 
 def _is_own_group(number: int) -> bool:
-    """Whether a group is the one that a system made for this user alone: it has the user's name and no other members.
+    """True if a group is the one that a system made for this user alone: it has the user's name and no other members.
     Where such groups are usual, folders can be written by them.
     """
     if not os.geteuid() or number != os.getegid():
@@ -180,7 +180,7 @@ def check_trusted(folder: str | Path) -> None:
 
 
 def is_trusted(folder: Path, make: bool = False) -> bool:
-    """Whether what lies in a folder was written by this user or root; one that is missing (and not made) is. Warns
+    """True if what lies in a folder was written by this user or root; one that is missing (and not made) is. Warns
     where it was not.
     """
     if not _BY_DESCRIPTOR:

@@ -43,7 +43,7 @@ def _known(table: dict[int, weakref.ref], lock: Any) -> Any:
 
 
 def is_importing(here: bool = False) -> bool:
-    """Whether another thread imports a module of this project (`here`: whether this one does)."""
+    """True if another thread imports a module of this project (`here`: whether this one does)."""
     ident = threading.get_ident()
     for name, reference in list(getattr(importlib._bootstrap, "_module_locks", {}).items()):  # type: ignore[attr-defined]
         lock = reference()

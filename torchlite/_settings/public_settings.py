@@ -9,14 +9,14 @@ from .backend_flags import FLAGS
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
+    """Number of threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     thread_count.set_threads(int(n))
 
 
 def get_num_threads() -> int:
-    """How many threads CPU kernels may use."""
+    """Number of threads CPU kernels may use."""
     return thread_count.get_threads()
 
 
@@ -38,12 +38,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` is on."""
+    """True if `use_deterministic_algorithms` is on."""
     return FLAGS.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether deterministic mode only warns."""
+    """True if deterministic mode only warns."""
     return FLAGS.deterministic_warn_only
 
 

@@ -34,7 +34,7 @@ def write_state(state: str) -> None:
 
 
 def count_joined() -> str:
-    """How many ranks have begun to join the world, and which have not, where a launcher on this machine knows."""
+    """Number of ranks have begun to join the world, and which have not, where a launcher on this machine knows."""
     folders, text = os.environ.get(FOLDERS), os.environ.get("WORLD_SIZE", "")
     if not folders or not os.path.isdir(folders) or not text.isdecimal():
         return "Not all processes that mpiexec started have called init_process_group."
@@ -44,5 +44,5 @@ def count_joined() -> str:
 
 
 def _has_written(folder: str) -> bool:
-    """Whether a process of a rank has written its state down."""
+    """True if a process of a rank has written its state down."""
     return os.path.isdir(folder) and any(name.startswith("state-") for name in os.listdir(folder))

@@ -48,7 +48,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is `kind`: a dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    """True if a dtype is `kind`: a dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating" or "numeric"; or one of a tuple of these. ValueError for other words.
 
     >>> import torchlite as torch

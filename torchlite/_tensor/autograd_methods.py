@@ -161,7 +161,7 @@ class AutogradMethods(PropertyMethods):
         return version(self)
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode (and is no view of one that was not)."""
+        """True if the tensor was made in inference mode (and is no view of one that was not)."""
         return is_inference(self)
 
     @property

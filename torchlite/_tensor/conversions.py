@@ -204,7 +204,7 @@ class ConversionMethods(PythonProtocols):
         return other.detach() if assign else self.copy_(other).detach()
 
     def is_shared(self) -> bool:
-        """Whether other processes can share the memory."""
+        """True if other processes can share the memory."""
         from .storage import is_shared
 
         return is_shared(self)
@@ -218,7 +218,7 @@ class ConversionMethods(PythonProtocols):
         return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
+        """True if the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
         from .interop import is_pinned
 
         return is_pinned(self)

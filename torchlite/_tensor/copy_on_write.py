@@ -34,7 +34,7 @@ def materialize(tensor: Any) -> None:
 
 
 def is_lazy_clone(tensor: Any) -> bool:
-    """Whether the tensor's storage may have its memory together with others."""
+    """True if the tensor's storage may have its memory together with others."""
     return shared_buffer_of(owner_of(tensor._tl_array)) is not None
 
 

@@ -124,12 +124,12 @@ def from_dlpack(exporter: Any) -> Any:
 
 
 def is_capsule(value: Any) -> bool:
-    """Whether a value is a capsule, of any name."""
+    """True if a value is a capsule, of any name."""
     return type(value).__name__ == "PyCapsule"
 
 
 def is_foreign(data: Any) -> bool:
-    """Whether an object is another library's array on a CUDA device."""
+    """True if an object is another library's array on a CUDA device."""
     return hasattr(data, "__cuda_array_interface__")
 
 
@@ -161,7 +161,7 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether a tensor's memory is page-locked."""
+    """True if a tensor's memory is page-locked."""
     if not tensor.is_cpu:
         return False
     root = owner_of(tensor._tl_array) if isinstance(tensor._tl_array, np.ndarray) else None

@@ -35,7 +35,7 @@ def type_name(value: Any) -> str:
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether a value has items (and is no Tensor): what C's sequence protocol says."""
+    """True if a value has items (and is no Tensor): what C's sequence protocol says."""
     return isinstance(value, _ITEMS) or (
         not isinstance(value, (call.Tensor, dict, *_NUMBERS))
         and not isinstance(value, type)

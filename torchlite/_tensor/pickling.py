@@ -40,7 +40,7 @@ _PROTECTED = frozenset(("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_me
 
 
 def _is_reserved(name: Any) -> bool:
-    """Whether a state's item would change the tensor itself."""
+    """True if a state's item would change the tensor itself."""
     return not isinstance(name, str) or name in _PROTECTED
 
 

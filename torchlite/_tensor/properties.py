@@ -85,15 +85,15 @@ class PropertyMethods(TensorSlots):
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating-point one."""
+        """True if the dtype is a floating-point one."""
         return self.dtype.category == dtypes.FLOAT
 
     def is_complex(self) -> bool:
-        """Whether the dtype is a complex one."""
+        """True if the dtype is a complex one."""
         return self.dtype.category == dtypes.COMPLEX
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative values."""
+        """True if the dtype has negative values."""
         return self.dtype.is_signed
 
     def stride(self, dim=None):
@@ -144,7 +144,7 @@ class PropertyMethods(TensorSlots):
         return self._tl_address()
 
     def is_distributed(self) -> bool:
-        """Whether the tensor lies on several machines: none does."""
+        """True if the tensor lies on several machines: none does."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class PropertyMethods(TensorSlots):
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """Whether the elements lie in row-major order without gaps, or in that of `memory_format`."""
+        """True if the elements lie in row-major order without gaps, or in that of `memory_format`."""
         data = self._tl_memory
         if memory_format is contiguous_format:
             flags = getattr(data, "flags", None)
@@ -294,9 +294,9 @@ class PropertyMethods(TensorSlots):
     is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
 
     def is_conj(self) -> bool:
-        """Whether the tensor is a view of its memory's conjugates."""
+        """True if the tensor is a view of its memory's conjugates."""
         return bool(self._tl_signs & 1)
 
     def is_neg(self) -> bool:
-        """Whether the tensor is a view of its memory's negatives."""
+        """True if the tensor is a view of its memory's negatives."""
         return bool(self._tl_signs & 2)

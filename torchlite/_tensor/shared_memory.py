@@ -95,7 +95,7 @@ class SharingStrategy:
 
     @classmethod
     def by_name(cls) -> bool:
-        """Whether memory gets a name: also where a quarter of the descriptors that the process may have are in use."""
+        """True if memory gets a name: also where a quarter of the descriptors that the process may have are in use."""
         if cls.strategy == "file_system" or not hasattr(os, "memfd_create"):
             return os.name == "posix"
         import resource

@@ -62,7 +62,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("coalesce")(self)
 
     def is_coalesced(self) -> bool:
-        """Whether a COO tensor is known to have sorted indices that come once each."""
+        """True if a COO tensor is known to have sorted indices that come once each."""
         return CALLBACKS.sparse("is_coalesced")(self)
 
     def _coalesced_(self, coalesced):
@@ -102,11 +102,11 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("compressed_part")(self, "row_indices")
 
     def sparse_dim(self) -> int:
-        """How many dimensions are sparse; 0 of a dense tensor."""
+        """Number of dimensions are sparse; 0 of a dense tensor."""
         return self._tl_array.sparse_dim if self._tl_is_sparse else 0
 
     def dense_dim(self) -> int:
-        """How many dimensions are dense: those of one value."""
+        """Number of dimensions are dense: those of one value."""
         return self._tl_array.dense_dim if self._tl_is_sparse else self._tl_array.ndim
 
     def _dimI(self) -> int:

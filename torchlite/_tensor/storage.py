@@ -97,7 +97,7 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
 
 
 def _is_borrowed(owner: Any) -> bool:
-    """Whether the memory belongs to no array, but to another object: such memory cannot grow."""
+    """True if the memory belongs to no array, but to another object: such memory cannot grow."""
     return isinstance(owner, np.ndarray) and owner.base is not None and owner.base.__class__ is not SharedBuffer
 
 
@@ -127,7 +127,7 @@ def _tensors_on(owner: Any) -> list:
 
 
 def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
-    """Whether no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
+    """True if no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
     handle = id(owner) in _handles
     own = 3  # the caller's name, this function's, getrefcount's argument
     if owner is tensor._tl_array:
@@ -314,7 +314,7 @@ class UntypedStorage(_StorageBase):
         return object.__sizeof__(self) + self.nbytes()
 
     def resizable(self) -> bool:
-        """Whether the storage can get another size: not where others rely on its memory, as NumPy arrays do."""
+        """True if the storage can get another size: not where others rely on its memory, as NumPy arrays do."""
         return not self._fixed
 
     def resize_(self, size: int) -> UntypedStorage:
@@ -435,7 +435,7 @@ class UntypedStorage(_StorageBase):
     # -- memory that other processes see --
 
     def is_shared(self) -> bool:
-        """Whether the memory is a mapping that other processes see; a device's always is."""
+        """True if the memory is a mapping that other processes see; a device's always is."""
         return self.is_cuda or getattr(mapping_of(self._tensor._tl_array), "shared", False)
 
     def share_memory_(self) -> UntypedStorage:
@@ -472,7 +472,7 @@ class UntypedStorage(_StorageBase):
             raise RuntimeError(f"{name}: only available on CPU")
 
     def is_pinned(self, device="cuda") -> bool:
-        """Whether the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
+        """True if the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
         return self._tensor.is_pinned()
 
     def pin_memory(self, device="cuda") -> UntypedStorage:
@@ -590,7 +590,7 @@ def share_memory(tensor: PropertyMethods) -> PropertyMethods:
 
 
 def is_shared(tensor: PropertyMethods) -> bool:
-    """Whether the memory is shared with other processes."""
+    """True if the memory is shared with other processes."""
     return tensor.is_cuda or getattr(mapping_of(tensor._tl_array), "shared", False)
 
 

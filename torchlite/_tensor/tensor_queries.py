@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether the object is a Tensor."""
+    """True if the object is a Tensor."""
     return isinstance(obj, call.Tensor)
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether the object is a storage."""
+    """True if the object is a storage."""
     from .typed_storage import is_storage
 
     return is_storage(obj)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a floating-point one."""
+    """True if the tensor's dtype is a floating-point one."""
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a complex one."""
+    """True if the tensor's dtype is a complex one."""
     return input.is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the tensor's dtype has negative values."""
+    """True if the tensor's dtype has negative values."""
     return input.is_signed()
 
 
@@ -58,12 +58,12 @@ def is_neg(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor carries the mark of inference mode (never)."""
+    """True if the tensor carries the mark of inference mode (never)."""
     return input.is_inference()
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether a one-element tensor is not zero. RuntimeError for other sizes."""
+    """True if a one-element tensor is not zero. RuntimeError for other sizes."""
     if input.numel() != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
@@ -74,7 +74,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """True if two tensors have one shape."""
     return input.shape == other.shape
 
 
@@ -212,5 +212,5 @@ class AcceleratorError(RuntimeError):
 
 
 def is_distributed(input: Tensor) -> bool:
-    """Whether a tensor lies on several machines: none does."""
+    """True if a tensor lies on several machines: none does."""
     return False

@@ -302,7 +302,7 @@ class TypedStorage:
         return self._untyped_storage.get_device()
 
     def resizable(self) -> bool:
-        """Whether the storage can get another size."""
+        """True if the storage can get another size."""
         _warn()
         return self._untyped_storage.resizable()
 
@@ -312,7 +312,7 @@ class TypedStorage:
         self._resize_(size)
 
     def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
+        """True if other processes see the memory."""
         _warn()
         return self._is_shared()
 
@@ -322,7 +322,7 @@ class TypedStorage:
         return self._share_memory_()
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked."""
+        """True if the memory is page-locked."""
         _warn()
         return self._untyped_storage.is_pinned(device)
 

@@ -56,7 +56,7 @@ def known_types() -> list[str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a device type can be named; looks at installed backends only for a name of theirs."""
+    """True if a device type can be named; looks at installed backends only for a name of theirs."""
     return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
 
 

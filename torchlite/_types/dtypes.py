@@ -219,7 +219,7 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    """True if PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
     from_, to = as_argument(from_, "can_cast", "'from_' (position 1)"), as_argument(to, "can_cast", "'to' (position 2)")
     if from_.category > to.category:
         return False

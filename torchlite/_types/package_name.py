@@ -15,7 +15,7 @@ def package_name() -> str:
 
 
 def is_torchlite_object(thing: Any) -> bool:
-    """Whether a class or function (or the module of that name) belongs to torchlite's front end.
+    """True if a class or function (or the module of that name) belongs to torchlite's front end.
 
     >>> is_torchlite_object("torchlite.nn"), is_torchlite_object(dict)
     (True, False)

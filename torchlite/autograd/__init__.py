@@ -41,7 +41,7 @@ _LAZY = {
 
 
 def kineto_available() -> bool:
-    """Whether Kineto, PyTorch's tracing library, is there: it is not."""
+    """True if Kineto, PyTorch's tracing library, is there: it is not."""
     return False
 
 

@@ -65,7 +65,7 @@ class ForwardLevel(Interceptor):
         return _OuterLevels(self)
 
     def has(self, value: Any) -> bool:
-        """Whether a value is, or holds, a tensor with a tangent."""
+        """True if a value is, or holds, a tensor with a tangent."""
         if isinstance(value, Tensor):
             return value.dtype.category >= 2 and tangent_of(value, self) is not None
         if value.__class__ in (tuple, list):

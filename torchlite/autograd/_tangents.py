@@ -89,7 +89,7 @@ def _base_tangent(base: Any, level: Any) -> Any:
 
 
 def has_internal_overlap(tensor: Any) -> bool:
-    """Whether elements share places in memory."""
+    """True if elements share places in memory."""
     while tensor._tl_level is not None:
         tensor = tensor._value
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
@@ -107,7 +107,7 @@ def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
 
 
 def same_layout(tensor: Any, tangent: Any) -> bool:
-    """Whether a tangent lies in memory as its tensor, so that views of the one are views of the other."""
+    """True if a tangent lies in memory as its tensor, so that views of the one are views of the other."""
     if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
         return False
     if tensor.shape != tangent.shape:
@@ -136,7 +136,7 @@ def levels_of(tangent: Any) -> list:
 
 
 def is_writable(target: Any, value: Any) -> bool:
-    """Whether one tangent can be written into another: which differs from example to example where it does, and has
+    """True if one tangent can be written into another: which differs from example to example where it does, and has
     each element once.
     """
     mine = levels_of(target)

@@ -65,12 +65,12 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
+    """True if anomaly detection is on."""
     return _state["on"]
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether it looks for NaN."""
+    """True if it looks for NaN."""
     return _state["nan"]
 
 

@@ -557,7 +557,7 @@ class BackwardPass:
             found.grad = CALLBACKS.F.add(found.grad, call.wrap(table, g))
 
     def executes(self, what) -> bool:
-        """Whether the pass runs this node, or adds to this leaf."""
+        """True if the pass runs this node, or adds to this leaf."""
         if isinstance(what, AccumulateGrad):
             what = what.variable
         if self.targets is not None and self.needed is not None:

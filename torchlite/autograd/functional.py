@@ -12,7 +12,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _one_or_more(value, what: str, name: str):
-    """Whether a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
+    """True if a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
     if isinstance(value, Tensor):
         return True, (value,)
     words = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
@@ -25,7 +25,7 @@ def _one_or_more(value, what: str, name: str):
 
 
 def _as_tuple(inp, arg_name=None, fn_name=None):
-    """Whether a value is a tuple (of tensors), and the value as one. TypeError for what is neither a Tensor nor a
+    """True if a value is a tuple (of tensors), and the value as one. TypeError for what is neither a Tensor nor a
     tuple of them. Packages call this name and those of the next two.
     """
     if arg_name is None and fn_name is None:

@@ -331,15 +331,15 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether levels of forward-mode differentiation send tangents along in this thread."""
+    """True if levels of forward-mode differentiation send tangents along in this thread."""
     return MODE.forward
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
+    """True if ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
     return MODE.asked if MODE.inference else MODE.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is in inference mode."""
+    """True if this thread is in inference mode."""
     return MODE.inference

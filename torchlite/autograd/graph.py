@@ -200,7 +200,7 @@ _current_graph_task_id = graph_task_id
 
 
 def _will_engine_execute_node(node) -> bool:
-    """Whether the backward pass that this thread is in runs a node, or adds to its leaf."""
+    """True if the backward pass that this thread is in runs a node, or adds to its leaf."""
     if not CURRENT_PASSES.runs:
         raise RuntimeError(
             "_will_engine_execute_node should only be called during the backward pass: there is none in this thread"

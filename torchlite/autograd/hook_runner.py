@@ -59,7 +59,7 @@ def check_hook_results(values: tuple, answer, hook) -> tuple:
 
 
 def is_expandable_to(shape, of) -> bool:
-    """Whether a gradient of shape `of` can be summed down to `shape`."""
+    """True if a gradient of shape `of` can be summed down to `shape`."""
     lead = len(of) - len(shape)
     return lead >= 0 and all(n in (1, m) for n, m in zip(shape, of[lead:], strict=True))
 

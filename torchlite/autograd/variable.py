@@ -28,7 +28,7 @@ class ImperativeEngine:
         )
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether the pass that runs now goes to all leaves."""
+        """True if the pass that runs now goes to all leaves."""
         return not CURRENT_PASSES.runs or CURRENT_PASSES.runs[-1].targets is None
 
 

@@ -101,7 +101,7 @@ def _needs(op: Op, formula: Formula) -> list[Piece]:
 
 
 def _is_wanted(op: Op, param: Param) -> str:
-    """Whether an argument's gradient is wanted; of a list, whose elements'."""
+    """True if an argument's gradient is wanted; of a list, whose elements'."""
     edge = f"edges[{_position(op, param.name)}]"
     if param.kind == "list":
         return f"{edge} is not None and tuple(each is not None for each in {edge})"

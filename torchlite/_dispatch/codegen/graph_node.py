@@ -102,7 +102,7 @@ def _users(case: FastPathCase, users: frozenset) -> str:
 
 
 def _belongs_to_scalar(case: FastPathCase, name: str, users: frozenset) -> bool:
-    """Whether a saved value is the number's, or only for the number's derivative, which it has not."""
+    """True if a saved value is the number's, or only for the number's derivative, which it has not."""
     return bool(case.number) and (name == case.number or not _users(case, users))
 
 

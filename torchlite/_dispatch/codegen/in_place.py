@@ -7,7 +7,7 @@ from .source_builder import INT64_END, INT64_MIN, Source
 
 
 def has_fast_path(op: Op) -> bool:
-    """Whether an op in place can be its kernel and no more."""
+    """True if an op in place can be its kernel and no more."""
     return not op.is_implicit and len(op.params) == len(op.tensor_params) <= 2 and op.promote in (DEFAULT, INT_TO_FLOAT)
 
 

@@ -49,7 +49,7 @@ _SURPLUS = ("surplus", "surplus2")
 
 
 def needs_arg_parser(op: Op) -> bool:
-    """Whether the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
+    """True if the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
     forms, NumPy's names, missing arguments. A view, which is quick, has no such forms.
     """
     names = {p.name for p in op.params}
@@ -213,7 +213,7 @@ def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[
 
 
 def _begins_with_tensor(op: Op) -> bool:
-    """Whether the first argument is a tensor that says device and dtype, and no argument is a list."""
+    """True if the first argument is a tensor that says device and dtype, and no argument is a list."""
     tensors, promoted = op.tensor_params, _promoted_params(op)
     return (
         bool(tensors)
@@ -358,7 +358,7 @@ def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
 
 
 def takes_scalar(op: Op, p: Param) -> bool:
-    """Whether the hot path takes a Python number for this argument."""
+    """True if the hot path takes a Python number for this argument."""
     return (
         p.kind == "number"
         and p.default is EMPTY
