@@ -39,8 +39,8 @@ def owner_of(raw: Any) -> Any:
 
 
 def is_view(raw: Any, of: Any) -> bool:
-    """True if `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory,
-    or None.
+    """True if `raw`, the result of an op on `of`, shares its memory: `.base` of an array is the owner of its memory, or
+    None.
     """
     base = raw.base
     return raw is of or (base is not None and (base is of or base is of.base))
@@ -51,7 +51,7 @@ class KernelTable:
     function that says what is missing.
     """
 
-    wraps = False  # of tensors that say they are on the device, and have no data of their own
+    wraps = False  # # of tensors that report the device but have no data
 
     if TYPE_CHECKING:  # kernels are attributes under their op's name
 
@@ -80,7 +80,7 @@ class KernelTable:
 
     @cached_property
     def large(self) -> KernelTable:
-        """The kernels for large arrays, made when they are first asked for. Tensors never name it as their table."""
+        """The kernels for large arrays, created at first use. Tensors never refer to this table."""
         return self._larger()
 
     def for_size(self, raw: Any) -> KernelTable:

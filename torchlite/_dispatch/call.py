@@ -1,5 +1,5 @@
-"""The general path of a call: interceptors, subclasses, argument checks, promotion, several
-outputs, in-place and out=.
+"""The slow path of a call: interceptors, subclasses, argument checks, promotion, multiple outputs, in-place and
+out=.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def execute(op: Op, values: list):
         asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
         if values[asked]:
             return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
-    if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
+    if GLOBALS["SIGNED"]:  # # a tensor with the conjugate or negative bit exists
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_tl_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
         values = [CALLBACKS.resolve_conj_neg(v) for v in values]
@@ -415,7 +415,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
 
 
 def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
-    """A 0-d tensor of more precision beside half precision counts as the number that it holds, on the CPU."""
+    """On the CPU, convert a 0-d tensor that is wider than half-precision operands to its number."""
 
     def number(value):
         if not isinstance(value, Tensor) or value._tl_node is not None or value.dtype.category != FLOAT:
@@ -428,7 +428,7 @@ def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
 
 
 def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> None:
-    """Python numbers beside half precision as arrays of its dtype, where the kernel does not take them as they are."""
+    """Round Python numbers to the operands' half-precision dtype, as arrays, for kernels that do not round them."""
     table = table_of_values(values)
     if (
         to in table.scalar_dtypes
@@ -482,8 +482,8 @@ def _wrap_view_and_record(op, table, values, data, wants):
 
 
 def finish_unrecorded(op: Op, table, values, result, hidden: tuple = ()) -> None:
-    """What the hot path leaves out where an op is not recorded: inference mode marks its tensors, and an input may have
-    a history that came by way of another view.
+    """Complete an op that is not recorded: inference mode marks the results, and an input that is a view may have a
+    stale history.
     """
     if MODE.inference:
         if result._tl_meta is None:
@@ -701,7 +701,7 @@ PRE_WRITE_HOOKS: list[Any] = []
 
 
 def run_pre_write_hooks(target) -> None:
-    """What others do before a tensor's memory is written, or given to who may write there."""
+    """Run all callbacks that precede a write to a tensor's memory, or the hand-out of a writable reference to it."""
     for look in PRE_WRITE_HOOKS:
         look(target)
 

@@ -1,4 +1,4 @@
-"""The one stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
+"""The stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Interceptor:
     add
     """
 
-    batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
+    batches = False  # # True for `vmap`, which has a method `custom` for custom Functions
     intercepts_library = True  # whether ops that programs added come here as one
     intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     intercepts_functions = False  # whether functions that are no op come here too, by `called`
@@ -272,7 +272,7 @@ def call_interceptor(op, function, args, kwargs):
 
 
 def vmap_custom_function(function, args, kwargs):
-    """What a custom Function gives inside `vmap`; None where no argument stands for one example of a batch."""
+    """The result of a custom Function inside `vmap`; None if no argument is batched."""
     items = stack.items
     for position in range(len(items) - 1, -1, -1):
         if items[position].batches and items[position].has(args):
@@ -318,8 +318,8 @@ def strip_default_args(op, args, kwargs):
 
 
 def call_function_mode(function, args, kwargs):
-    """What the innermost mode that sees functions makes of a call of one that is no op, with the others still in force;
-    NotImplemented where there is none.
+    """The result of the innermost function mode for a call of a function that is not an op, with the outer modes
+    active; NotImplemented if there is no mode.
     """
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
@@ -331,7 +331,7 @@ def call_function_mode(function, args, kwargs):
 
 
 class InPlaceCall:
-    """What an interceptor calls to let an op in place go on."""
+    """The callable with which an interceptor continues an in-place op."""
 
     __slots__ = ("run", "record")
 
@@ -355,8 +355,8 @@ def find_torch_function_override(values):
 
 
 def call_torch_function(function, values, args, kwargs):
-    """What the classes among `values` that override `__torch_function__` make of a call: each is asked once, subclasses
-    before what they derive from. TypeError where all return NotImplemented.
+    """Dispatch a call to the `__torch_function__` overrides of the classes among `values`, each once, subclasses before
+    base classes. TypeError if all return NotImplemented.
     """
     asked: list = []
     for value in values:
@@ -381,7 +381,7 @@ def call_torch_function(function, values, args, kwargs):
 
 
 def has_sparse(values) -> bool:
-    """True if there is a sparse tensor among values, or in a list of them."""
+    """True if values, or a list in them, contain a sparse tensor."""
     return any(
         has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_tl_is_sparse", False) is True
         for value in values
@@ -401,7 +401,7 @@ def torch_dispatch_classes(values) -> tuple:
 
 
 class torch_function_disabled:
-    """Inside, `__torch_function__` of subclasses is not asked (per thread)."""
+    """Context manager that disables `__torch_function__` of subclasses in this thread."""
 
     def __enter__(self):
         self.before = MODE.plain
@@ -412,8 +412,8 @@ class torch_function_disabled:
 
 
 class _DisabledTorchFunction:
-    """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
-    object, since a function would be bound where it is asked of a tensor.
+    """Value for `__torch_function__` or `__torch_dispatch__` of a class: ops run unchanged and return plain Tensors. An
+    object, because a function would be bound when read from a tensor.
     """
 
     is_disabled_torch_function = True

@@ -1,7 +1,7 @@
-"""How results lie in memory: PyTorch's rules for strides, which a record names (`Op.layout`) and kernels need not know.
+"""Memory layout of results: PyTorch's stride rules, which a record names (`Op.layout`) and kernels can ignore.
 
-Shapes and strides are tuples; strides count elements. `keeps_layout` puts a rule behind a kernel: what the kernel
-returns otherwise than the rule says is copied into place.
+Shapes and strides are tuples; strides count elements. `keeps_layout` applies a rule after a kernel: a result with other
+strides is copied.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_channels_last(shape: Ints, strides: Ints) -> bool:
 
 @functools.lru_cache(4096)
 def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
-    """True if ops that keep their input's memory format take it to be channels last: by strides that grow in that
+    """True if ops that preserve memory format treat a tensor with these strides as channels last: strides grow in that
     order, dimensions of length one included, gaps allowed.
     """
     if len(shape) not in (4, 5) or strides[1] == 0:
@@ -133,8 +133,8 @@ def strides_from_dim_order(dims, shape: Ints) -> Ints:
 
 @functools.lru_cache(4096)
 def infer_dense_strides(shape: Ints, strides: Ints) -> Ints:
-    """The strides of a new tensor made like one (`preserve_format`): its own where they are dense, else dense ones in
-    the same order.
+    """Strides of a new tensor like another one (`preserve_format`): the same if they are dense, else dense ones in the
+    same order.
     """
     return strides if is_dense(shape, strides) else strides_from_dim_order(_sorted_dims(shape, (strides,)), shape)
 
@@ -212,7 +212,7 @@ def to_leaf_strides(table, gradient, leaf):
 
 
 class StrideRule:
-    """How an op's results lie; `None` in the place of strides leaves a result as it is."""
+    """Rule for the strides of an op's results. None in place of strides leaves a result unchanged."""
 
     def __init__(self, strides: Callable):
         self.strides = strides
@@ -274,8 +274,8 @@ def suggest_memory_format(args, out, at) -> Ints:
 
 @StrideRule
 def preserve_channels_last(args, out, at) -> Ints:
-    """Channels last where the first argument lies so without gaps, whatever its strides of length one, and not
-    row-major.
+    """Channels last if the first argument is dense in that order and not row-major, regardless of strides of length-one
+    dimensions.
     """
     shape, strides = args[0].shape, strides_of(args[0])
     last = is_channels_last(shape, strides) and not is_contiguous(shape, strides)
@@ -315,12 +315,12 @@ def _window_ndim(args) -> int:
 
 
 def _is_unbatched_3d(args, out) -> bool:
-    """True if what was pooled is a volume without a batch."""
+    """True if the pooled input is a volume without a batch dimension."""
     return len(out.shape) == 4 and _window_ndim(args) == 3
 
 
 def _is_1d(args, out) -> bool:
-    """True if what was pooled is a batch of lines."""
+    """True if the pooled input is a batch of 1-d signals."""
     return len(out.shape) == 3 and _window_ndim(args) == 1
 
 
@@ -470,7 +470,7 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
         return kernel
     array = table.array
     row_major = _row_major_test(array)
-    # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
+    # Row-major arrays give a row-major result by these rules, so no further test is needed.
     simple, alone = rule in (like_first, pointwise, indexing), rule is contiguous
     of_list = rule in (cat, stack)
 
@@ -515,13 +515,13 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
 
 @functools.lru_cache(8192)
 def _is_exactly_contiguous(shape: Ints, strides: Ints, itemsize: int) -> bool:
-    """True if strides in bytes are the row-major ones, those of dimensions of length one too."""
+    """True if strides in bytes are exactly row-major, including those of dimensions of length one."""
     return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 class _UfuncRule:
-    """True if ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
-    pay for what they would seldom notice.
+    """True if ufuncs follow the rule too: from the first use of channels last in a program. Other programs do not pay
+    for it.
     """
 
     asked = False
@@ -529,8 +529,8 @@ class _UfuncRule:
 
 
 def apply_rule_to_ufuncs(table=None) -> None:
-    """Put the iterator's rule behind all pointwise kernels of several operands: of a new table where channels last was
-    asked for before, and of all tables when it is asked for first.
+    """Apply the iterator's stride rule to all pointwise kernels with several operands: in a new table if channels last
+    was used before, and in all tables at its first use.
     """
     if table is not None:
         _UfuncRule.tables.append(table)
@@ -549,7 +549,7 @@ def apply_rule_to_ufuncs(table=None) -> None:
 
 @functools.cache
 def _row_major_test(array: type) -> Callable:
-    """What says quickest whether a raw array of a class is row-major."""
+    """Fastest is-C-contiguous test for an array class."""
     if hasattr(array, "contiguous"):
         return attrgetter("contiguous")
     return attrgetter("flags.c_contiguous") if hasattr(array, "flags") else lambda raw: False

@@ -1,4 +1,4 @@
-"""Shape rules with PyTorch's error wording."""
+"""Shape functions with PyTorch's error messages."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, float
 
 
 def scalar_dtype(value) -> dtype:
-    """The dtype that a Python number stands for."""
+    """The dtype of a Python number."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):

@@ -1,5 +1,5 @@
-"""The switches of PyTorch that devices read: plain state, set by `torch.backends` and a few functions of the top level.
-A backend asks here.
+"""PyTorch's flags for devices: plain state, set by `torch.backends` and a few top-level functions, and read by
+backends.
 """
 
 from __future__ import annotations

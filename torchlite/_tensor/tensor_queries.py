@@ -1,4 +1,4 @@
-"""Small functions of PyTorch's top level that are no ops: questions about tensors."""
+"""Top-level functions of PyTorch that query tensors and are not ops."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def is_storage(obj: Any) -> bool:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """True if the tensor's dtype is a floating-point one."""
+    """True if the tensor's dtype is a floating-point dtype."""
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """True if the tensor's dtype is a complex one."""
+    """True if the tensor's dtype is complex."""
     return input.is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
-    """True if the tensor's dtype has negative values."""
+    """True if the tensor's dtype can represent negative values."""
     return input.is_signed()
 
 
@@ -74,7 +74,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """True if two tensors have one shape."""
+    """True if two tensors have the same shape."""
     return input.shape == other.shape
 
 
@@ -206,11 +206,11 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
 
 
 class AcceleratorError(RuntimeError):
-    """What went wrong on a device; `error_code` is the device's number for it, where it has one."""
+    """Error of a device; `error_code` is the device's error number, if it has one."""
 
     error_code = 0
 
 
 def is_distributed(input: Tensor) -> bool:
-    """True if a tensor lies on several machines: none does."""
+    """True if a tensor is distributed over several machines: always False."""
     return False

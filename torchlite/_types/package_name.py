@@ -1,4 +1,4 @@
-"""The name that the package goes by: "torchlite", and "torch" once a program has asked for it (`as_torch`)."""
+"""The name of the package: "torchlite", and "torch" once a program calls `as_torch`."""
 
 from __future__ import annotations
 

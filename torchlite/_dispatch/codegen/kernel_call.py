@@ -1,4 +1,4 @@
-"""Writes what the hot path does once it is sure of its arguments: it calls the kernel and wraps what comes back."""
+"""Generates the kernel call of the hot path, and the wrapping of its result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _kernel(case: FastPathCase, raw: Mapping[str, str]) -> list[Piece]:
 
 
 def write_error(source: Source, op: Op, explained: str, values: Listing) -> None:
-    """What follows the `try` of a kernel or composite: once more with plain arguments, or the error."""
+    """Write the `except` clause of a kernel or composite: retry with coerced arguments, or translate the error."""
     with source.block("except Exception as error_:"):
         source.write(Listing("plain_ = coerced_args(", [f"{op.name}__op", "error_", values]))
         with source.block("if plain_ is not None:"):
@@ -105,7 +105,7 @@ def _dtype(case: FastPathCase) -> str:
 
 
 def _write_view(source: Source, case: FastPathCase) -> None:
-    """What a view keeps: its base, which is never a view itself, and when it got its history (see `AutogradMeta`)."""
+    """Write a view's metadata: its base, which is never a view, and the time of its history (see `AutogradMeta`)."""
     viewed = case.tensors[0].name
     kept = [
         f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None",

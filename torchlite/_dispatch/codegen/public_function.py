@@ -1,5 +1,5 @@
-"""Writes an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
-call of the general path for everything else.
+"""Generates an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
+slow-path call for all other arguments.
 
 Local variables of the generated text end in an underscore, which the names of an op's parameters do not (but for
 Python's keywords: `from_`).
@@ -49,8 +49,8 @@ _SURPLUS = ("surplus", "surplus2")
 
 
 def needs_arg_parser(op: Op) -> bool:
-    """True if the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
-    forms, NumPy's names, missing arguments. A view, which is quick, has no such forms.
+    """True if the function accepts all of PyTorch's signatures (deprecated ones, NumPy's names, missing arguments) and
+    lets the slow path parse them. Views do not, because they must be fast.
     """
     names = {p.name for p in op.params}
     return (
@@ -88,7 +88,7 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
 
 
 def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
-    """What follows a parameter's name: nothing, or its default."""
+    """The text after a parameter's name: empty, or its default."""
     if p.default is EMPTY:
         return ""
     if type(p.default) in _LITERALS and repr(p.default) not in ("inf", "-inf", "nan"):
@@ -105,8 +105,8 @@ def more_keywords(op: Op) -> list[str]:
 
 
 def _non_kernel_keywords(op: Op) -> list[str]:
-    """What the kernel does not take: the hot path is for calls without it. An argument by NumPy's name leaves a tensor
-    absent, which the hot path sees anyway.
+    """The keywords that the kernel does not take; the hot path requires their absence. An argument by NumPy's name
+    leaves a tensor parameter unset, which the hot path checks anyway.
     """
     first = _SURPLUS[:1] if needs_arg_parser(op) else ()
     given = [name for name in more_keywords(op) if name in ("axis", "keepdims")]
@@ -213,7 +213,7 @@ def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[
 
 
 def _begins_with_tensor(op: Op) -> bool:
-    """True if the first argument is a tensor that says device and dtype, and no argument is a list."""
+    """True if the first argument is a tensor that determines device and dtype, and no argument is a list."""
     tensors, promoted = op.tensor_params, _promoted_params(op)
     return (
         bool(tensors)
@@ -239,7 +239,7 @@ def _none_tests(names: Sequence[str]) -> list[str]:
 
 
 def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
-    """The guard in words: no more is given than what the kernel takes."""
+    """The comment for the guard: all arguments beyond the kernel's are absent."""
     words = ["nothing intercepts"] * ("not INTERCEPTORS" in free) + [subject] * bool(subject)
     words += ["all is given"] * any("ABSENT" in test for test in free)
     words += ["and no more"] * bool(unset)
@@ -340,7 +340,7 @@ def _is_optional(p: Param) -> bool:
 
 
 def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> str:
-    """What `_is_alike` tests, in words."""
+    """The comment that describes the tests of `_is_alike`."""
     *rest, last = (f"`{p.name}`" for p in others)
     names = f"{', '.join(rest)} and {last}" if rest else last
     dtype = " and dtype" if any(p in promoted for p in others) else ""

@@ -1,4 +1,4 @@
-"""The text of a generated function: written line by line, broken where it would be too wide, and compiled so that
+"""Builds the source of a generated function: written by line, wrapped at the line limit, and compiled so that
 tracebacks, debuggers and `inspect.getsource` show it.
 """
 
@@ -70,7 +70,7 @@ class Source:
         return "\n".join(self._lines) + "\n"
 
     def __enter__(self) -> None:
-        """What is written inside `with source` stands further to the right."""
+        """Indent the lines written inside `with source`."""
         self._indent += "    "
 
     def __exit__(self, *exc: object) -> None:
@@ -91,7 +91,7 @@ class Source:
         self._lines.append(self._indent + text)
 
     def comment(self, sentence: str) -> None:
-        """What the lines after it do."""
+        """Write a comment on the lines that follow."""
         self.line(f"# {sentence}")
 
     def expression(self, before: str, chain: Sequence[Piece], after: str = "") -> None:
