@@ -1,5 +1,5 @@
-"""The machine's accelerator, whatever its type: a CUDA device, else an OpenCL one. The functions are those of
-`torch.cuda` and `torch.opencl`.
+"""The current accelerator: a CUDA device, else an OpenCL one. The functions are those of `torch.cuda` and
+`torch.opencl`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def synchronize(device: Any = None, /) -> None:
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
-    """What the device can compute with: a dictionary with "supported_dtypes"."""
+    """The device's capabilities: a dictionary with "supported_dtypes"."""
     from ._types import dtypes as _dtype
 
     properties = accelerator_for(device).get_device_properties(device)
@@ -136,12 +136,12 @@ def max_memory_allocated(device_index: Any = None, /) -> int:
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that tensors take or that are kept for the next ones."""
+    """Bytes that tensors use or that the allocator caches."""
     return accelerator_for(device_index).memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The most bytes that were taken or kept at one time."""
+    """The peak of the bytes that were used or cached."""
     return accelerator_for(device_index).max_memory_reserved(device_index)
 
 

@@ -1,4 +1,4 @@
-"""`__torch_function__`: how Tensor subclasses and modes see every op."""
+"""`__torch_function__`: dispatch of ops to Tensor subclasses and modes."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def resolve_name(f: Any) -> str | None:
 
 
 class DisableTorchFunction(torch_function_disabled):
-    """Inside, neither `__torch_function__` of subclasses nor modes are asked (per thread)."""
+    """Context manager that disables `__torch_function__` of subclasses and modes in this thread."""
 
     def __enter__(self) -> None:
         super().__enter__()

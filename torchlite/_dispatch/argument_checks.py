@@ -278,7 +278,7 @@ def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
 
 
 def set_requires_grad(tensor, wants: bool = True):
-    """Set requires_grad on a new tensor if `requires_grad` is true."""
+    """Set requires_grad on a new tensor if `wants`."""
     if wants:
         if tensor.dtype.category < FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

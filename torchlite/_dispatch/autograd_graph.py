@@ -81,7 +81,7 @@ def base_of(tensor) -> Any:
 
 
 def view_kind_of(tensor) -> str | None:
-    """Why a view cannot be written through with gradients; None where it can."""
+    """Reason in-place writes through this view are refused; None if they are allowed."""
     found = tensor._tl_meta
     if found.__class__ is tuple:
         return found[2] if len(found) == 3 else None

@@ -1,4 +1,4 @@
-"""Writing into a tensor: copy_, fill_, zero_ and fill_diagonal_, and the methods that give a tensor other memory."""
+"""In-place ops: copy_, fill_, zero_ and fill_diagonal_, and the methods that replace a tensor's memory."""
 
 from __future__ import annotations
 
@@ -150,9 +150,7 @@ def fill_diagonal_(F, input, fill_value, wrap):
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
 def resize_(F, input, size, memory_format):
-    """Give the tensor another shape; elements are kept in their order, new ones are uninitialised.
-    Returns the tensor.
-    """
+    """Resize the tensor. Elements keep their order; new ones are uninitialised. Returns the tensor."""
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     from .._tensor.storage import set_geometry

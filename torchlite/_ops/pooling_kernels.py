@@ -1,7 +1,7 @@
-"""Pooling: the records with kernels, their backward passes, and composites over slices and window matrices for backends
+"""Pooling records with kernels, their backward passes, and composites over slices and window matrices for backends
 without kernels.
 
-Window extremes keep the first largest element, as PyTorch does; averages and their backward passes are linear and are
+Max pooling selects the first largest element, as PyTorch does. Average pooling and its backward pass are linear and are
 each other's derivative.
 """
 

@@ -18,7 +18,7 @@ _OTHER_NAMES = {"amax": "max", "amin": "min"}
 
 
 def _lengths(F, data, lengths, offsets, axis, unsafe):
-    """Where segments begin and how many elements each has, checked."""
+    """Start index and length of each segment, checked."""
     if offsets is not None:
         given = offsets
         starts, lengths = F.narrow(offsets, -1, 0, offsets.shape[-1] - 1), F.diff(offsets)

@@ -1,4 +1,4 @@
-"""Variance, order statistics, counts, histograms and integrals: the reductions beyond sum, mean and extremes."""
+"""Variance, order statistics, counts, histograms and integrals: reductions other than sum, mean and extremes."""
 
 from __future__ import annotations
 
@@ -773,7 +773,7 @@ def gradient(F, input, spacing, dim, edge_order):
 
 @composite("sum_to_size(Tensor input, *size)", where="Tensor")
 def sum_to_size(F, input, size):
-    """`input` summed over the dimensions that broadcasting from `size` would have made."""
+    """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
     if not size:
         return F.sum(input)
     extra = input.ndim - len(size)

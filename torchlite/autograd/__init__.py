@@ -1,4 +1,4 @@
-"""Reverse-mode automatic differentiation: backward, grad, modes, custom functions, checks."""
+"""Reverse-mode automatic differentiation: backward, grad, grad modes, custom functions, gradient checks."""
 
 from __future__ import annotations
 
