@@ -165,7 +165,7 @@ class Signature:
         return TypeError(f"{where} must be {want}, not {type_name(value)}")
 
     def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
-        """The arguments by their names, or what is wrong with them."""
+        """The arguments by parameter name, or the error."""
         several = self.positional == 1 and self.arguments[0].type == "ints"
         if len(args) > self.positional and not several:
             return self._too_many(len(args))
@@ -323,7 +323,8 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
     others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
-    # An argument that came by NumPy's name has its default in its place: from there on, all by their names.
+    # An argument given by NumPy's name leaves its parameter's default in the positional list. From there on, pass all
+    # arguments by name.
     places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
     if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
         rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
@@ -349,7 +350,7 @@ def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, d
     except TypeError:
         if len(args) < 2 or not any(form.deprecated for form in signatures(public)):
             raise
-        # A method's deprecated form has its tensor before the factor that a function's begins with.
+        # In a method's deprecated signature the tensor precedes the factor; in a function's it follows.
         found = _try_match(public, (args[1], args[0], *args[2:]), kwargs)
         if found is None:
             raise
@@ -374,7 +375,7 @@ def _try_match(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
 
 
 def parse_in_place_args(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The same for the op's method that writes in place; its tensor comes first."""
+    """Like `parse_args` for the op's in-place method, whose first argument is the tensor."""
     first, named = parse_args(op, f"Tensor.{op.name.lstrip('_')}_", args[1:], kwargs)
     if first:
         raise TypeError(f"{op.name.lstrip('_')}_() got multiple values for argument '{op.params[0].name}'")
@@ -387,7 +388,7 @@ def _split_self(public: str, args: tuple) -> tuple[tuple, tuple]:
 
 
 def _strip_defaults(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Arguments without those that are defaults: what a call most likely had."""
+    """Drop trailing arguments that equal their defaults: the most likely form of the original call."""
     defaults = {p.name: p.default for p in op.params} | {"out": None}
     kwargs = {name: value for name, value in kwargs.items() if not _is_default(value, defaults.get(name, EMPTY))}
     params = op.params

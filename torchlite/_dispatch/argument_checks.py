@@ -253,8 +253,8 @@ _AMBIGUOUS_VIEW_ERROR = (
 
 
 def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
-    """The error for a write with gradients through a view of a kind that cannot follow (`Meta.kind`); `what` says what
-    was written to.
+    """The error for a write, with gradients, through a view of a kind that does not support it (`AutogradMeta.kind`).
+    `what` names what was written to.
     """
     node = view._tl_node
     index = getattr(node, "index", 0)

@@ -200,7 +200,7 @@ class Node:
         return f"<{'torch.autograd.function.' if self._is_custom else ''}{self.name()} object at {id(self):#x}>"
 
     def __call__(self, *grads, **others):
-        """The gradients of the inputs for gradients of the outputs; nothing is let go of."""
+        """The gradients of the inputs for gradients of the outputs. Saved values are not freed."""
         if others:
             raise TypeError("keyword arguments are not supported")
         return CALLBACKS.run_node(self, grads)
@@ -241,14 +241,14 @@ class Node:
         self._seq = number
 
     def register_hook(self, hook):
-        """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
+        """Register `hook(grad_inputs, grad_outputs)` to run after this node; its result replaces grad_inputs. Returns a
         handle with `remove()`.
         """
         return RemovableHandle(node_hooks(self).post, hook)
 
     def register_prehook(self, hook):
-        """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with
-        `remove()`.
+        """Register `hook(grad_outputs)` to run before this node; its result replaces grad_outputs. Returns a handle
+        with `remove()`.
         """
         return RemovableHandle(node_hooks(self).pre, hook)
 
@@ -407,7 +407,7 @@ def is_stale_view(view) -> bool:
 
 
 def regenerate_grad_fn(view) -> None:
-    """Let a view's history run through its base's new one: it takes its elements from there."""
+    """Replace a view's grad_fn by one that selects its elements from its base's new history."""
     found = autograd_meta_of(view)
     if found.base._tl_node is not None:
         if found.kind is not None:
@@ -444,7 +444,7 @@ def regenerate_stale_views(values) -> bool:
 
 
 def invalidate_views(tensor) -> None:
-    """Let views of its memory that are older than now look for their history."""
+    """Invalidate cached grad_fns of all views of this storage."""
     GLOBALS["HISTORY_COUNTER"] += 1
     root_meta_of(tensor).rebased = GLOBALS["HISTORY_COUNTER"]
     if base_of(tensor) is not None:
@@ -452,7 +452,7 @@ def invalidate_views(tensor) -> None:
 
 
 def move_retain_grad(tensor, node, old=None) -> None:
-    """A tensor that retains its gradient goes on doing so at its new node."""
+    """Move a tensor's retain_grad to its new node."""
     if not getattr(tensor._tl_meta, "retains", False) or node is None:
         return
     for where, put in ((old or tensor._tl_node, False), (node, True)):
@@ -464,9 +464,7 @@ def move_retain_grad(tensor, node, old=None) -> None:
 
 
 def without_hooks(where) -> Any:
-    """The history of a view for a write through it: its hooks stay with what the view was, which no gradient of the
-    base comes to.
-    """
+    """grad_fn for an in-place write; the view's hooks stay on the old one."""
     node = where.node if where.__class__ is OutputEdge else where
     if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED or node._hooks is None or node._is_custom:
         return where
@@ -476,7 +474,7 @@ def without_hooks(where) -> Any:
 
 
 def track_stale_views(tensor) -> None:
-    """Until the tensor is gone, let ops look at whether their inputs are views of it."""
+    """Let ops check for stale views among their inputs until the tensor is freed."""
     change_counters(STALE_VIEW_CHECKS=1, WRITE_CHECKS=1)
     weakref.finalize(tensor, change_counters, STALE_VIEW_CHECKS=-1, WRITE_CHECKS=-1).atexit = False
 
@@ -523,7 +521,7 @@ def _layout_in_cells(size: int, tensor) -> tuple:
 
 
 def _strided_cells(memory: np.ndarray, layout: tuple, start: int) -> np.ndarray:
-    """The cells of `memory` from `start` on that lie as (shape, strides) say."""
+    """The elements of `memory` from `start` on with this shape and these strides."""
     shape, strides = layout
     if 0 in shape:
         return np.empty(shape, memory.dtype)

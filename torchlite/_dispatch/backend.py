@@ -47,8 +47,8 @@ def is_view(raw: Any, of: Any) -> bool:
 
 
 class KernelTable:
-    """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a
-    function that says what is missing.
+    """The kernels of one device, immutable once its backend is loaded: for each op its kernel, else its composite, else
+    a function that raises the missing-kernel error.
     """
 
     wraps = False  # # of tensors that report the device but have no data
@@ -68,7 +68,7 @@ class KernelTable:
         self.exact_scalar_dtypes = frozenset([d for d in self.scalar_dtypes if d.itemsize > 2])
         self.in_float32 = getattr(backend, "in_float32", None)
         self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
-        # Set by the registry, which knows other tables: no backend's business.
+        # Set by the registry, which knows the other tables, not by backends.
         self._move: Any = None
         self._larger: Any = None
         self.as_array, self.to_numpy, self.copy_into = backend.as_array, backend.to_numpy, backend.copy_into

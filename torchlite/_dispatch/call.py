@@ -86,7 +86,7 @@ set_dtype: Any = None  # writes a tensor's dtype where its class may have a prop
 
 
 def set_tensor_classes(tensor: type, parameter: type) -> None:
-    """The classes of tensors, from `torchlite._tensor`, which stands on this module."""
+    """Register the tensor classes of `torchlite._tensor`, which imports this module."""
     global Tensor, Parameter, set_dtype
     Tensor, Parameter = tensor, parameter
     set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
@@ -246,7 +246,7 @@ def cast_scalars(op: Op, values: list) -> list:
 
 
 def to_raw(value):
-    """A Tensor's raw array; lists of Tensors likewise; the rest as it is."""
+    """Convert Tensors, also in lists, to raw arrays; other values are unchanged."""
     if isinstance(value, Tensor):
         return value._tl_array
     if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
@@ -315,7 +315,7 @@ def check_tensor_list(param, position: int, items) -> None:
 
 
 def to_native_strides(array: np.ndarray) -> np.ndarray:
-    """A NumPy array as a tensor can hold it: a copy of one with negative steps or another machine's byte order."""
+    """A NumPy array in a layout that tensors support: a copy if it has negative strides or foreign byte order."""
     if array.dtype.isnative and all(step >= 0 for step in array.strides):
         return array
     return array.astype(array.dtype.newbyteorder("="), order="C")
@@ -363,7 +363,7 @@ def check_tensors(op: Op, values: list) -> list:
 
 
 def to_common_device(op: Op, values: list, found: list) -> list:
-    """A 0-d CPU tensor goes along with another device's tensors; anything else mixed is an error."""
+    """Move 0-d CPU tensors to the device of the other tensors. Any other mix of devices is an error."""
     target = next((t._tl_kernels for t in found if t._tl_kernels.device.type != "cpu"), found[0]._tl_kernels)
     strangers = [t for t in found if t._tl_kernels is not target]
     if any(t._tl_kernels.device.type != "cpu" or t._tl_array.ndim for t in strangers) or not op.tags & POINTWISE:
@@ -635,7 +635,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     check_operand_dtypes(op, values)
     before = _shallow_copy(target) if wants else target
     if wants and (op.is_implicit or touches):
-        # A formula may need what the write is about to replace.
+        # A formula may need the value that the write replaces.
         before._tl_array, before._tl_meta = (
             table.clone(target._tl_array),
             None if before._tl_node is not LEAF else before._tl_meta,
@@ -707,7 +707,7 @@ def run_pre_write_hooks(target) -> None:
 
 
 def check_before_write(target) -> bool:
-    """Before a write: whether the target has a history, which may have come by way of another view. RuntimeError for an
+    """Before a write, check whether the target has a history, possibly a stale one of a view. RuntimeError for an
     inference tensor outside inference mode.
     """
     if not MODE.inference and is_inference(target):
@@ -719,7 +719,7 @@ def check_before_write(target) -> bool:
 
 
 def _shallow_copy(tensor):
-    """The tensor as it is now: same data, version and history, another object."""
+    """A new tensor object with the same data, version and history."""
     out = new(Tensor)
     out._tl_array, out._tl_kernels, out.dtype, out._tl_node = (
         tensor._tl_array,
@@ -772,7 +772,9 @@ def write_result_in_place(op: Op, target, result, before):
 
 
 def rebase_history(target, result):
-    """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
+    """Set the history of `target`, whose memory now holds `result`, to that of `result`; for a view, the base's history
+    too.
+    """
     node, base = result._tl_node, base_of(target)
     bump_version(target)
     owner = target if base is None else base

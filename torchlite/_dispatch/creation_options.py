@@ -25,9 +25,8 @@ def handled_options(composite: Callable, schema: str) -> tuple[str, ...]:
 
 
 def with_options(composite: Callable, op: Any) -> Callable:
-    """The composite as a function of all parameters of the op.
-
-    A sparse layout is an error, and `pin_memory=True` gives a tensor in page-locked memory.
+    """Wrap the composite in a function of all parameters of the op. A sparse layout is an error; `pin_memory=True`
+    returns a tensor in page-locked memory.
     """
     handled = op.creation_options
 

@@ -22,7 +22,7 @@ class Mode(threading.local):
 
 
 class NodeSentinel:
-    """Stands in `Tensor._tl_node` where there is no node."""
+    """Sentinel in `Tensor._tl_node` for a tensor without a node."""
 
     __slots__ = ("name",)
 

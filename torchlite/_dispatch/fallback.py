@@ -14,7 +14,7 @@ from .op_record import VIEW, Op
 
 
 class MissingKernel:
-    """In the place of a kernel that a backend lacks: says so when called."""
+    """Table entry for a kernel that a backend lacks: raises an error when called."""
 
     def __init__(self, name: str, where: device):
         self.name, self.where = name, where

@@ -20,7 +20,7 @@ def _weak_reference(hooks: Any) -> Callable[[], Any]:
 
 
 class RemovableHandle:
-    """Remembers where a hook was put; `remove()` takes it away. Also a context manager.
+    """Handle of a registered hook; `remove()` removes it. Also a context manager.
 
     `RemovableHandle(hooks)` makes an id for the caller to use as a key; with a hook given, it is put there at once.
     extra_dict: a dictionary, or a list of them, that may have something more under the id. A handle can be pickled with
@@ -78,7 +78,7 @@ class PackedTensor:
         self.value, self.unpack, self.edge = value, unpack, edge
 
     def open(self):
-        """The tensor that comes out."""
+        """Unpack the tensor."""
         before = saved_tensor_hooks.stack
         found = self.unpack(self.value)
         if saved_tensor_hooks.stack is not before:  # what it entered or left is so for itself alone

@@ -19,7 +19,7 @@ from .backend import KernelTable
 from .backend_registry import table_of
 from .op_record import REGISTRY
 
-# What is no kernel among a table's attributes, or reads nothing but shapes and dtypes.
+# Attributes of a table that are not kernels, or that read only shapes and dtypes.
 _QUERIES = frozenset(("is_sole_owner", "dtype_of", "offset_between", "as_array", "in_float32", "backward_in_float32"))
 _lock = threading.Lock()
 # The recorder of each thread that has one.
@@ -65,7 +65,7 @@ class KernelRecorder:
         """Record an array that is constant: it does not depend on the elements of other arrays."""
 
     def fail(self, why: str) -> None:
-        """Say why what happens cannot be replayed; the first reason counts."""
+        """Record why the computation cannot be replayed; only the first reason counts."""
         self.failure = self.failure or why
 
     def note(self, hook: Callable, *arguments: Any) -> Any:

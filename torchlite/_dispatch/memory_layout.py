@@ -26,8 +26,8 @@ def strides_of(raw) -> Ints:
 
 @functools.lru_cache(8192)
 def canonical_strides(shape: Ints, strides: Ints) -> Ints:
-    """PyTorch's strides for an array's: NumPy has 0 for all dimensions of a new array without elements, and 0 for new
-    dimensions of length one, where PyTorch has what a contiguous neighbour would have.
+    """PyTorch's strides for a NumPy array. NumPy has stride 0 for all dimensions of an empty array, and for new
+    dimensions of length one; PyTorch has those of a contiguous array.
     """
     if not any(strides) and 0 in shape:
         return contiguous_strides(shape)
@@ -194,8 +194,8 @@ def f_contiguous_strides(shape: Ints) -> Ints:
 
 
 def to_leaf_strides(table, gradient, leaf):
-    """The gradient of a leaf in memory as the leaf lies where that is dense, else in row-major order; dimensions of
-    length one do not count.
+    """The gradient of a leaf with the leaf's strides if they are dense, else in row-major order. Dimensions of length
+    one do not count.
     """
     shape, wanted = leaf.shape, strides_of(leaf)
     if not is_dense(shape, wanted):
@@ -251,7 +251,7 @@ def contiguous(args, out, at) -> Ints:
 
 @StrideRule
 def like_first(args, out, at) -> Ints:
-    """As the first argument lies, where the result has its shape."""
+    """The strides of the first argument, if the result has its shape."""
     first = args[0]
     return (
         infer_dense_strides(first.shape, strides_of(first))
@@ -284,8 +284,8 @@ def preserve_channels_last(args, out, at) -> Ints:
 
 @StrideRule
 def pooling(args, out, at) -> Ints:
-    """Channels last where the first argument is; of volumes also where only the strides of length one say otherwise, or
-    there is no batch; lines row-major.
+    """Channels last if the first argument is. For volumes also if only strides of length-one dimensions differ, or
+    without a batch; 1-d results are row-major.
     """
     if _is_1d(args, out):
         return contiguous_strides(out.shape)
@@ -299,7 +299,7 @@ def pooling(args, out, at) -> Ints:
 
 @StrideRule
 def pooling_with_indices(args, out, at) -> Ints:
-    """As `pooled`, but lines as images of one row."""
+    """Like `pooling`, but 1-d inputs count as images of one row."""
     return _suggest_memory_format_1d(args[:1], out) if _is_1d(args, out) else pooling.strides(args, out, at)
 
 
@@ -310,7 +310,7 @@ def upsampling(args, out, at) -> Ints | None:
 
 
 def _window_ndim(args) -> int:
-    """Of how many dimensions the windows are, or the size: the second argument says it."""
+    """Number of spatial dimensions of the window or size in the second argument."""
     return len(args[1]) if args[1].__class__ in (tuple, list) else 0
 
 
@@ -325,7 +325,7 @@ def _is_1d(args, out) -> bool:
 
 
 def _suggest_memory_format_1d(arrays, out) -> Ints:
-    """Lines are images of one row, to PyTorch."""
+    """PyTorch treats 1-d signals as images of one row."""
 
     def suggests(x) -> bool:
         (count, channels, length), (s, c, each) = x.shape, strides_of(x)
@@ -338,7 +338,7 @@ def _suggest_memory_format_1d(arrays, out) -> Ints:
 
 @StrideRule
 def suggest_memory_format_2d(args, out, at) -> Ints:
-    """Channels last where the first argument is a batch of images or lines (not volumes) that lies so."""
+    """Channels last if the first argument is a batch of 1-d signals or images (not volumes) in that format."""
     if _is_1d(args, out):
         return _suggest_memory_format_1d(args[:1], out)
     return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_unbatched_3d(args, out) else (), out)
@@ -459,7 +459,7 @@ def f_contiguous_outputs(*which: int) -> StrideRule:
 
 
 def mark_strides_applied(kernel: Callable) -> Callable:
-    """Says of a kernel that it lays its results out by the record's rule itself."""
+    """Mark a kernel that applies the record's stride rule itself."""
     kernel.is_laid_out = True  # type: ignore[attr-defined]
     return kernel
 
@@ -508,7 +508,7 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
         return out
 
     run.__name__ = getattr(kernel, "__name__", "kernel")
-    # For callers that give the array to write, which lies as it lies, and those whose arrays are all row-major.
+    # For callers that pass the array to write, whose strides are given, and for those whose arrays are all row-major.
     run.__wrapped__ = run.without_rule = kernel  # type: ignore[attr-defined]
     return run
 

@@ -69,7 +69,7 @@ def check_no_internal_overlap(target: Any) -> None:
 
 
 def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> None:
-    """RuntimeError where a tensor that is read (or one of a list) lies on a part of one to be written."""
+    """RuntimeError if a tensor that is read (or one of a list) overlaps partially with one to be written."""
     if hasattr(value, "_tl_array"):
         if has_partial_overlap(target._tl_kernels, target._tl_array, value._tl_array, whole):
             raise RuntimeError(_PARTIAL_OVERLAP_MESSAGE)
@@ -117,8 +117,8 @@ def check_in_place(op: Op, values: list) -> bool:
 
 
 def write_expanded(op: Op, values: list) -> None:
-    """Let an op that sets some elements (or adds to them) do so in a tensor whose elements share places: a place gets
-    what one of its elements got, or all that they got.
+    """Let an op write some elements of a tensor whose elements overlap each other: an address gets the value of one of
+    its elements, or the sum of all.
     """
     target, table, F = values[0], values[0]._tl_kernels, CALLBACKS.F
     compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))

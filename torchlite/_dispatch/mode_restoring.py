@@ -18,7 +18,7 @@ from .interceptors import entered, settle, stack
 
 
 def restores_modes(function: Callable) -> Callable:
-    """Have a function of a trace or transform put this thread's modes back where an error leaves it."""
+    """Decorator for a trace or transform that restores this thread's modes if an error leaves it."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -47,8 +47,8 @@ def restores_modes(function: Callable) -> Callable:
 
 
 def _put_right(items: list, trace: Any) -> None:
-    """End what began since and has not ended: views, levels, recorders and traces. What the program itself entered or
-    left stays so.
+    """End views, levels, recorders and traces that began since and have not ended. Modes that the program itself
+    entered or exited are unchanged.
     """
     settle(items)
     before = list(items)

@@ -91,8 +91,8 @@ def _full_signature(op: Op) -> inspect.Signature:
 
 
 def unintercepted_function_for(op: Op):
-    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and
-    else what lies below.
+    """The record's function for an interceptor that is done: the hot path regardless of other interceptors, else the
+    interceptors below.
     """
     if op.direct is None:
         function_for(op)  # its text names it
@@ -334,7 +334,7 @@ GLOBALS.update(
 
 @functools.cache
 def namespace_function(space: str, name: str):
-    """The public function `torch.<space>.<name>`; AttributeError when there is none."""
+    """The public function `torch.<space>.<name>`; AttributeError if there is none."""
     record = NAMESPACES.get(space, {}).get(name)
     if record is None:
         raise AttributeError(name)

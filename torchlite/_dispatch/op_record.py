@@ -112,7 +112,7 @@ def parse(schema: str) -> list[Param]:
 
 
 class Formula:
-    """One derivative formula: the inputs whose gradients it gives and the names of the values it needs."""
+    """One derivative formula: the inputs whose gradients it computes and the names of the values that it needs."""
 
     __slots__ = ("targets", "function", "needs")
 
@@ -155,7 +155,7 @@ class Out:
         in_place_message: str = "",
     ):
         # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes
-        # that it may have; what an error of another class than RuntimeError says, for several results one message each.
+        # that are allowed; the message of an error of another class than RuntimeError, one per result.
         self.dtype, self.accepts, self.error, self.message = dtype, accepts, error, message
         # Whether the op takes `out=`; None: if the functions of its namespace do.
         self.supported = supported
@@ -202,7 +202,7 @@ class OpFacts:
     aux_outputs: bool = False
     # The kernel computes a result that a formula needs once more, if it was written to since; saves all arguments.
     repeatable: bool = False
-    # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
+    # For a joint formula: values needed only for these inputs' gradients.
     saved_for: Mapping[str, tuple[str, ...]] = {}
     saves_arrays: bool = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is

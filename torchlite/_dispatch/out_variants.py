@@ -195,7 +195,7 @@ def check_output_shape(target, shape) -> None:
 
 
 def fill_uninitialized(tensor) -> None:
-    """In deterministic mode: what was not set is NaN, or the largest integer."""
+    """In deterministic mode, fill uninitialised memory with NaN, or the largest integer."""
     d = tensor.dtype
     nan = float("nan")
     value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)

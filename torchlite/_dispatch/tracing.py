@@ -15,7 +15,7 @@ from typing import Any
 
 from .._settings import fork_locks
 
-# The traces that are open in any thread. Hot paths ask whether there is one (append and remove are atomic).
+# The active traces of all threads. Hot paths test whether there is one (append and remove are atomic).
 TRACES: list[Trace] = []
 _ABSENT = object()
 
@@ -79,7 +79,7 @@ class Trace:
         return NotImplemented if self._before is None else self._before.method(name, args, kwargs)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
-        """A tensor of numbers that the trace knows; None for others."""
+        """The tensor of a number that the trace recorded; None for other numbers."""
         return None
 
     def rebind(self, names: dict[str, Any], name: str, value: Any) -> None:
@@ -109,7 +109,7 @@ class _Rebound:
         names[name] = self.value
 
     def release(self, owner: Trace) -> None:
-        """Give the name back when no trace wants it; what the program has assigned meanwhile stays."""
+        """Restore the name when the last trace has ended; later assignments by the program stay."""
         self.owners = [one for one in self.owners if one is not owner]
         if self.owners:
             return

@@ -133,7 +133,7 @@ def chunk(F, input, chunks, dim):
 
 
 def _unsafe(parts):
-    """Detach the parts' version counters and history from each other, as PyTorch's unsafe_split and unsafe_chunk do."""
+    """Drop the parts' view relation to the input, as PyTorch's unsafe_split and unsafe_chunk do."""
     for part in parts:
         twin = CALLBACKS.copy_tangents(part, part.detach()) if MODE.forwards else None
         part._tl_meta = None

@@ -33,7 +33,7 @@ def backward_text(op: Op) -> str:
 
 
 def _write_saved_values(source: Source, op: Op) -> None:
-    """Bring what the formulas need into local variables."""
+    """Load the saved values that the formulas need into local variables."""
     plan = op.saved_variables
     if plan.saves:
         source.comment("What the node saved; `get` refuses a tensor that was changed since.")

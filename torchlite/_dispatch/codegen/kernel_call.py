@@ -30,7 +30,7 @@ def write_call(source: Source, case: FastPathCase) -> None:
 
 
 def write_kernel(source: Source, case: FastPathCase, raw: Mapping[str, str]) -> None:
-    """Call the kernel; `raw` gives the raw arrays in the place of arguments."""
+    """Write the kernel call; `raw` maps arguments to the names of their raw arrays."""
     op = case.op
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
@@ -72,7 +72,7 @@ def write_finish(source: Source, case: FastPathCase) -> None:
 
 
 def _write_result(source: Source, case: FastPathCase) -> None:
-    """The Tensor over what the kernel returned."""
+    """Write the code that wraps the kernel's result in a Tensor."""
     if case.op.aux_outputs:
         source.comment("The values beside the result are for the derivative alone.")
         source.line("data_ = outs_[0]")

@@ -21,8 +21,8 @@ _LITERALS = (type(None), bool, int, float, str)
 
 
 def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: bool = True) -> str:
-    """The text of the public function; `constants` gets the values that it names. What an interceptor calls is not
-    `intercepted` once more.
+    """The source of the public function; `constants` receives the values that it refers to. The function that an
+    interceptor calls is generated with `intercepted` false, so it is not intercepted again.
     """
     constants[f"{op.name}__op"] = op
     source = Source()
@@ -61,8 +61,8 @@ def needs_arg_parser(op: Op) -> bool:
 
 
 def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
-    """The parameters of the def line. Keywords stand among the positional ones, behind what cannot be meant for them,
-    where a call takes them faster: `signature` shows them as they are.
+    """The parameters of the def line. Keyword-only parameters are placed among the positional ones, after those they
+    could be mistaken for, because such calls are faster; `signature` shows them as keyword-only.
     """
     any_form = needs_arg_parser(op)
     lax = any_form or bool(_aliased_required_params(op))
@@ -144,7 +144,7 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
 
 
 def _aliased_required_params(op: Op) -> list[str]:
-    """The arguments without a default that may come under another name."""
+    """The required arguments that have an alias."""
     return [p.name for p in op.params if p.default is EMPTY and p.name in op.kwarg_aliases.values()]
 
 
@@ -273,7 +273,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
-    """An op of one list of tensors."""
+    """Write the function of an op on one list of tensors."""
     items = op.params[0].name
     tests = [*free, *_none_tests(unset), f"({items}.__class__ is list or {items}.__class__ is tuple)", items]
     source.comment(_conditions(f"`{items}` is a list of at least one tensor", free, unset))
@@ -395,7 +395,9 @@ def write_scalar_branch(
 
 
 def operator_text(op: Op, dunder: str) -> str:
-    """`input op other` for Python's operator: the hot path, and NotImplemented for what the op does not take."""
+    """The source of Python's operator `input op other`: the hot path, and NotImplemented for operands that the op does
+    not take.
+    """
     first, second = (p.name for p in op.params)
     source = Source()
     with source.block(f"def operator({first}, {second}):"):
