@@ -71,10 +71,10 @@ class Accelerator:
     # -- whether there are any --
 
     def why_not(self) -> str:
-        """ "" when a device can be used, else one sentence saying what is missing and what to install."""
+        """ "" if a device can be used, else one sentence that names what is missing and what to install."""
         try:
             return backend_registry.backend_of(self.name).why_not()
-        except Exception as error:  # # a query must not raise, whatever the driver does
+        except Exception as error:  # a query must not raise, whatever the driver does
             return str(error) or type(error).__name__
 
     def is_available(self) -> bool:
@@ -94,8 +94,8 @@ class Accelerator:
         return bool(backend_registry.tables(self.name))
 
     def init(self) -> None:
-        """Take the current device into use; this happens by itself where one is needed. RuntimeError saying what is
-        missing when there is none.
+        """Initialise the current device; functions that need one do this automatically. RuntimeError that names what is
+        missing if there is none.
         """
         backend_registry.table_of(device_type(self.name, self.current_device()))
 
@@ -156,13 +156,13 @@ class Accelerator:
         self._runtime(device).synchronize()
 
     def default_stream(self, device=None) -> Stream:
-        """The stream in which work goes when none is chosen."""
+        """The stream for work when none is selected."""
         index = self.index(device)
         runtime = self.runtime(index)
         return self.Stream._over(index, runtime.default_stream() if self.has_streams(runtime) else None)
 
     def current_stream(self, device=None) -> Stream:
-        """The stream in which the calling thread's work goes."""
+        """The stream that receives the calling thread's work."""
         index = self.index(device)
         chosen, runtime = self._selected.streams.get(index), self.runtime(index)
         if self.has_streams(runtime):
@@ -224,7 +224,7 @@ class Accelerator:
         self._accumulated[self.index(device)] = growing
 
     def empty_cache(self) -> None:
-        """Give memory that no tensor takes back to the devices in use."""
+        """Release cached memory to the devices in use."""
         for table in backend_registry.tables(self.name):
             table.backend.runtime(table.device.index or 0).empty_cache()
 

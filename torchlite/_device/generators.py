@@ -155,7 +155,7 @@ THREADS_WITH_COPIES: list[None] = []  # one for each block of `drawing_apart` th
 
 
 class _Thread(threading.local):
-    copies: dict | None = None  # # within `use_copied_generators`: kernel table -> copy of the default generator
+    copies: dict | None = None  # within `use_copied_generators`: kernel table -> copy of the default generator
 
 
 _THREAD = _Thread()
@@ -210,7 +210,7 @@ def _copy_of(table, copies: dict) -> Generator:
 
 
 def default_of(table) -> Generator:
-    """The generator that a device's random functions use when none is given."""
+    """The default generator of a device's random functions."""
     if THREADS_WITH_COPIES and _THREAD.copies is not None:
         return _copy_of(table, _THREAD.copies)
     return _default_of(table)
@@ -300,7 +300,7 @@ def check_in_place_random(tensor) -> None:
 
 
 def write_random_values(record, tensor, values):
-    """Write what was drawn for an in-place method into its tensor; the history before that gets a gradient of zero."""
+    """Write random numbers of an in-place method to its tensor; the earlier history gets a zero gradient."""
     if call.MODE.grad and tensor.requires_grad:
         values = CALLBACKS.F._random_fill(tensor, values, record.name)
     return call.write_result_in_place(record, tensor, values, tensor)
@@ -324,7 +324,7 @@ def manual_seed(seed) -> Generator:
 
 
 def seed_device(where: device_type, seed: int) -> None:
-    """Seed the default generator of one device; one that is not in use yet begins with this seed."""
+    """Seed the default generator of one device; a device that is not yet in use starts with this seed."""
     with _lock:
         table = next((table for table in list(_defaults) if table.device == where), None)
         if table is None:

@@ -33,7 +33,7 @@ def first_available_accelerator() -> Accelerator | None:
 
 
 def accelerator_for(device: Any = None) -> Accelerator:
-    """That of a device, or the machine's when none is given. RuntimeError when there is none."""
+    """The accelerator functions of a device, by default of the machine's. RuntimeError if there is none."""
     if device is not None and not isinstance(device, int):
         return accelerator_of(device_type(device).type)
     found = first_available_accelerator()
@@ -142,18 +142,18 @@ class Stream(metaclass=_Generic):
             return self._runtime.is_capturing()
 
     def record_event(self, event=None):
-        """Record an event, a new one when none is given; returns it."""
+        """Record an event, by default a new one; returns it."""
         if event is None:
             event = self._of.Event()
         event.record(self)
         return event
 
     def wait_event(self, event) -> None:
-        """Let what comes later in the stream wait for the event."""
+        """Make later work in the stream wait for the event."""
         event.wait(self)
 
     def wait_stream(self, stream) -> None:
-        """Let what comes later in this stream wait for what the other one was given so far."""
+        """Make later work in this stream wait for the work submitted to the other one so far."""
         self.wait_event(stream.record_event())
 
     def __eq__(self, other) -> bool:
@@ -201,7 +201,7 @@ class Event(metaclass=_Generic):
         self._marker: EventMarker | None = None
 
     def record(self, stream=None) -> None:
-        """Record the event in a stream, the current one when none is given."""
+        """Record the event in a stream, by default the current one."""
         stream = self._of.current_stream() if stream is None else stream
         self.device = stream.device
         at = () if stream._handle is None else (stream._handle,)
@@ -217,7 +217,7 @@ class Event(metaclass=_Generic):
             self._marker.wait()
 
     def wait(self, stream=None) -> None:
-        """Let what comes later in a stream (the current one when none is given) wait for the event."""
+        """Make later work in a stream (by default the current one) wait for the event."""
         stream = self._of.current_stream() if stream is None else stream
         if self._marker is None:
             return

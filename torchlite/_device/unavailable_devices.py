@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-# What is answered without a device, by name.
+# Results of functions that work without a device, by name.
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "is_available": lambda: False,
     "is_initialized": lambda: False,

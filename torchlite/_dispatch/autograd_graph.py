@@ -38,8 +38,8 @@ class AutogradMeta:
     accumulator: Any = None  # a weak reference to it
     name: str | None = None
     retains = False
-    fixed = False  # # of a root: other objects rely on the memory's address
-    inference = False  # # created in inference mode
+    fixed = False  # of a root: other objects rely on the memory's address
+    inference = False  # created in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
     dual_primal: Any = None  # the tensor whose memory a dual tensor has: it is a view of that one to those who ask
@@ -221,7 +221,7 @@ class Node:
         """((node, output index), ...) of the inputs, as in PyTorch."""
         edges = self._edges
         if self._op is CALLBACKS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
-            edges = (edges[0], *edges[1]._edges[1:])  # # PyTorch has no separate node for the write
+            edges = (edges[0], *edges[1]._edges[1:])  # PyTorch has no separate node for the write
         flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
         return tuple((None, 0) if e is None else edge_to_pair(e) for e in flat)
 

@@ -51,7 +51,7 @@ class KernelTable:
     a function that raises the missing-kernel error.
     """
 
-    wraps = False  # # of tensors that report the device but have no data
+    wraps = False  # of tensors that report the device but have no data
 
     if TYPE_CHECKING:  # kernels are attributes under their op's name
 

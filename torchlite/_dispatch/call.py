@@ -218,7 +218,7 @@ def execute(op: Op, values: list):
         asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
         if values[asked]:
             return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
-    if GLOBALS["SIGNED"]:  # # a tensor with the conjugate or negative bit exists
+    if GLOBALS["SIGNED"]:  # a tensor with the conjugate or negative bit exists
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_tl_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
         values = [CALLBACKS.resolve_conj_neg(v) for v in values]

@@ -34,7 +34,7 @@ class Callbacks:
 
     # From _ops/inplace.
     copy: Op  # a tensor's elements written into another
-    resize: Callable[[Any, tuple[int, ...]], Any]  # # gives a Tensor another shape in its storage
+    resize: Callable[[Any, tuple[int, ...]], Any]  # gives a Tensor another shape in its storage
 
     # From _tensor/signs.
     conj_neg_view_op: Callable[..., Any]  # a view op on a tensor with the conjugate or negative bit

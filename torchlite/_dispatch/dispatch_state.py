@@ -11,14 +11,14 @@ class Mode(threading.local):
     """Grad mode of each thread."""
 
     grad = True
-    inference = False  # # then nothing is recorded, and `asked` is the requested mode
+    inference = False  # then nothing is recorded, and `asked` is the requested mode
     asked = False
     transforms = 0  # how many of torch.func's transforms the thread is inside
-    plain = False  # # whether __torch_function__ of subclasses is disabled
+    plain = False  # whether __torch_function__ of subclasses is disabled
     forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
     forward = True  # whether levels of forward-mode differentiation send tangents along
     grad_layout_policy = True  # whether a gradient that comes to a leaf gets the leaf's strides
-    torch_dispatch_disabled = False  # # whether __torch_dispatch__ of subclasses is disabled
+    torch_dispatch_disabled = False  # whether __torch_dispatch__ of subclasses is disabled
 
 
 class NodeSentinel:
@@ -51,7 +51,7 @@ HAS_WRAPPERS: list[None] = []
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "SPARSE": False,  # whether any tensor had a sparse layout
-    "DISPATCHES": False,  # # whether any subclass defines `__torch_dispatch__`
+    "DISPATCHES": False,  # whether any subclass defines `__torch_dispatch__`
     "__name__": "torchlite._generated",
     "INTERCEPTORS": 0,
     "HISTORY_COUNTER": 0,

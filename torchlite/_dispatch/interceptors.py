@@ -87,7 +87,7 @@ class Interceptor:
     add
     """
 
-    batches = False  # # True for `vmap`, which has a method `custom` for custom Functions
+    batches = False  # True for `vmap`, which has a method `custom` for custom Functions
     intercepts_library = True  # whether ops that programs added come here as one
     intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     intercepts_functions = False  # whether functions that are no op come here too, by `called`

@@ -41,7 +41,7 @@ _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functio
 def function_for(op: Op):
     """The public function of a record."""
     if op.function is None:
-        with _function_lock:  # # threads that race for the first use get one function
+        with _function_lock:  # threads that race for the first use get one function
             if op.function is None:
                 made = _make_function(op)
                 if op.function is None:  # no handler of a signal was first
@@ -71,8 +71,8 @@ def signature(op: Op) -> inspect.Signature:
 
 
 def _full_signature(op: Op) -> inspect.Signature:
-    """That with the Array API's names after it. Where its name of an argument must have PyTorch's place, it stands
-    there, and PyTorch's among the keywords.
+    """The signature with the Array API's names appended. Such a name that must be positional takes its parameter's
+    place, and PyTorch's name becomes a keyword.
     """
     kinds = inspect.Parameter
     given = list(signature(op).parameters.values())

@@ -235,8 +235,8 @@ _FACTS = frozenset(OpFacts.__annotations__)
 class Op(OpFacts):
     """An op: PyTorch's name and signature, and its facts."""
 
-    function: Callable | None = None  # # the public function, created at first use
-    direct: Callable | None = None  # # the function for interceptors, created at first use
+    function: Callable | None = None  # the public function, created at first use
+    direct: Callable | None = None  # the function for interceptors, created at first use
 
     def __init__(self, schema: str, **facts: Any):
         self.name = schema[: schema.index("(")].strip()
@@ -251,7 +251,7 @@ class Op(OpFacts):
             self.composite = with_options(composite, self)
         if self.layout is not None and self.is_implicit:
             self.composite = self.layout.over(self.composite)
-        self._backward: Callable | None = None  # # generated from the formulas at the first backward
+        self._backward: Callable | None = None  # generated from the formulas at the first backward
         self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 
     # Computed at first use, so that importing the op families stays fast.

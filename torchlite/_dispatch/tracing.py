@@ -51,7 +51,7 @@ class Trace:
         outer = THREAD.trace
         while outer is not None and outer is not self:
             outer = outer._before
-        while outer is self and THREAD.trace is not self:  # # an interrupt prevented inner traces from ending
+        while outer is self and THREAD.trace is not self:  # an interrupt prevented inner traces from ending
             THREAD.trace.__exit__()  # type: ignore[union-attr]
         with _lock:
             for one in reversed(self._rebound):

@@ -75,7 +75,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the values in order; stable, unless said otherwise."""
+    """The indices that sort the values; stable by default."""
     return torch.argsort(x, axis, descending, stable=stable)
 
 
@@ -228,7 +228,9 @@ def median(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 class finfo:
-    """The limits of a floating-point dtype, or of an array's; `dtype` is a dtype, where PyTorch has its name."""
+    """The limits of a floating-point dtype, or of an array's; the attribute `dtype` is a dtype, unlike PyTorch's, which
+    is a name.
+    """
 
     def __init__(self, type: Any, /):
         found = dtypes.finfo(getattr(type, "dtype", type))
@@ -237,7 +239,9 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype, or of an array's; `dtype` is a dtype, where PyTorch has its name."""
+    """The limits of an integer dtype, or of an array's; the attribute `dtype` is a dtype, unlike PyTorch's, which is a
+    name.
+    """
 
     def __init__(self, type: Any, /):
         found = dtypes.iinfo(getattr(type, "dtype", type))

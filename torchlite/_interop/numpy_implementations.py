@@ -346,7 +346,7 @@ def where(condition, x=None, y=None, /):
 
 
 def _operands(x: Any, y: Any, like: Any) -> tuple[Any, Any]:
-    """Two values of one dtype, NumPy's: a Python number does not change the other's, if it is of its kind."""
+    """Promote two values to NumPy's common dtype; a Python number of the same kind does not change the other's."""
     numbers = [type(v) in (bool, int, float, complex) for v in (x, y)]
     found = [tensor(v, like) for v in (x, y)]
     given = [v if n else t.dtype.np for v, n, t in zip((x, y), numbers, found, strict=True)]

@@ -176,7 +176,7 @@ def _implementation(name: str) -> tuple[Any, inspect.Signature] | None:
 
 
 def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A NumPy function called with a Tensor: by ops if they can say it, else through arrays."""
+    """Implements `__array_function__`: by ops if they support the call, else on arrays."""
     module = (function.__module__ or "").removeprefix("numpy").lstrip(".").partition(".")[0]
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
@@ -250,8 +250,8 @@ def _write(result: Any, out: Any) -> Any:
 
 
 def _call_on_arrays(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """NumPy's function on the Tensors' arrays, which share their memory, so that what it writes arrives. RuntimeError
-    if one requires grad, TypeError if one is on another device.
+    """Call NumPy's function on the Tensors' arrays, which share their memory, so that writes reach the Tensors.
+    RuntimeError if one requires grad, TypeError if one is on another device.
     """
     shared: dict[int, Any] = {}
     args, kwargs = _as_arrays(args, shared), _as_arrays(kwargs, shared)

@@ -7,14 +7,12 @@ from torchlite._dispatch.op_record import REGISTRY
 
 
 def apart(F, result, source):
-    """A result of rearranging `source`, copied where it lies in the same memory: for ops that are no views."""
+    """The result of an op that is not a view, copied if it shares memory with `source`."""
     return F.clone(result) if owner_of(result._tl_array) is owner_of(source._tl_array) else result
 
 
 def keep_dims(F, reduced, shape, dim, keepdim):
-    """A reduction's result (or its gradient) with the reduced dimensions put back at size 1. `dim` None or () means
-    all.
-    """
+    """Reinsert the reduced dimensions of a reduction's result (or gradient) at size 1. `dim` None or () means all."""
     if keepdim or not shape:
         return reduced
     ndim = len(shape)
@@ -56,7 +54,7 @@ def count_of(shape, dim):
 
 
 def named(name, values):
-    """`values` as the named tuple of the op `name`: for composites that only sometimes give one."""
+    """`values` as the named tuple of the op `name`, for composites that only sometimes return one."""
     return REGISTRY[name].result_type(tuple(values))
 
 
@@ -68,7 +66,7 @@ def shifted_on(F, x, dim, fill):
 
 
 def not_differentiable(op_name, argument=""):
-    """A formula that says that PyTorch has none."""
+    """A formula that raises PyTorch's error for a derivative that is not implemented."""
     where = f"{op_name}: {argument}" if argument else op_name
 
     def formula(F, g):

@@ -69,7 +69,7 @@ def check_kernel_float(kernel, A):
 
 
 def check_same_dtype(name, A, B, names=("A", "B")):
-    """Both operands of one dtype."""
+    """Raise unless both operands have the same dtype."""
     if A.dtype is not B.dtype:
         raise RuntimeError(
             f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type "

@@ -21,7 +21,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 def require_float(F, input, kernel, complex_too=False):
-    """PyTorch's error for a dtype that the op does not take; ``kernel`` is the name that PyTorch's message gives."""
+    """PyTorch's error for a dtype that the op does not support; ``kernel`` is the name in its message."""
     dtype = F.dtype_of(input)
     if not dtype.is_floating_point and not (complex_too and dtype.is_complex):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")

@@ -220,7 +220,7 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
 
 
 def _fill_value(value, dtype, size=()):
-    """A fill value that the dtype takes; that of one element may be infinite."""
+    """The fill value, checked for the dtype; a one-element tensor may be infinite."""
     return cast_scalar(_number(value), dtype, infinite=math.prod(size) == 1)
 
 
@@ -231,7 +231,7 @@ def _fill_value(value, dtype, size=()):
     array_api_first=True,
 )
 def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
-    """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
+    """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
     _dense(layout, out)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -352,7 +352,7 @@ _declare_like(
 
 @composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
-    """`fill_value` everywhere, with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+    """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
     return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
 
 
@@ -392,7 +392,7 @@ _declare_new(
 
 @composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad):
-    """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
+    """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
     dtype = _dtype("new_full", dtype, input.dtype)
     size = _size("new_full", tuple(size))
     return _make(
@@ -407,9 +407,7 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad):
 
 @composite(f"new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="Tensor")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
-    """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
-    unless said otherwise.
-    """
+    """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
     where = input._tl_kernels.device if device is None else device
     return _with_strides(
         _size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad
@@ -418,7 +416,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
 
 @composite(f"new_tensor(Tensor input, data, *, {_NEW})", where="Tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad):
-    """A copy of the data with this tensor's dtype and device, unless said otherwise."""
+    """A copy of the data, by default with this tensor's dtype and device."""
     from .._tensor.creation import tensor
 
     return tensor(
@@ -540,7 +538,7 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     wide = complex128 if dtype.is_complex else float64
     F = call.CALLBACKS.F
     start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
-    if dtype.category < 2 and steps > 1:  # # ends are integers too
+    if dtype.category < 2 and steps > 1:  # ends are integers too
         start, end = (F.trunc(v) if isinstance(v, call.Tensor) else int(v) for v in (start, end))
     count = F.arange(steps, dtype=float64, device=device)
     step = (end - start) / max(steps - 1, 1)

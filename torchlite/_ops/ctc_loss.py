@@ -26,7 +26,7 @@ _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def _check_lengths(targets, input_lengths, target_lengths, times, longest):
-    """No length is negative or longer than what it is the length of."""
+    """Raise unless all lengths are non-negative and within the size of their dimension."""
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         smallest = min_and_max(lengths)[0] if lengths.numel() else 0
         if smallest < 0:
@@ -77,7 +77,7 @@ def _log_add(F, *terms):
 
 
 def _shift(F, alpha, steps):
-    """alpha moved right by some states; nothing comes in from the left."""
+    """Shift alpha to the right by some states, with zeros in log space (-inf) entering from the left."""
     filler = F._new_full(alpha, (alpha.shape[0], steps), NOWHERE)
     return F.cat([filler, F.narrow(alpha, 1, 0, alpha.shape[1] - steps)], 1)
 
@@ -109,7 +109,7 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
     alias="nn.functional.ctc_loss",
 )
 def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """See `torch.ctc_loss`; the reduction is given by its name. ValueError for another."""
+    """See `torch.ctc_loss`; `reduction` is a name. ValueError for unknown names."""
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     number = _REDUCTIONS.index(reduction)
@@ -159,7 +159,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
         closed = F._new_full(states, (batch, 2), False).to(differs.dtype)
         may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
     losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)
-    # Zero in value; its gradient, exp(log_probs), is what a log_softmax before this loss would add.
+    # Zero in value; its gradient, exp(log_probs), is what a preceding log_softmax would add.
     valid = (F._new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
     mass = F.where(valid, F.exp(log_probs), F._zeros_like(log_probs)).sum((0, 2))
     losses = losses + (mass - mass.detach())

@@ -58,7 +58,7 @@ def _noise(input, kernel, p, shape=None):
     if is_inside_vmap():
         size = tuple(input.shape) if shape is None else shape
         return call.create(kernel, size, input.dtype, p, engine, device=table.device)
-    if stack.items:  # # interceptors must see the random op
+    if stack.items:  # interceptors must see the random op
         noise = CALLBACKS.F.empty_like(input) if shape is None else input.new_empty(shape)
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
         return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
@@ -110,7 +110,7 @@ def _given(record, input, result, inplace):
 
 
 def _torch_names(name: str, options: dict) -> None:
-    """torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions stand on."""
+    """Define torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions use."""
 
     @composite(
         f"torch_{name}(Tensor input, p, train)",

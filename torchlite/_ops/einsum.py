@@ -11,7 +11,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _subscripts(text, where):
-    """The labels of one term: letters, and ... once."""
+    """The labels of one term: letters, and at most one "..."."""
     labels, i = [], 0
     while i < len(text):
         letter = text[i]
@@ -162,7 +162,7 @@ def _check_sizes(terms, shapes):
 
 
 def _without_repeats(x, term) -> tuple[Any, Any]:
-    """The diagonal of every label that comes twice in a term."""
+    """Take the diagonal of every label that is repeated in a term."""
     if len(set(term)) == len(term):
         return x, term
     term = list(term)

@@ -252,7 +252,7 @@ def fft_irfft(F, input, n, dim, norm):
 
 @composite("fft_hfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfft(F, input, n, dim, norm):
-    """The real transform of a Hermitian signal, of which the first half is given."""
+    """The real transform of a Hermitian signal, given by its first half."""
     return _c2r_1d(F, input, n, dim, norm, True)
 
 
@@ -362,7 +362,7 @@ def fft_rfft2(F, input, s, dim, norm):
     "fft_irfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_REAL_OUT, kwarg_aliases={"axes": "dim"}
 )
 def fft_irfftn(F, input, s, dim, norm):
-    """The inverse of `rfftn`; the last dimension has 2 (m - 1) entries unless `s` says otherwise."""
+    """The inverse of `rfftn`; the last dimension has 2 (m - 1) entries by default; see `s`."""
     return _c2r_nd(F, "irfftn", input, s, dim, norm)
 
 

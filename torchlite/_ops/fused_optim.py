@@ -106,9 +106,7 @@ def _composite_of(formula):
 
 
 def _with_scaler(rule):
-    """The composite of a rule that knows nothing of gradient scalers: steps are taken, and taken back where `found_inf`
-    is not 0.
-    """
+    """A composite with gradient scaling for a rule without it: steps run, and are undone where `found_inf` is not 0."""
 
     def composite(F, params, grads, *rest):
         *rest, grad_scale, found_inf = rest  # type: ignore[assignment]

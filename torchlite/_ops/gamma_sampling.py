@@ -90,7 +90,7 @@ op(
 
 
 def _real(input, kernel: str) -> None:
-    """PyTorch's refusal of what it has no kernel for on the CPU."""
+    """PyTorch's error for dtypes without a CPU kernel."""
     if input.dtype.category != 2 or (input.dtype.itemsize < 4 and input.device.type == "cpu"):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
 
@@ -164,7 +164,9 @@ def _side(F, start):
 
 
 def _by_pieces(F, formula, *operands):
-    """`formula(*operands)` over flat arrays of one shape, so many elements at once that all nodes fit in the cache."""
+    """Apply `formula(*operands)` to flat arrays of one shape in blocks that fit in the cache with all quadrature
+    nodes.
+    """
     shape = operands[0].shape
     flat = [F.reshape(x, (-1,)) for x in operands]
     size, piece = flat[0].shape[0], max(_PIECE // _TERMS, 1)

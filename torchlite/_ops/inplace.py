@@ -172,7 +172,7 @@ CALLBACKS.resize = lambda tensor, shape: resize_(CALLBACKS.F, tensor, shape, Non
 
 @composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")
 def resize_as_(F, input, the_template, memory_format):
-    """Give the tensor the shape of another; see `resize_`."""
+    """Resize the tensor to the shape of another; see `resize_`."""
     if getattr(memory_format, "name", "") == "preserve_format":
         channels = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         dense = the_template.is_contiguous() or not channels
@@ -295,7 +295,7 @@ def t_(F, input):
 
 @composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")
 def as_strided_(F, input, size, stride, storage_offset):
-    """Give the tensor another size, strides and storage offset over its memory; returns the tensor."""
+    """Set the tensor's size, strides and storage offset on its memory; returns the tensor."""
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
     return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
 

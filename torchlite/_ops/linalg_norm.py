@@ -32,7 +32,7 @@ def _power_of_size(F, size, exponent):
 
 
 def _norm_slope(F, size, norm, ord):
-    """The derivative of a norm by the sizes |x|, a subgradient (0) where there is none."""
+    """The derivative of a norm with respect to the magnitudes |x|; a subgradient (0) where it has none."""
     if ord == 1:
         return F._ones_like(size)
     if ord in (INFINITY, -INFINITY):
@@ -175,7 +175,7 @@ def _spectral_norm(F, A, ord, dims):
 
 
 def _extreme(F, x, ord, dim, keepdim):
-    """The greatest (0 where there is none) or, for a negative order, the least."""
+    """The largest magnitude (0 for empty input) or, for a negative order, the smallest."""
     if ord < 0:
         return F.amin(x, dim, keepdim)
     return F.amax(x, dim, keepdim) if x.shape[dim] else F.sum(x, dim, keepdim)

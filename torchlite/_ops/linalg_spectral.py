@@ -102,7 +102,7 @@ def linalg_eigh(F, A, UPLO):
 
 @composite("linalg_eigvalsh(Tensor input, UPLO='L')", where="linalg")
 def linalg_eigvalsh(F, A, UPLO):
-    """The eigenvalues that `linalg.eigh` gives."""
+    """The eigenvalues of `linalg.eigh`."""
     UPLO = _check_eigh(A, UPLO)
     if is_tracked_by_autograd(A):
         return converged("linalg.eigh", F._eigh_core, A, UPLO)[0]
@@ -173,7 +173,7 @@ def linalg_eig(F, A):
     ),
 )
 def linalg_eigvals(F, A):
-    """The eigenvalues that `linalg.eig` gives."""
+    """The eigenvalues of `linalg.eig`."""
     _check_eig("linalg.eigvals", A)
     if is_tracked_by_autograd(A):
         return converged("linalg.eig", F._eig_core, A)[0]
@@ -227,7 +227,7 @@ def _svd_phase(F, inner, skew_u, skew_v, wide):
 
 
 def _svd_outer(F, inner, gu, gvh, u, vh, wide, shape):
-    """U inner Vh, with what lies outside the spaces of U and V."""
+    """U inner Vh, plus the component outside the spaces of U and V."""
     m, n = shape[-2:]
     k = wide.shape[-1]
     if m > k and gu is not None:
@@ -304,11 +304,7 @@ def linalg_svd(F, A, full_matrices, driver):
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg", out=Out("same"))
 def linalg_svdvals(F, A, driver):
-    """The singular values that `linalg.svd` gives.
-
-    >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., -2.]]))
-    tensor([3., 2.])
-    """
+    """The singular values of `linalg.svd`."""
     _check_svd(A)
     _check_driver(A, driver)
     if is_tracked_by_autograd(A):

@@ -62,7 +62,7 @@ def _weighted(errors, weight, reduction):
 
 
 def _check_common(input, target, kernel: str) -> None:
-    """PyTorch's error for a loss whose common dtype is none of floating point; `kernel` is the name that it gives."""
+    """PyTorch's error for a loss whose promoted dtype is not floating point; `kernel` is the name in its message."""
     common = input.dtype if input.dtype is target.dtype else promote_types(input.dtype, target.dtype)
     if common.category != FLOAT:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_name}'")

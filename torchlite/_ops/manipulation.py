@@ -290,7 +290,7 @@ def atleast_1d(F, tensors):
 
 @composite("atleast_2d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_2d(F, tensors):
-    """Each tensor with at least two dimensions; new ones come first."""
+    """Each tensor with at least two dimensions; new dimensions are leading ones."""
     return _at_least(_two_dims, tensors)
 
 

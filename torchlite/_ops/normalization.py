@@ -423,7 +423,7 @@ def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
         found = F._layer_norm_backward(scaled, rows, None, out1, out2, 1, eps, (True, False, False))
         of_input = F.reshape(found[0], input.shape)
     if needs[1]:
-        normalized = F._layer_norm(rows, None, None, 1, eps)  # # kernels also return the statistics
+        normalized = F._layer_norm(rows, None, None, 1, eps)  # kernels also return the statistics
         normalized = normalized[0] if normalized.__class__ is tuple else normalized
         of_weight = F.sum(F.mul(g, F.reshape(normalized, g.shape)), dims, False)
     return of_input, of_weight, F.sum(g, dims, False) if needs[2] else None

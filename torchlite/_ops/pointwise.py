@@ -34,7 +34,7 @@ TEST = PW | NONDIFF
 
 
 def binary(name: str, *, names=("input", "other"), scalars="both", promote=DEFAULT, tags=PW, **more):
-    """An op of two operands; `scalars` says which may be Python numbers: both, the second or none."""
+    """Define an op of two operands; `scalars` names those that may be Python numbers: both, the second or none."""
     kinds = ["Tensor|Number" if scalars == "both" else "Tensor", "Tensor" if scalars == "none" else "Tensor|Number"]
     return op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
 

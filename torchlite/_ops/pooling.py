@@ -117,7 +117,7 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
 
 
 def _refuse_negative(input, size, function):
-    """RuntimeError for a negative size of an adaptive pool's output, which in one dimension is a plane of one row."""
+    """RuntimeError for a negative output size of an adaptive pool, which in one dimension is a plane of one row."""
     shown = (1, *size) if len(size) == 1 else size
     if "max" in function:
         shape = [*input.shape[: input.ndim - len(size)], *shown]
@@ -152,7 +152,7 @@ def _adaptive_size(input, output_size, count, function):
 
 
 def _refuse_empty(input, size, count, function):
-    """RuntimeError where there is nothing to pool. One average of everything is a mean, which is NaN of nothing."""
+    """RuntimeError if the input is empty. An average over everything is a mean, which is NaN for an empty input."""
     if "avg" in function and all(n == 1 for n in size):
         return
     shape, first = list(input.shape), 1

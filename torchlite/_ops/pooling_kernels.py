@@ -192,7 +192,7 @@ def _avg_windows(F, like, n, out, kernel, stride, padding, count_include_pad):
 
 
 def _avg_matrices(F, like, size, out, kernel, stride, padding, count_include_pad, divisor_override):
-    """A window matrix an axis, and what the sums are divided by."""
+    """A window matrix for each axis, and the divisor of the sums."""
     matrices, total = [], None
     for i, numbers in enumerate(zip(size, out, kernel, stride, padding, strict=True)):
         matrix, width = _avg_windows(F, like, *numbers, count_include_pad)

@@ -200,7 +200,7 @@ def _mask(F, condition, like):
 
 
 def _clipped(F, at, slope, n):
-    """Positions clipped to the image, and the slope of that: what was clipped has no gradient."""
+    """Positions clipped to the image, and their slope: clipped positions have no gradient."""
     inside = F.logical_and(F.gt(at, 0), F.lt(at, n - 1))
     edge = F.mul(_mask(F, F.ge(at, n - 1), at), n - 1)
     return F.where(inside, at, edge), F.mul(slope, _mask(F, inside, at))

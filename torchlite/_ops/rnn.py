@@ -270,7 +270,7 @@ op(
 
 
 def _dense(F, update, input, state, reverse):
-    """Run `update(t, state) -> state` over (T, N, ...); gives the stacked first states and the last state."""
+    """Run `update(t, state) -> state` over (T, N, ...); returns the stacked first states and the last state."""
     steps = input.shape[0]
     outputs = [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):

@@ -11,7 +11,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from .._types.dtypes import FLOAT, float32, int64
 from .gather_scatter import ones_for_zeros, zeros_beside
 
-# What an empty segment gives where nothing is said of it.
+# The default result for an empty segment.
 _EMPTY = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
 _START = {**_EMPTY, "mean": 0.0}
 _OTHER_NAMES = {"amax": "max", "amin": "min"}
@@ -69,7 +69,7 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
     length, segments = data.shape[axis], lengths.shape[-1]
     place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
     segment = F.searchsorted((starts + lengths).contiguous(), place.contiguous(), right=True)
-    # What lies in no segment goes to one more, which is dropped.
+    # Elements outside all segments go to an additional one, which is dropped.
     if offsets is not None and segments:
         segment = F.where(place < F.narrow(starts, -1, 0, 1), F._full_like(segment, segments), segment)
     tail = (1,) * (data.ndim - axis - 1)

@@ -150,7 +150,7 @@ op("_unique_rows(Tensor input, dim)", where="", tags=NONDIFF, multi_output=True)
 op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF, multi_output=True)
 
 
-# Whose derivative is an error: their first results say that they want a gradient all the same.
+# Their derivative is an error, but their first results require a gradient.
 _undifferentiated = {
     name: op(f"{name}(Tensor input)", where="", vjp={"input": not_differentiable(words)})
     for name, words in {

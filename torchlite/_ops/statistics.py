@@ -555,7 +555,7 @@ op(
 
 
 def _edges(F, column, bins, limits):
-    """The bin edges of one dimension: given ones, or `bins` equal bins between limits or the data's own."""
+    """The bin edges of one dimension: given ones, or `bins` equal bins between limits, by default the data's."""
     if hasattr(bins, "_tl_array"):
         return F.clone(bins)
     if bins <= 0:

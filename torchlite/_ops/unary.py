@@ -118,7 +118,7 @@ op(
 
 
 def sgn_vjp(F, g, input, out):
-    """For complex z: what is left of g/|z| without its part along z."""
+    """For complex z: g/|z| without its component along z."""
     if not F.dtype_of(input).is_complex:
         return F._zeros_like(g)
     size = F.abs(input)

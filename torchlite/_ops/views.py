@@ -178,8 +178,8 @@ def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
     )
 
 
-# `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs
-# to know of its layout.
+# `offset` counts from the first element of `input`. The derivative needs `input_stride`, the layout of `input`
+# (contiguous when None).
 op(
     "_as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
     where="",

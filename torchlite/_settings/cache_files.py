@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PARTIAL_SUFFIX = ".part"  # how the names of unfinished files and folders end
-_ABANDONED = 600  # # seconds after which a temporary file counts as abandoned
+_ABANDONED = 600  # seconds after which a temporary file counts as abandoned
 _BY_DESCRIPTOR = hasattr(os, "geteuid") and os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _PASSED = _FOLDER | getattr(os, "O_PATH", 0)  # for folders on the way, which need not be readable
@@ -74,8 +74,8 @@ def _check(about: os.stat_result, path: str) -> None:
 
 
 def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
-    """NotTrustedError unless only this user, root or the owner of the system's root can put another folder into this
-    one's place, or into a place below. In a `sticky` folder only its owner can rename what he does not own.
+    """NotTrustedError unless only this user, root or the owner of the system's root can replace this folder or one
+    below it. In a `sticky` folder only the owner of an entry can rename it.
     """
     if about.st_uid not in owners:
         _raise_untrusted(path, f"belongs to another user ({about.st_uid})")
@@ -101,7 +101,7 @@ def _is_own_group(number: int) -> bool:
 
 
 def _open_entry(name: str, within: int, path: str, make: bool) -> int | str:
-    """A descriptor of a folder; where a link of this user or root has its name, what that says."""
+    """Open a descriptor of a folder, following a link that belongs to this user or root."""
     if make:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=within)
@@ -173,7 +173,7 @@ def _warn(message: str) -> None:
 
 
 def check_trusted(folder: str | Path) -> None:
-    """NotTrustedError unless only this user or root can write a folder that is there, nor put another in its place."""
+    """NotTrustedError unless only this user or root can write or replace an existing folder."""
     if _BY_DESCRIPTOR:
         with open_folder(folder):
             return

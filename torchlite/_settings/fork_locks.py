@@ -98,8 +98,8 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     if _imports_held:
         _imp.release_lock()
-    # What was taken is given back, once: the forking thread may have had it before (a handler of a signal that forks).
-    # What could not be had belongs to a thread that is not there.
+    # Release the acquired locks once: the forking thread may have held one before (in a signal handler that forks). A
+    # lock that could not be acquired belongs to a thread that does not exist in the child.
     taken = set(map(id, _acquired))
     _release_all()
     for reference in list(_locks.values()):

@@ -61,5 +61,5 @@ class MovedModuleFinder:
 
 
 def install() -> None:
-    """Append the finder to `sys.meta_path`: Python asks it about names that no other finder knows."""
+    """Append the finder to `sys.meta_path`, for names that no other finder resolves."""
     sys.meta_path.append(MovedModuleFinder())  # type: ignore[arg-type]

@@ -31,8 +31,8 @@ def get_num_interop_threads() -> int:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Say that results must not vary between runs. CPU kernels are deterministic anyway; device kernels ask this
-    switch.
+    """Set whether results must not vary between runs. CPU kernels are deterministic anyway; device kernels read this
+    setting.
     """
     FLAGS.deterministic, FLAGS.deterministic_warn_only = bool(mode), bool(warn_only)
 

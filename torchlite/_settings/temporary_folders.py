@@ -35,7 +35,7 @@ _lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 class _Folders:
-    """The folders of this process by their places and users, and what it holds open for them."""
+    """The folders of this process by location and user, and the descriptors that it holds open for them."""
 
     def __init__(self) -> None:
         self.by_place, self.held = dict[tuple[str, int], str](), list[int]()

@@ -113,8 +113,8 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 
 def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
-    """The array with a dimension of length one at `axis`, or at each of several. IndexError for axes out of range,
-    ValueError where one comes twice.
+    """The array with a new dimension of length one at `axis`, or at each of several. IndexError for axes out of range,
+    ValueError for repeated ones.
     """
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = x.ndim + len(axes)
@@ -200,9 +200,7 @@ def _cumulative(function: Any, start: int, x: Tensor, axis: Any, dtype: Any, inc
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The running sums along `axis` (which one-dimensional arrays need not give), with a 0 before them if
-    `include_initial`.
-    """
+    """The cumulative sum along `axis` (optional for one-dimensional arrays), with a leading 0 if `include_initial`."""
     return _cumulative(torch.cumsum, 0, x, axis, dtype, include_initial)
 
 
@@ -251,8 +249,8 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The different values, sorted, where each comes first in the flattened array, which of them each element is, and
-    how often each comes. NaNs are different from each other.
+    """The distinct values, sorted; the index of each one's first occurrence in the flattened array; the inverse
+    indices; and the counts. NaNs are distinct from each other.
 
     >>> import torchlite as torch
     >>> torch.unique_all(torch.tensor([3, 1, 3])).indices
@@ -266,7 +264,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The different values, sorted, and how often each comes."""
+    """The distinct values, sorted, and their counts."""
     return UniqueCounts(*torch.unique(x, return_counts=True))
 
 

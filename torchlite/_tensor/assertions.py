@@ -30,7 +30,7 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], A
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:
-    """RuntimeError where a tensor of one element is zero."""
+    """RuntimeError if a one-element tensor is zero."""
     if input.numel() == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if input.numel() > 1:

@@ -62,7 +62,7 @@ def _invalid_grad_message(tensor, value) -> str:
 
 
 class AutogradMethods(PropertyMethods):
-    """The part of Tensor that autograd knows."""
+    """Autograd methods of Tensor."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class AutogradMethods(PropertyMethods):
         found = self._tl_meta
         if self._tl_node is not None and self._tl_node is not REQUIRES_GRAD_DETACHED or found is None:
             return self._tl_node is not None
-        # A view says what its base says.
+        # A view's value is its base's.
         base = found[0] if found.__class__ is tuple else found.base
         return base is not None and base._tl_node is not None and self.dtype.category >= dtypes.FLOAT
 
@@ -86,7 +86,7 @@ class AutogradMethods(PropertyMethods):
         raise RuntimeError("cannot delete requires_grad")
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Say whether a leaf wants a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
+        """Set whether a leaf requires a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
         if requires_grad:
             if MODE.transforms:
                 raise RuntimeError(_INSIDE_TRANSFORM)
@@ -261,8 +261,8 @@ class AutogradMethods(PropertyMethods):
         return (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
 
     def register_hook(self, hook):
-        """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces it. Returns a
-        handle with `remove()`.
+        """Register `hook(grad)` to run whenever a gradient of this tensor is computed; its result replaces the
+        gradient. Returns a handle with `remove()`.
         """
         return RemovableHandle(self._gradient_hooks(), hook)
 

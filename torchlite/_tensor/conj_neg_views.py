@@ -22,7 +22,7 @@ _new = object.__new__
 
 
 def apply_conj_neg(table, raw, signs: int):
-    """A raw array's conjugate, negative, or both. What an expanded array shows many times is worked out once."""
+    """A raw array's conjugate, negative, or both. Repeated elements of an expanded array are computed once."""
     shape = tuple(raw.shape)
     shown = [dim for dim, stride in enumerate(raw.strides) if stride == 0 and shape[dim] > 1]
     for dim in shown:
@@ -124,7 +124,7 @@ def conj_neg_tensor(signs: int, table, memory, dtype):
 
 
 def resolve_conj_neg(value):
-    """A tensor with its signs worked out, at the same place of the graph; anything else as it is."""
+    """A tensor with its bits resolved and the same autograd history; anything else unchanged."""
     if value.__class__ in (list, tuple):
         return (
             value.__class__([resolve_conj_neg(v) for v in value])
@@ -181,7 +181,7 @@ def conj_neg_view_op(op, values: list):
 
 
 def _bits_of_view(name: str, signs: int) -> int:
-    """The signs of what a view op shows of a tensor with signs. RuntimeError where it cannot be shown."""
+    """The bits of a view op's result on a tensor with bits. RuntimeError if no such view exists."""
     if name == "real":
         return signs & NEG
     if name == "imag":

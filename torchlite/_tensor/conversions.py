@@ -22,7 +22,7 @@ _CPU = device("cpu")
 
 
 class ConversionMethods(PythonProtocols):
-    """The part of Tensor that gives other tensors of the same elements."""
+    """Methods of Tensor that copy, convert or move its elements."""
 
     __slots__ = ()
 
@@ -70,7 +70,9 @@ class ConversionMethods(PythonProtocols):
         return out
 
     def _copied_with_storage(self, memo):
-        """A copy that lies in a copy of the storage as this does in its own, so that copies share what these do."""
+        """A copy on a copy of the storage, at the same offset, so that copies of tensors that share memory share
+        memory.
+        """
         if not hasattr(self._tl_kernels.backend, "memory") or min(self._tl_array.strides, default=0) < 0:
             return self.detach().clone(memory_format=preserve_format)
         import copy
@@ -138,9 +140,7 @@ class ConversionMethods(PythonProtocols):
         return CALLBACKS.move(self, _CPU)
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-        """The tensor on a CUDA device, the current one when none is given. RuntimeError for a
-        device of another type.
-        """
+        """The tensor on a CUDA device, by default the current one. RuntimeError for a device of another type."""
         where = call._device("cuda" if device is None else device)
         if where.type != "cuda":
             raise RuntimeError("Invalid device, must be cuda device")

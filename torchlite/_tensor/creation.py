@@ -31,7 +31,7 @@ def _table(where):
 
 
 def _infer(array: np.ndarray, data):
-    """The dtype that PyTorch gives Python data: floats are the default dtype."""
+    """PyTorch's dtype for Python data: floats get the default dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
         return from_np(array.dtype.newbyteorder("="))
     kind = array.dtype.kind
@@ -51,7 +51,7 @@ def _has_numpy(data) -> bool:
 
 
 def _unwrap_tensors(data):
-    """Nested lists with their Tensors, each of one element, as numbers."""
+    """Nested lists with one-element Tensors replaced by numbers."""
     if isinstance(data, call.Tensor):
         if data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

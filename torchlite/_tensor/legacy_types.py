@@ -72,8 +72,8 @@ def typed_tensor_class(name: str, where: str) -> _TypedTensor:
 
 
 def device_and_dtype_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
-    """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for
-    anything else.
+    """Device type and dtype of one of these classes, or of a name such as "torch.cuda.FloatTensor"; None for anything
+    else.
     """
     if isinstance(kind, _TypedTensor):
         return kind.where, kind.dtype

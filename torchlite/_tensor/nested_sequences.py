@@ -108,10 +108,8 @@ def _store_items(array: np.ndarray, data: Any, d: dtypes.dtype, dim: int) -> Non
 
 
 def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
-    """The data as an array of the dtype, or of the one that is inferred.
-
-    RuntimeError where none can be inferred, TypeError for what is no number, ValueError for lengths that differ and for
-    tensors of several elements.
+    """Convert the data to an array of the dtype, or of the inferred one. RuntimeError if none can be inferred,
+    TypeError for items that are not numbers, ValueError for ragged sequences and for tensors of several elements.
     """
     sizes = compute_sizes(data)
     d = infer_dtype(data) if d is None else d

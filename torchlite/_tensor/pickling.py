@@ -45,8 +45,8 @@ def _is_reserved(name: Any) -> bool:
 
 
 def set_state(tensor: Any, state: Any) -> Any:
-    """Give a tensor the state that it had, by its class's `__setstate__` where that has one. RuntimeError for a state
-    that would change the tensor itself.
+    """Restore a tensor's pickled state, by its class's `__setstate__` if defined. RuntimeError for a state that would
+    overwrite internal attributes.
     """
     own = getattr(type(tensor), "__setstate__", None)
     if own is not None and own is not getattr(call.Tensor, "__setstate__", None):
@@ -122,7 +122,7 @@ def _finish_rebuild(out: Any, requires_grad: bool, cls, state: Any):
 
 
 def warn_hooks_not_pickled(tensor: Any) -> None:
-    """Hooks are not pickled: a warning for each, but for those that say so themselves."""
+    """Warn for each hook that is not pickled, except for hooks that opt out."""
     if not tensor.requires_grad:
         return
     for hook in list(tensor._gradient_hooks().values()):

@@ -166,7 +166,7 @@ def _layout(array: np.ndarray, style, indent: int, summarise: bool) -> str:
 
 
 def format_array(array: np.ndarray, indent: int = 0) -> str:
-    """The numbers of an array as PyTorch writes them; `indent` is the width of what stands before on the first line."""
+    """The numbers of an array in PyTorch's format; `indent` is the width of the text before it on the first line."""
     if array.dtype.kind not in "biufc":
         array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
     summarise = array.size > OPTIONS.threshold
@@ -222,7 +222,7 @@ def tensor_repr(tensor) -> str:
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
         text = format_array(tensor._tl_kernels.to_numpy(tensor._tl_array), len(prefix))
-    # A subclass written in Python may override these; the tensor's own state is what is shown.
+    # A Python subclass may override these; print the tensor's actual state.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")
     elif tensor.requires_grad:

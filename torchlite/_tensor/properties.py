@@ -16,7 +16,7 @@ from .tensor_slots import TensorSlots
 
 
 class PropertyMethods(TensorSlots):
-    """The part of Tensor that says what it is."""
+    """Properties of Tensor."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class PropertyMethods(TensorSlots):
         return self.dtype.is_signed
 
     def stride(self, dim=None):
-        """Steps between neighbours in elements, of all dimensions or of one."""
+        """Strides in elements, of all dimensions or of one."""
         strides = strides_of(self._tl_memory)
         if dim is not None and not strides:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

@@ -118,8 +118,8 @@ class PythonProtocols(AutogradMethods):
         return CALLBACKS.array_function(function, args, kwargs)
 
     def __array_namespace__(self, *, api_version=None):
-        """The Array API's namespace: `torchlite`, but for names to which the standard gives another meaning. ValueError
-        for a version of the standard that is not known.
+        """The Array API namespace: `torchlite`, except for functions to which the standard gives another meaning.
+        ValueError for an unknown version of the standard.
         """
         from .array_api_functions import VERSIONS
 

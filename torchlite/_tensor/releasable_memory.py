@@ -17,7 +17,7 @@ from .shared_memory import Mapping
 
 @functools.cache
 def _madvise() -> Any:
-    """The system's `madvise`, None where it has none that gives memory back at once."""
+    """The system's `madvise`; None if it has none that releases memory immediately."""
     try:
         import ctypes
 
@@ -31,7 +31,7 @@ def _madvise() -> Any:
 
 @functools.cache
 def _malloc_trim() -> Any:
-    """The allocator's call that returns what it holds for later; None where it has none (glibc's has)."""
+    """The allocator's function that returns its cached memory to the system (glibc); None if there is none."""
     try:
         import ctypes
 

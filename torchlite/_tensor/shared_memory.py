@@ -65,7 +65,7 @@ def _libc() -> Any:
 
 
 def _map(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
-    """The address of new mapped memory, which goes with its owner."""
+    """The address of new mapped memory, which is unmapped with its owner."""
     calls = _libc()
     if calls is None:
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
@@ -130,7 +130,7 @@ _numbers = itertools.count()
 
 
 def new_name() -> str:
-    """A name in shared memory that no other process has. What has it when this process ends is removed."""
+    """A unique name in shared memory. The file with this name is removed when the process ends."""
     return os.path.join(process_folder(shared_memory_folder()), str(next(_numbers)))
 
 
@@ -141,8 +141,8 @@ def unlink(filename: str) -> None:
 
 
 def map_file(filename: Any, shared: bool, nbytes: int, own: bool = False) -> np.ndarray:
-    """The first bytes of a file, mapped. RuntimeError where it has not as many and is not shared. An `own` file goes
-    with the mapping.
+    """Map the first bytes of a file. RuntimeError if it is shorter and the mapping is not shared. An `own` file is
+    removed with the mapping.
     """
     name = os.fspath(filename)
     flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY

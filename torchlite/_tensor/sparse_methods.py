@@ -15,16 +15,16 @@ class SparseMethods(ConversionMethods):
     _tl_is_sparse = False
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        """The tensor as a dense one, in another dtype where one is given; itself if it is dense. With `masked_grad`
-        False a sparse tensor's gradient has elements also where the tensor has none.
+        """Convert to a dense tensor, optionally of another dtype; returns the tensor itself if it is dense. With
+        `masked_grad` False a sparse tensor's gradient also has elements where the tensor has none.
         """
         if not self._tl_is_sparse:
             return self if dtype is None else self.to(dtype)
         return CALLBACKS.sparse("to_dense")(self, dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-        """The tensor in a sparse layout, COO where none is given: `to_sparse(sparse_dim)`,
-        `to_sparse(layout=torch.sparse_csr)`. RuntimeError for what cannot be converted.
+        """Convert to a sparse layout, by default COO: `to_sparse(sparse_dim)`, `to_sparse(layout=torch.sparse_csr)`.
+        RuntimeError for unsupported conversions.
 
         >>> import torchlite as torch
         >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -60,7 +60,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("sparse_mask")(self, mask)
 
     def coalesce(self):
-        """A COO tensor with sorted indices that come once each: values at the same place are added up."""
+        """A COO tensor with sorted, unique indices; values at the same index are summed."""
         return CALLBACKS.sparse("coalesce")(self)
 
     def is_coalesced(self) -> bool:
@@ -118,15 +118,15 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("raw_dim")(self, "_dimV")
 
     def sparse_resize_(self, size, sparse_dim, dense_dim):
-        """Give a COO tensor another size and numbers of dimensions; elements stay, so nothing may shrink."""
+        """Resize a COO tensor to a size and numbers of dimensions. Elements stay, so no size may shrink."""
         return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim)
 
     def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
-        """Give a COO tensor another size and numbers of dimensions, and no elements."""
+        """Resize a COO tensor to a size and numbers of dimensions, and remove its elements."""
         return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim, clear=True)
 
     def resize_as_sparse_(self, other):
-        """Give a COO tensor the size and numbers of dimensions of another."""
+        """Resize a COO tensor to the size and numbers of dimensions of another."""
         return CALLBACKS.sparse("resize_")(self, other.shape, other.sparse_dim(), other.dense_dim())
 
     def smm(self, mat):

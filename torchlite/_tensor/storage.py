@@ -134,9 +134,7 @@ def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
 
 
 def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
-    """Give a storage another size; its tensors go along. `only` is the tensor known to be the only one, if there is
-    one.
-    """
+    """Resize a storage; its tensors follow. `only` is the tensor known to be the only one, if any."""
     if nbytes == storage.nbytes():
         return
     if storage._fixed:
@@ -145,7 +143,7 @@ def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods |
 
 
 def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
-    """Give a storage other memory of so many bytes, with what it holds; its tensors go along."""
+    """Move a storage's contents to new memory of this many bytes; its tensors follow."""
     old = storage._tensor
     table, owner = old._tl_kernels, owner_of(old._tl_array)
     memory = table._empty((max(nbytes, _MIN_NBYTES) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
@@ -166,8 +164,8 @@ def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | N
 
 
 def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, state: _Shrunk) -> None:
-    """Let a tensor lie in other memory where it lay in its owner's; what does not fit there stands on one place until
-    it does again.
+    """Move a tensor to the same offset in other memory. A tensor that does not fit gets zero strides until it fits
+    again.
     """
     table, d = tensor._tl_kernels, tensor.dtype
     known = shrunk.places.get(id(tensor)) if shrunk is not None else None
@@ -200,8 +198,8 @@ def grow_to(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
 
 
 def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, stride, offset: int) -> None:
-    """Give a tensor sizes, strides and offset (in elements) in a storage, None for its own, which grows where it is too
-    small.
+    """Set a tensor's sizes, strides and offset (in elements) in a storage, by default its own. The storage grows if it
+    is too small.
     """
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
@@ -316,9 +314,7 @@ class UntypedStorage(_StorageBase):
         return not self._fixed
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Give the storage another number of bytes; the tensors on it go along. RuntimeError where it is not
-        resizable.
-        """
+        """Resize the storage to a number of bytes; its tensors follow. RuntimeError if it is not resizable."""
         if size < 0:
             raise RuntimeError("size must be non-negative")
         if size >= 1 << 63:

@@ -51,7 +51,7 @@ class _LazyMethod:
 
 
 def _add_method(name: str, record: Op) -> None:
-    """Give the class what a record declares as its method, and the in-place one."""
+    """Add the method that a record declares to the class, and the in-place one."""
     for each in (name, name + "_") if record.tags & INPLACE else (name,):
         if each not in Tensor.__dict__:
             setattr(Tensor, each, _LazyMethod(each))
@@ -93,10 +93,10 @@ class Tensor(_Parts):
     __slots__ = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _tl_is_plain = True
-    _tl_level: Any = None  # # of a tensor inside `vmap` that represents one example of a batch: the batch's level
-    _tl_dispatches = False  # # whether the class defines `__torch_dispatch__`
-    # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in
-    # the graph, `_in_graph` and `_of_graph` bring a gradient there and back, `_put` writes at an index.
+    _tl_level: Any = None  # of a tensor inside `vmap` that represents one example of a batch: the batch's level
+    _tl_dispatches = False  # whether the class defines `__torch_dispatch__`
+    # Whether ops on it go to `_run_record`, as records. Its parts have the autograd history: `_history` is the tensor
+    # in the graph, `_in_graph` and `_of_graph` convert a gradient, `_put` writes at an index.
     _takes_records = False
     _put: Any
     _tl_signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
@@ -114,7 +114,7 @@ class Tensor(_Parts):
         cls._tl_dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
         GLOBALS["DISPATCHES"] |= cls._tl_dispatches
         if cls._tl_dispatches and _class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
-            # PyTorch's rule: such a class sees ops below autograd only.
+            # PyTorch's rule: such a class only intercepts ops below autograd.
             cls.__torch_function__ = DISABLED_TORCH_FUNCTION  # type: ignore[method-assign]
         cls._tl_is_plain = _leaves_ops(_class_attribute(cls, "__torch_function__")) or (
             "__torch_function__" not in cls.__dict__
@@ -197,7 +197,7 @@ Tensor.__module__, Parameter.__module__ = "torchlite", "torchlite.nn.parameter"
 
 
 def default_torch_function(cls, func, args, kwargs):
-    """Run `func` on the arguments as plain tensors and give results the subclass."""
+    """Run `func` on the arguments as plain tensors, and convert results to the subclass."""
     with torch_function_disabled():
         result = func(*args, **kwargs)
     return _to_subclass(result, cls)

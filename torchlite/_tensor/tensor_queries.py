@@ -110,7 +110,7 @@ def result_type(*arrays_and_dtypes, **named) -> dtype:
 
 
 def broadcast_shapes(*shapes_) -> Size:
-    """The shape that tensors of these shapes broadcast to. RuntimeError when there is none."""
+    """The broadcast shape of these shapes. RuntimeError if they do not broadcast."""
     wanted = [(s,) if isinstance(s, int) else tuple(s) for s in shapes_]
     common = [1] * max(map(len, wanted), default=0)
     for index, shape in enumerate(wanted):
@@ -143,8 +143,8 @@ def set_default_tensor_type(t) -> None:
 
 
 def _assert(condition, message) -> None:
-    """`assert condition, message` as a function: AssertionError where the condition (a tensor of one element, maybe)
-    does not hold.
+    """`assert condition, message` as a function: AssertionError if the condition (also a one-element tensor) is
+    false.
     """
     if condition.__class__ is not bool and find_torch_function_override((condition,)) is not None:
         call_torch_function(_assert, (condition,), (condition, message), {})
@@ -160,42 +160,42 @@ def _shape_as_tensor(self: Any) -> Any:
 
 
 def _cast_Byte(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `byte()` gives it."""
+    """Same as `input.byte()`."""
     return self.byte()
 
 
 def _cast_Char(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `char()` gives it."""
+    """Same as `input.char()`."""
     return self.char()
 
 
 def _cast_Short(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `short()` gives it."""
+    """Same as `input.short()`."""
     return self.short()
 
 
 def _cast_Int(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `int()` gives it."""
+    """Same as `input.int()`."""
     return self.int()
 
 
 def _cast_Long(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `long()` gives it."""
+    """Same as `input.long()`."""
     return self.long()
 
 
 def _cast_Half(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `half()` gives it."""
+    """Same as `input.half()`."""
     return self.half()
 
 
 def _cast_Float(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `float()` gives it."""
+    """Same as `input.float()`."""
     return self.float()
 
 
 def _cast_Double(self: Any, non_blocking: bool = False) -> Any:
-    """The tensor as `double()` gives it."""
+    """Same as `input.double()`."""
     return self.double()
 
 

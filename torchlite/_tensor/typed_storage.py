@@ -307,7 +307,7 @@ class TypedStorage:
         return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> None:
-        """Give the storage another number of elements."""
+        """Resize the storage to a number of elements."""
         _warn()
         self._resize_(size)
 
@@ -347,7 +347,7 @@ class TypedStorage:
         file.write(self._untyped_storage.numpy().tobytes())
 
     def pickle_storage_type(self) -> str:
-        """The name that checkpoints give its class: "FloatStorage"."""
+        """The name of its class in checkpoints: "FloatStorage"."""
         _warn()
         return self._pickle_storage_type()
 
@@ -500,7 +500,9 @@ _CPU_ONLY = frozenset(("from_buffer", "_new_with_weak_ptr", "_new_shared_filenam
 
 
 class _LegacyStorageMeta(type):
-    """`torch.FloatStorage(3)` is a TypedStorage of float32, and `isinstance` of one of these asks for its dtype."""
+    """`torch.FloatStorage(3)` creates a TypedStorage of float32; isinstance with one of these classes tests the
+    dtype.
+    """
 
     dtype: dtypes.dtype
     where: str
@@ -563,7 +565,7 @@ def storage_class(d: dtypes.dtype, where: str = "cpu") -> Any:
 
 
 def storage_named(name: str, where: str) -> Any:
-    """The storage class of that name on a device type. AttributeError where there is none."""
+    """The storage class of that name on a device type. AttributeError if there is none."""
     d = _storage_type_to_dtype_map().get(name)
     if d is None:
         raise AttributeError(f"module '{package_name()}.{where}' has no attribute '{name}'")

@@ -13,7 +13,7 @@ class CheckedCallable:
     plain: Any
 
     def check(self, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Raise an error for arguments that the graph of a file may not give."""
+        """Raise an error for arguments that a graph from a file may not pass."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _ALIASES = {"ocl": "opencl"}
 # Device types that exist even where no backend for them is installed, with the extra that brings it.
 PIP_EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
-# Device types that PyTorch knows and nothing here computes on: values that programs compare and print.
+# PyTorch's device types without a backend: programs can compare and print them.
 PYTORCH_ONLY_TYPES = (
     "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
     "mtia", "privateuseone",

@@ -208,7 +208,7 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
     signed, unsigned = (first, second) if first.is_signed else (second, first)
     if signed.itemsize > unsigned.itemsize:
         return signed
-    # PyTorch refuses these for all but uint8; the Array API wants the next wider type, where there is one.
+    # PyTorch refuses these except for uint8; the Array API requires the next wider dtype, if there is one.
     wider = {1: int16, 2: int32, 4: int64}.get(unsigned.itemsize)
     if wider is None:
         raise RuntimeError(
@@ -247,7 +247,7 @@ _NOT_GIVEN: Any = object()
 
 
 def as_dtype(value):
-    """A dtype for Python's types `float`, `int`, `bool` and `complex`; anything else as it is."""
+    """The dtype of Python's `float`, `int`, `bool` and `complex`; anything else unchanged."""
     if isinstance(value, type):
         return {float: float64, int: int64, bool: bool_, complex: complex128}.get(value, value)
     return value

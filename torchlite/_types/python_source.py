@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FILE_NUMBERS = itertools.count(2)
 _TRIES = 5
-_KEPT = 100  # # letters of the longest name whose result is cached
+_KEPT = 100  # letters of the longest name whose result is cached
 _PARSING = acquire_before_fork(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
 
 
@@ -92,7 +92,7 @@ def one_line(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """The text as a comment of one line."""
+    """The text as a one-line comment."""
     return f"# {one_line(text)}"
 
 
@@ -124,11 +124,7 @@ def source_of(cls: type) -> str:
 
 
 def literal(value: str | ast.AST) -> Any:
-    """The value of a literal, as `ast.literal_eval` gives it. ValueError for other expressions.
-
-    >>> literal("[1, 'a', None]")
-    [1, 'a', None]
-    """
+    """The value of a literal, by `ast.literal_eval`. ValueError for other expressions."""
     import ast
 
     return ast.literal_eval(parse(value.lstrip(" \t"), mode="eval") if isinstance(value, str) else value)

@@ -44,12 +44,5 @@ class UnsupportedFunction:
 
 
 def unsupported_function(name: str) -> UnsupportedFunction:
-    """A function that raises NotImplementedError and says why.
-
-    >>> from torchlite._types.unsupported import unsupported_function
-    >>> unsupported_function("torch.quantize_per_tensor")()
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out
-    """
+    """A function that raises NotImplementedError with the reason."""
     return UnsupportedFunction(name)

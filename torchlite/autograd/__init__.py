@@ -51,7 +51,7 @@ def __getattr__(name: str):
     home = _LAZY[name]
     module = importlib.import_module(f".{home or name}", __name__)
     globals()[name] = module
-    # Importing put the module there under its own name, which may be a function's: all functions of that module win.
+    # The import system set the submodule under its name, which may be a function's name. The functions win.
     globals().update(
         {other: getattr(module, other) for other, where in _LAZY.items() if where is not None and where == home}
     )

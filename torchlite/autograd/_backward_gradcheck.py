@@ -16,7 +16,7 @@ Fail = Callable[[str], Exception]
 
 
 class BackwardCheck:
-    """The checks of one function at some inputs, of which those at `wanted` are differentiated by."""
+    """Checks of one function at given inputs, differentiated with respect to those at `wanted`."""
 
     def __init__(self, outputs: Callable[[], list[Tensor]], inputs: list[Tensor], masked: bool, fail: Fail, rng: Any):
         self.outputs, self.inputs, self.masked, self.fail, self.rng = outputs, inputs, masked, fail, rng
@@ -32,7 +32,7 @@ class BackwardCheck:
         return grad(outputs, self.inputs, vectors, retain_graph=True, allow_unused=True, **options)
 
     def check_deterministic(self, tolerance: float) -> None:
-        """Two passes through one graph give the same gradients, up to a tolerance."""
+        """Check that two backward passes give the same gradients within a tolerance."""
         outputs = self.outputs()
         vectors = [self._random(output) for output in outputs]
         first, second = (self._grad(outputs, vectors) for _ in range(2))
@@ -45,7 +45,7 @@ class BackwardCheck:
                 )
 
     def check_batched(self) -> None:
-        """`vmap` over backward gives what one pass for each vector gives."""
+        """Check that `vmap` over backward gives the same as one pass per vector."""
         for number, output in enumerate(self.outputs()):
             vectors: Any = self._random(output, 2)
             one_by_one = [self._grad([output], [v]) for v in vectors.unbind(0)]

@@ -22,7 +22,7 @@ def _differentiable(function, inputs) -> list[Tensor]:
 
 
 def jvp_outputs(function, inputs: list, tangents: dict[int, Any]) -> list[Tensor]:
-    """The tangents of the outputs, zeros where there is none."""
+    """The tangents of the outputs; zeros for outputs without one."""
     with dual_level():
         duals = [make_dual(x, tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
         pairs = [unpack_dual(o) for o in _differentiable(function, duals)]
@@ -34,7 +34,7 @@ def _numbers(value: Tensor) -> np.ndarray:
 
 
 class ForwardCheck:
-    """The checks of one function at some inputs, of which those at `wanted` are differentiated by."""
+    """Checks of one function at given inputs, differentiated with respect to those at `wanted`."""
 
     def __init__(self, function, inputs, wanted: list[int], eps: float, atol: float, rtol: float, fail: Fail):
         self.function, self.wanted, self.eps, self.fail = function, wanted, eps, fail

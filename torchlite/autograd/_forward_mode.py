@@ -36,7 +36,7 @@ _RESHAPES = frozenset("transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ t_ as_
 
 
 class ForwardLevel(Interceptor):
-    """One level: the tangents in it are those of one direction."""
+    """One level of forward-mode differentiation; its tangents belong to one direction."""
 
     backward = "ops"
     intercepts_library = False
@@ -84,7 +84,7 @@ class ForwardLevel(Interceptor):
                     f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is "
                     "an out= function"
                 )
-        if function is not op.function:  # # a function that creates a tensor has no tangent
+        if function is not op.function:  # a function that creates a tensor has no tangent
             return function(*args, **kwargs)
         if op.name == "set_" and call.bind(op, args, dict(kwargs))[3] is None:
             raise NotImplementedError(
@@ -215,7 +215,7 @@ def call_op(op: Op, values: list) -> Any:
 
 
 def alias(tensor: Any, tracked: bool) -> Tensor:
-    """A tensor on the same memory, with the tangents of the levels in force; `tracked`, with its history."""
+    """A tensor on the same memory, with the tangents of the active levels; with its history if `tracked`."""
     if tensor._tl_level is not None:
         return tensor._beside(alias(tensor._value, tracked))
     made = copy_tangents(tensor, tensor.detach())
@@ -244,7 +244,7 @@ def unaliased(tangent: Any, others: list) -> Any:
 
 
 class _Jvp:
-    """An op run once, on aliases of its arguments that have tangents, and the tangents of what it gives."""
+    """Runs an op once, on aliases of its arguments that have tangents, and computes the tangents of its results."""
 
     def __init__(self, level: ForwardLevel, op: Op, values: list):
         self.level, self.op, self.values = level, op, values
@@ -342,7 +342,7 @@ class _Jvp:
         return total
 
     def _twice(self, outs: list, usable: list, found: list, create: bool) -> list:
-        """The derivative of the op's backward in respect of the gradients that it is given."""
+        """The derivative of the op's backward with respect to its output gradients."""
         chosen = [outs[i] for i in usable]
         given = [F._zeros_like(o.detach()) for o in chosen]
         for zero in given:
@@ -380,7 +380,7 @@ _WRITES: dict[str, Any] = {"copy_": _copy_tangent, "fill_": _zero_tangent, "zero
 
 
 def active_levels() -> list[ForwardLevel]:
-    """The levels in force in this thread, the outermost first."""
+    """The active levels of this thread, outermost first."""
     return [item for item in stack.items if isinstance(item, ForwardLevel)]
 
 

@@ -15,7 +15,7 @@ _VIEW = "A custom Function's forward is returning a view (or an input as-is) but
 
 
 class without_forward_levels:
-    """No level of forward-mode differentiation is in force: a Function's forward sends no tangents along."""
+    """Context manager that disables all levels of forward mode: a Function's forward propagates no tangents."""
 
     def __enter__(self):
         self.on = MODE.forward
@@ -39,8 +39,8 @@ class PendingTangents:
                 self.found.append((level, tangents))
 
     def send(self, node: Any, result: Any, fixed: set, dirty: set, saved: tuple) -> None:
-        """Give the outputs of the Function, whose `ctx` is the node, their tangents; `fixed` and `dirty` are the
-        identities of outputs that have none, and of inputs that forward changed.
+        """Set the tangents of the Function's outputs; `ctx` is the node. `fixed` and `dirty` are ids of outputs without
+        tangents and of inputs that forward changed in place.
         """
         outs = result if isinstance(result, tuple) else (result,)
         for level, tangents in self.found:

@@ -178,7 +178,7 @@ _LIBRARY = {
 
 
 def _shapes(values: Any) -> list:
-    """The shapes of an op's tensors, [] for what is none."""
+    """The shapes of an op's tensor arguments; [] for others."""
     return [
         list(v.shape) if isinstance(v, Tensor)
         else [list(i.shape) for i in v if isinstance(i, Tensor)] if isinstance(v, (list, tuple))

@@ -18,7 +18,7 @@ from .._tensor import Tensor
 
 
 class vmap_levels:
-    """The levels of `vmap` that these tensors belong to are in force, in place of what is."""
+    """Context manager in which the `vmap` levels of these tensors are the active ones."""
 
     def __init__(self, *tensors: Any, apart: Any = None):
         self.tensors, self.apart = tensors, apart
@@ -108,7 +108,7 @@ def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
 
 
 def same_layout(tensor: Any, tangent: Any) -> bool:
-    """True if a tangent lies in memory as its tensor, so that views of the one are views of the other."""
+    """True if a tangent has its tensor's memory layout, so that views of one correspond to views of the other."""
     if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
         return False
     if tensor.shape != tangent.shape:
@@ -156,12 +156,12 @@ def zeros_like(tensor: Any, tangent: Any) -> Tensor:
 
 
 def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
-    """Give a tensor its tangent at a level; a view gives its base one too."""
+    """Set a tensor's tangent at a level; for a view, its base's too."""
     if tensor._tl_level is not None:
         with level.below_level():
             return set_tangent(tensor._value, level, tensor._within(tangent))
     base, found = base_of(tensor), tensor._tl_meta
-    if has_internal_overlap(tensor):  # # such a tensor is never written to
+    if has_internal_overlap(tensor):  # such a tensor is never written to
         return _store_tangent(tensor, level, tangent)
     if base is not None and not (found.__class__ is AutogradMeta and found.apart):
         with level.below_level(), vmap_levels(tangent):
@@ -204,7 +204,7 @@ def copy_tangents(source: Any, target: Any, change: Any = None) -> Tensor:
 
 
 def assign_tangent(target: Any, level: Any, tangent: Any) -> None:
-    """Give a tensor a tangent that lies as it does, or need not."""
+    """Set a tensor's tangent, which has its layout or does not need it."""
     if target._tl_level is not None:
         with level.below_level():
             assign_tangent(target._value, level, target._within(tangent))
@@ -213,19 +213,19 @@ def assign_tangent(target: Any, level: Any, tangent: Any) -> None:
 
 
 def visible_tangents(tensor: Any) -> list:
-    """The tangents of a tensor at the levels in force."""
+    """The tangents of a tensor at the active levels."""
     found = [tangent_of(tensor, item) for item in stack.items if item.is_forward]
     return [tangent for tangent in found if tangent is not None]
 
 
 def drop_tangents(tensor: Any) -> None:
-    """Let a tensor have no tangents."""
+    """Remove a tensor's tangents."""
     meta = autograd_meta_of(tensor)
     meta.tangents, meta.apart = None, True
 
 
 def map_tangents(source: Any, target: Any, function: Any) -> None:
-    """Give the target what a function makes of the tangents of the source, at all levels in force."""
+    """Set the target's tangents to a function of the source's tangents, at all active levels."""
     for item in stack.items:
         tangent = tangent_of(source, item) if item.is_forward else None
         if tangent is not None:

@@ -18,7 +18,7 @@ def _tuple(value):
 
 
 def _run_backward(*arguments, **keywords):
-    """The engine's `run_backward`, put here when the engine is loaded: by the first backward."""
+    """The engine's `run_backward`; the first backward imports the engine and replaces this function."""
     from .engine import run_backward
 
     globals()["_run"] = run_backward
@@ -36,7 +36,7 @@ def _check_inputs(inputs, words: str) -> None:
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Add to the `.grad` of the graph's leaves the gradient of the tensors.
+    """Accumulate the gradients of the tensors in the `.grad` of the graph's leaves.
 
     grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
     `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the graph
@@ -136,7 +136,9 @@ def grad(
 
 
 def _unwrap_roots(tensors, grads):
-    """Roots and their gradients with what stands in the graph for those of a class that takes records."""
+    """The roots and their gradients, with tensor classes that take records replaced by their representation in the
+    graph.
+    """
     pairs = [
         (t._root(g) if getattr(t, "_takes_records", False) else (t, g)) for t, g in zip(tensors, grads, strict=True)
     ]

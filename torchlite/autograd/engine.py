@@ -102,7 +102,7 @@ def restore_history(packed, node):
         return tensor
     if target.__class__ is int:
         target = node if target < 0 else OutputEdge(node, target)
-    if not tensor._tl_dispatches:  # # tensors of `__torch_dispatch__` subclasses are new objects already
+    if not tensor._tl_dispatches:  # tensors of `__torch_dispatch__` subclasses are new objects already
         tensor = tensor.detach()
     if not isinstance(target, Tensor):
         tensor._tl_node = target
@@ -129,7 +129,7 @@ def saved_output_raw(node, index):
 
 
 def _recompute_output(node):
-    """The raw result of a node's op, computed again from what it saved."""
+    """The raw result of a node's op, recomputed from its saved values."""
     saved = {}
     for i, (name, kind, _) in enumerate(node._op.saved_variables.saves):
         value = node._saved[i]
@@ -278,13 +278,13 @@ def select_mode(create_graph: bool, tensors) -> Any:
 class BackwardPass:
     """One backward pass."""
 
-    captured: dict = {}  # # gradients that the caller requested, by (node, output) or (leaf, None)
-    wanted_nodes: dict = {}  # # the outputs of nodes whose gradients the caller requested
-    targets: set | None  # # leaves and nodes that the caller requested
+    captured: dict = {}  # gradients that the caller requested, by (node, output) or (leaf, None)
+    wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller requested
+    targets: set | None  # leaves and nodes that the caller requested
     needed: set | None = None  # the nodes that lead to them
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
-    ready: dict | None = None  # # leaves with hooks, by the node after which their gradients are complete
+    ready: dict | None = None  # leaves with hooks, by the node after which their gradients are complete
     adds = True  # whether gradients are added to the leaves'
     node: Node | None = None  # the one that runs
     _identity = 0
@@ -315,7 +315,7 @@ class BackwardPass:
         self.useful = self.needed | self.wanted_nodes.keys()
 
     def accumulate(self, target, g, table) -> None:
-        """Add a gradient to what an edge has so far."""
+        """Add a gradient to the sum for an edge."""
         if target.__class__ is OutputEdge:
             node, index = target.node, target.index
             shape = node._shape[index]
@@ -379,7 +379,7 @@ class BackwardPass:
             edges, table = node._edges, node._tl_kernels
             if not retain and (node._saved or node._out is not None) and node._op.saves_tensors:
                 node._saved = node._out = node._counter = None
-            # As many as there are: a formula's come from one text, hooks' and a program's own are counted.
+            # The number of gradients is correct for generated formulas; hooks and custom Functions are checked.
             for target, grad in zip(edges, grads):  # noqa: B905 (`strict` costs 0.1 us a node)
                 if target is None or grad is None:
                     continue
@@ -476,7 +476,7 @@ class BackwardPass:
         return grads if several else grads[0]
 
     def _hooked(self, functions, table, g):
-        """A gradient after hooks, which may keep what they saw; None of an output that has none."""
+        """A gradient after hooks, which may keep a reference to it; None for an output without a gradient."""
         value = None if g is None else self.mode.tensor(table, g)
         for hook in list(functions.values()):
             answer = hook(value)
@@ -553,7 +553,7 @@ class BackwardPass:
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._tl_node is None:
-            # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
+            # In place, as in PyTorch: tensors that share memory with `.grad` see the sum.
             accumulate_in_place(table, found.grad, g, add)
         else:
             found.grad = CALLBACKS.F.add(found.grad, call.wrap(table, g))
@@ -632,7 +632,7 @@ class _EdgeRoot:
     def __init__(self, where):
         node = node_of(where)
         self._tl_kernels = where._tl_kernels if node is None else node._tl_kernels
-        self._tl_array = self  # # acts as both the Tensor and its array
+        self._tl_array = self  # acts as both the Tensor and its array
         if node is None:
             self.shape, self.dtype = where._tl_array.shape, where.dtype
         else:

@@ -63,7 +63,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level: its tensors' tangents are gone. RuntimeError where there is none, or another is the last."""
+    """Exit the level and drop its tangents. RuntimeError if there is none, or if it is not the innermost."""
     current = _current()
     level = current if level is None else level
     if level < 0:

@@ -60,7 +60,7 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors):
-        """Say which inputs forward changed in place; they must be returned."""
+        """Declare the inputs that forward changed in place; it must return them."""
         self.dirty_tensors = tensors
 
     def mark_shared_storage(self, *pairs):
@@ -73,7 +73,7 @@ class FunctionCtx:
         )
 
     def mark_non_differentiable(self, *tensors):
-        """Say which outputs have no gradient; `backward` gets zeros for them."""
+        """Declare the outputs without a gradient; `backward` receives zeros for them."""
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool):
@@ -195,7 +195,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
 
 def _unpack_saved(node, item, expected):
-    """A saved tensor as backward sees it, checked to be unchanged."""
+    """Unpack a saved tensor for backward, and check that it was not changed."""
     from .engine import PackedTensor, raise_modified_error, restore_history, saved_raw
 
     if item is None:
@@ -222,7 +222,7 @@ class _FunctionType(type):
 
 
 class _FunctionOp:
-    """Stands in a node for the op record."""
+    """Represents the op record in a custom Function's node."""
 
     outputs = None
     multi_output = False
@@ -371,7 +371,9 @@ def _forward(cls, node, newer: bool, args, kwargs):
 
 
 def _check_kept(kept, node, args, result) -> None:
-    """RuntimeError where an input that is an output as it is is saved by `setup_context`: which of the two is meant?"""
+    """RuntimeError if `setup_context` saves an input that is also returned unchanged, because it is ambiguous which of
+    the two is meant.
+    """
     outs = result if isinstance(result, tuple) else (result,)
     dirty = {id(t) for t in node.dirty_tensors}
     both = {id(a) for a in args if isinstance(a, Tensor) and any(a is o for o in outs)} - dirty

@@ -63,7 +63,7 @@ def _outputs_of(func, inputs, name: str, strict: bool):
 
 
 def _scalar_of(func, inputs, name: str, strict: bool):
-    """The output, which must be a single Tensor of one element."""
+    """The output, which must be a single one-element Tensor."""
     single, outs = _outputs_of(func, inputs, name, strict)
     if not single:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
@@ -122,7 +122,7 @@ _OF_HESSIAN = (
 
 
 def _vectors(v, like, single: bool, name: str, absent: str):
-    """The vectors, checked to be like some tensors; ones where there is one element alone."""
+    """The vectors, checked against the shapes of some tensors; ones for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if the {absent} a single Tensor with a single element.")
@@ -293,7 +293,7 @@ def _construct_standard_basis_for(tensors, tensor_numels):
 
 
 def _jacobian_rows(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
-    """The Jacobian of one output, a tensor for each input."""
+    """The Jacobian of one output, as one tensor for each input."""
     columns = []
     for i in range(out.numel()):
         unit = torch.zeros_like(out).reshape(-1)

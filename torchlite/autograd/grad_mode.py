@@ -27,7 +27,7 @@ def _set_inference(on: bool) -> None:
         MODE.inference = False
         change_counters(STALE_VIEW_CHECKS=-1)
         return
-    if not _entered:  # # inference tensors may be written to later, so writes are checked from now on
+    if not _entered:  # inference tensors may be written to later, so writes are checked from now on
         _entered.add(True)
         change_counters(WRITE_CHECKS=1)
     change_counters(STALE_VIEW_CHECKS=1)
@@ -102,7 +102,7 @@ class _DecoratorContextManager:
         return inside
 
     def clone(self):
-        """Another one, for one call of what is decorated."""
+        """A new instance, for one call of the decorated function."""
         return type(self)()
 
 
@@ -263,15 +263,8 @@ class _force_original_view_tracking(_ModeSetter):
 
 
 class enforce_grad_layout_policy(_ModeSetter):
-    """Say whether a first gradient that backward hands to a leaf is laid out as the leaf is (True, as it is without) or
-    may stay as it came, which saves a copy: at once when called, and until the end of the block when used in `with`.
-
-    >>> import torchlite as torch
-    >>> x = torch.ones(3, 2).T.requires_grad_()
-    >>> with torch.autograd.enforce_grad_layout_policy(False):
-    ...     (x * torch.ones(2, 3)).sum().backward()
-    >>> x.stride(), x.grad.stride()
-    ((1, 2), (3, 1))
+    """Set whether the first gradient of a leaf gets the leaf's memory layout (True, the default) or may keep its own,
+    which saves a copy: immediately when called, or for a `with` block.
     """
 
     def __init__(self, enable: bool = True):
@@ -291,9 +284,7 @@ class enforce_grad_layout_policy(_ModeSetter):
 
 
 class _set_fwd_grad_enabled(_ModeSetter):
-    """Say whether levels of forward-mode differentiation send tangents along: at once when called, and until the end of
-    the block when used in `with`.
-    """
+    """Set whether levels of forward mode propagate tangents: immediately when called, or for a `with` block."""
 
     def __init__(self, mode: bool):
         super().__init__()

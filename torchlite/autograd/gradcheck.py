@@ -85,7 +85,7 @@ def _dense(tensor):
 
 
 def _of_dense(function, inputs, masked: bool):
-    """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
+    """A function of dense tensors in place of a function's sparse inputs, and these inputs."""
     if any(
         isinstance(x, Tensor) and x._tl_is_sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
     ):

@@ -63,7 +63,7 @@ class Node(abc.ABC):
 
 
 class saved_tensors_hooks:
-    """Inside, what ops save for backward goes through `pack_hook(tensor)`, and comes back through
+    """Context manager in which tensors saved for backward are packed by `pack_hook(tensor)` and unpacked by
     `unpack_hook(packed)`.
 
     >>> import torchlite as torch
@@ -292,7 +292,7 @@ class _AllowMutationOnSavedContext:
         return found
 
     def before_write(self, target) -> None:
-        """Copy what was saved of the memory that is about to change."""
+        """Copy the saved tensors on the memory that is about to change."""
         memory = root_meta_of(target)
         for key in self.sid_to_tid.pop((id(memory), memory.n), ()):
             handle = self.tid_to_weakhandle.get(key)

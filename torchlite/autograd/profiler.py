@@ -248,7 +248,7 @@ def parse_nvprof_trace(path: str) -> Any:
 
 
 class EnforceUnique:
-    """Refuses what it saw before."""
+    """Raises an error for values that it has seen before."""
 
     def __init__(self) -> None:
         self.seen: set = set()

@@ -158,7 +158,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Say of which event it is a part."""
+        """Set the event's parent."""
         self.cpu_parent = parent
 
     @property
@@ -360,7 +360,7 @@ class EventList(list):
         return "\n".join(lines) + "\n"
 
     def _columns(self, events: list, source: int, name_width: int, shapes: int, unit: str | None) -> list[tuple]:
-        """(title, event -> text) of each column that has something to say."""
+        """(title, event -> text) of each column with content."""
 
         def short(text: Any, width: int) -> str:
             text = str(text)

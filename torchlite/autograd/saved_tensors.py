@@ -46,7 +46,7 @@ class SavedTensor:
 
 
 class _SavedInput:
-    """Entry `index` of what a node saved, and of that, where it is a list, entry `part`."""
+    """Entry `index` of a node's saved values and, for a list, its entry `part`."""
 
     def __init__(self, node, index: int, part: int | None = None):
         self.node, self.index, self.part = node, index, part
@@ -165,7 +165,7 @@ def _entries(node) -> dict:
 
 
 def saved_names(node) -> list[str]:
-    """The names that a node has for what it saved."""
+    """The names of a node's saved values."""
     found = []
     for name, (kind, _) in _entries(node).items():
         found.append(f"_saved_{name}")

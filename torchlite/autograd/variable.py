@@ -12,7 +12,7 @@ class ImperativeEngine:
     """The engine of backward passes, as an object."""
 
     def queue_callback(self, callback) -> None:
-        """Call `callback()` when the backward pass that runs now is through. RuntimeError outside of one."""
+        """Run `callback()` at the end of the current backward pass. RuntimeError outside of one."""
         if not CURRENT_PASSES.runs:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         CURRENT_PASSES.runs[-1].callbacks += (callback,)
@@ -28,7 +28,7 @@ class ImperativeEngine:
         )
 
     def is_checkpoint_valid(self) -> bool:
-        """True if the pass that runs now goes to all leaves."""
+        """True if the current pass computes gradients of all leaves."""
         return not CURRENT_PASSES.runs or CURRENT_PASSES.runs[-1].targets is None
 
 
