@@ -33,7 +33,7 @@ _DEFINING: dict[str, object] = {"aten": None}  # namespaces, each with a mark of
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """As a kernel: leave the op to the next key. It is not called itself (NotImplementedError)."""
+    """As a kernel: fall through to the next key. Calling it raises NotImplementedError."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -301,7 +301,8 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Say with what shapes and dtypes an op's results come: what runs on the meta device. A decorator without `func`.
+    """Register the function that computes the shapes and dtypes of an op's results, its meta kernel. A decorator
+    without `func`.
 
     >>> import torchlite as torch
     >>> torch.library.define("docs_fake::rows", "(Tensor x) -> Tensor")
@@ -385,7 +386,9 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | No
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: Any, func: Callable | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """Say what an op does for a subclass with `__torch_dispatch__`, or within a TorchDispatchMode of that class."""
+    """Register an op's implementation for a subclass with `__torch_dispatch__`, or within a TorchDispatchMode of that
+    class.
+    """
     found = _op_of(op)
 
     def register(function: Callable) -> Callable:

@@ -153,8 +153,8 @@ def has_torch_function_variadic(*values: Any) -> bool:
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Let the innermost mode, else those of `relevant_args` that override `__torch_function__`, answer a call of
-    `public_api`. TypeError where all return NotImplemented.
+    """Dispatch a call of `public_api` to the innermost mode, else to those of `relevant_args` that override
+    `__torch_function__`. TypeError if all return NotImplemented.
     """
     relevant = tuple(relevant_args)
     types = tuple(dict.fromkeys(type(v) for v in relevant if find_torch_function_override((v,)) is not None))
@@ -193,7 +193,7 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """For a block, modes see the ops that `__torch_dispatch__` calls."""
+    """Context manager in which modes intercept the ops that `__torch_dispatch__` calls."""
     yield
 
 
@@ -290,7 +290,7 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """For each of these functions one that takes the same arguments and returns -1.
+    """A dict from each overridable function to one with the same parameters that returns -1.
 
     >>> import torchlite as torch
     >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)

@@ -27,7 +27,7 @@ class AutogradMeta:
     """
 
     n = 0
-    root: Any = None  # a Meta
+    root: Any = None  # an AutogradMeta
     base: Any = None
     kind: str | None = None
     stamp = rebased = 0
@@ -42,7 +42,7 @@ class AutogradMeta:
     inference = False  # created in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
-    dual_primal: Any = None  # the tensor whose memory a dual tensor has: it is a view of that one to those who ask
+    dual_primal: Any = None  # # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
     apart = False  # of a view: its base has no part in its tangents
 
 
@@ -61,13 +61,13 @@ def autograd_meta_of(tensor) -> AutogradMeta:
 
 
 def root_meta_of(tensor) -> AutogradMeta:
-    """The Meta that counts for the tensor's memory."""
+    """The AutogradMeta whose version counter covers the tensor's memory."""
     found = autograd_meta_of(tensor)
     return found if found.root is None else found.root
 
 
 def alias_meta(source) -> AutogradMeta:
-    """The Meta of another tensor on the memory of `source`, without its history."""
+    """The AutogradMeta of another tensor on the memory of `source`, without its history."""
     made = AutogradMeta()
     made.root = root_meta_of(source)
     made.stamp = GLOBALS["HISTORY_COUNTER"]
@@ -174,9 +174,9 @@ def raise_inference_write_error() -> NoReturn:
 class Node:
     """One recorded op: its edges to inputs and the values that its derivative needs.
 
-    `_edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
-    argument. The names begin with an underscore because the node of a custom Function is its `ctx`, on which programs
-    set attributes of their own.
+    `_edges` has one entry per tensor argument: None, a Node, an OutputEdge, a leaf Tensor, or a tuple of these for a
+    list argument. The names begin with an underscore because the node of a custom Function is its `ctx`, on which users
+    set attributes.
     """
 
     _op: Any

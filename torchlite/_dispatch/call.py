@@ -80,7 +80,7 @@ from .shapes import broadcast_shapes
 
 new = object.__new__
 PYTHON_SCALARS = (int, float, complex)
-Tensor: Any = None  # handed over by `take_classes`; module globals, since every wrapped result reads one
+Tensor: Any = None  # # set by `set_tensor_classes`; module globals, since every wrapped result reads one
 Parameter: Any = None
 set_dtype: Any = None  # writes a tensor's dtype where its class may have a property of that name
 
@@ -738,8 +738,8 @@ def _shallow_copy(tensor):
 
 
 def check_in_place_autograd(target) -> None:
-    """PyTorch's errors for in-place ops on leaves, and ours for what `rebase` cannot follow: before anything is
-    written.
+    """Raise PyTorch's errors for in-place ops on leaves, and torchlite's for writes that `rebase_history` does not
+    support, before anything is written.
     """
     kind = view_kind_of(target)
     if kind is not None:

@@ -36,7 +36,7 @@ class Callbacks:
     copy: Op  # a tensor's elements written into another
     resize: Callable[[Any, tuple[int, ...]], Any]  # gives a Tensor another shape in its storage
 
-    # From _tensor/signs.
+    # From _tensor/conj_neg_views.
     conj_neg_view_op: Callable[..., Any]  # a view op on a tensor with the conjugate or negative bit
     view_with_bits: Callable[..., Any]  # a tensor seen with these bits
     resolve_conj_neg: Callable[..., Any]  # a tensor with these bits worked out
@@ -45,7 +45,7 @@ class Callbacks:
     pin_memory: Callable[[Any], Any]  # a Tensor copied to page-locked memory
     check_pinning: Callable[..., None]  # RuntimeError where there is no page-locked memory
 
-    # From _ops/core.
+    # From _ops/internal.
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it
 
@@ -80,7 +80,7 @@ class Callbacks:
     run_node: Callable[..., Any]  # what a node does when it is called
     visible_tangents: Callable[..., list]  # a tensor's tangents at the levels of `dual_level`
     map_tangents: Callable[..., None]  # a tensor's tangents, changed by a function, are another's
-    copy_tangents: Callable[..., Any]  # a tensor has the tangents of another that lies alike, at all levels
+    copy_tangents: Callable[..., Any]  # # a tensor has the tangents of another with the same layout, at all levels
     drop_tangents: Callable[..., None]  # a tensor's tangents at all levels are gone
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved

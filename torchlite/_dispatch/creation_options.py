@@ -15,7 +15,7 @@ OPTIONS = ("layout", "pin_memory")
 
 
 def handled_options(composite: Callable, schema: str) -> tuple[str, ...]:
-    """Those options of the schema that the composite does not take, so that this module handles them."""
+    """The options of the schema that the composite does not take and this module handles."""
     found = tuple(name for name in OPTIONS if f" {name}=" in schema)
     if not found:
         return ()

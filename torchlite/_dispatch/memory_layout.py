@@ -1,7 +1,7 @@
 """Memory layout of results: PyTorch's stride rules, which a record names (`Op.layout`) and kernels can ignore.
 
-Shapes and strides are tuples; strides count elements. `keeps_layout` applies a rule after a kernel: a result with other
-strides is copied.
+Shapes and strides are tuples; strides count elements. `apply_stride_rule` applies a rule after a kernel: a result with
+other strides is copied.
 """
 
 from __future__ import annotations
@@ -375,14 +375,14 @@ def fft(args, out, at) -> Ints:
 
 @StrideRule
 def fft_real_input(args, out, at) -> Ints:
-    """As `fourier`, the last dimension innermost: the one whose half is computed."""
+    """Like `fft`, with the last dimension innermost, because half of it is computed."""
     strides, dims = strides_of(args[0]), args[1]
     return _fft_strides(out.shape, strides, [*_sort_by_stride(dims[:-1], strides), dims[-1]])
 
 
 @StrideRule
 def fft_real_output(args, out, at) -> Ints:
-    """First along all dimensions but the last one, as `fourier`; then along that."""
+    """Along all dimensions but the last one like `fft`, then along the last."""
     (first, *_), dims = args, args[1]
     strides = strides_of(first)
     if len(dims) > 1:
@@ -405,7 +405,7 @@ def cat(args, out, at) -> Ints:
 
 @StrideRule
 def stack(args, out, at) -> Ints:
-    """As the arrays of a list lie one after the other, where all are channels last."""
+    """The order of a list's arrays, one after the other, if all are channels last."""
     tensors, dim = args[0], args[1] if len(args) > 1 else 0
     first = tensors[0]
     dim = dim + first.ndim + 1 if dim < 0 else dim
@@ -418,7 +418,7 @@ def stack(args, out, at) -> Ints:
 
 @StrideRule
 def pointwise(args, out, at) -> Ints:
-    """As PyTorch's iterator lays out the result of all tensor arguments."""
+    """PyTorch's iterator layout for all tensor arguments."""
     arrays = tuple([(a.shape, strides_of(a)) for a in args if hasattr(a, "strides")])
     if not arrays or len(out.shape) < max([len(shape) for shape, _ in arrays]):  # reduced afterwards
         return contiguous_strides(out.shape)
@@ -439,7 +439,7 @@ def nonzero_indices(args, out, at) -> Ints | None:
 
 @StrideRule
 def padding(args, out, at) -> Ints:
-    """By a mode, the third argument: circular padding makes the result anew."""
+    """Depends on the mode, the third argument: circular padding allocates a new result."""
     return (contiguous if args[2] == "circular" else suggest_memory_format).strides(args, out, at)
 
 

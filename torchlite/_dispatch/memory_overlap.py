@@ -90,7 +90,7 @@ def _is_same_view(target: Any, source: Any) -> bool:
 
 def check_in_place(op: Op, values: list) -> bool:
     """PyTorch's checks before an op writes to its first argument. Return True if it writes elements of a tensor whose
-    elements overlap each other (`set_together`).
+    elements overlap each other; then the caller uses `write_expanded`.
     """
     target, allowed = values[0], op.overlap.internal
     if allowed == "unchecked":

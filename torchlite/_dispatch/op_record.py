@@ -204,7 +204,7 @@ class OpFacts:
     repeatable: bool = False
     # For a joint formula: values needed only for these inputs' gradients.
     saved_for: Mapping[str, tuple[str, ...]] = {}
-    saves_arrays: bool = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
+    saves_arrays: bool = False  # # a non-tensor argument of the schema contains arrays, which a node frees
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.
     numbers: Mapping[str, bool] = {}
@@ -216,8 +216,8 @@ class OpFacts:
     refuses: Mapping[tuple[str, int], str | Exception] = {}
     kernel_name: str = ""  # PyTorch's name of the kernel in errors, if it is not the op's name and "_cpu"
     check: Callable | None = None  # refuses some arguments: called with them before promotion
-    base_op: str = ""  # the op that it is where its keywords are not given
-    sparse_grad_param: str = ""  # the argument which, where it is true, asks for a sparse gradient
+    base_op: str = ""  # # the op that it equals if its keywords are absent
+    sparse_grad_param: str = ""  # # the argument that, if true, requests a sparse gradient
     node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function of the node that gives it
     out: Out = Out()
     overlap: Overlap = Overlap()
@@ -263,7 +263,7 @@ class Op(OpFacts):
 
     @cached_property
     def tensor_params(self) -> list[Param]:
-        """Those that take tensors."""
+        """The parameters that take tensors."""
         return [p for p in self.params if p.is_tensor]
 
     @cached_property

@@ -75,7 +75,9 @@ class Trace:
         return NotImplemented
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """As `handle`, of a method or property of Tensor. A trace that makes nothing of it asks the one around it."""
+        """Like `handle`, for a method or property of Tensor. A trace that does not handle it calls the enclosing
+        one.
+        """
         return NotImplemented if self._before is None else self._before.method(name, args, kwargs)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
@@ -190,7 +192,7 @@ def trace_function(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def trace_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
-    """As `handled`, of a method."""
+    """Like `trace_function`, for a method."""
     trace = THREAD.trace
     return NotImplemented if trace is None else trace.method(name, args, kwargs)
 

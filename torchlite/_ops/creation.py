@@ -480,7 +480,7 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("unchecked", resize="silent")
 )
 def range_(F, start, end, step, out, dtype, device, requires_grad):
-    """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
+    """Like `arange`, but includes `end` and has the default dtype; PyTorch has deprecated it."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",

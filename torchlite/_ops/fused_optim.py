@@ -240,8 +240,8 @@ class Plan:
         self._count_changes()
 
     def counted(self, found_inf=None):
-        """One more step, unless a scaler leaves it out: the count as a number, or on a device as an array there, so
-        that nothing waits.
+        """Increment the step count, unless a scaler skips the step: a number, or on a device an array, so that the host
+        does not wait.
         """
         if self.count.is_cpu:
             self.steps += 1 if found_inf is None else found_inf.item() == 0

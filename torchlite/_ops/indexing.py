@@ -96,7 +96,7 @@ def _getitem_view(tensor: Tensor, index):
 
 
 def _getitem_copy(tensor: Tensor, index):
-    """As `_getitem_view`."""
+    """Like `_getitem_view`."""
     global _getitem_copy
     _getitem_copy = function_for(take_index)
     return _getitem_copy(tensor, index)

@@ -665,7 +665,7 @@ op(
     overlap=Overlap(operands="partial"),
 )
 def diag(F, input, diagonal):
-    """Of a vector the matrix with it on a diagonal; of a matrix the vector on a diagonal.
+    """For a vector, the matrix with it on a diagonal; for a matrix, a diagonal as a vector.
 
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])

@@ -115,7 +115,7 @@ op(
 
 
 def _bisected(F, weights, num_samples, generator):
-    """For each draw the number of running sums below it."""
+    """The number of cumulative sums below each draw."""
     sums = F.to(F.cumsum(weights, -1), float32)
     total = F.unsqueeze(F._slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
     uniform = F._random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
@@ -349,7 +349,7 @@ def randperm(F, n, generator, out, dtype, device, requires_grad):
 
 
 def _check_permuted(n: int, dtype) -> None:
-    """That a dtype can tell the numbers below n apart."""
+    """Raise unless a dtype can represent all integers below n."""
     if dtype.category not in (1, 2):
         raise NotImplementedError(f"\"randperm\" not implemented for '{dtype.scalar_name}'")
     if dtype.category == 1:

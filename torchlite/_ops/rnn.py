@@ -280,8 +280,8 @@ def _dense(F, update, input, state, reverse):
 
 
 def _packed(F, update, data, sizes, state, reverse):
-    """The same over packed data, where `sizes[t]` sequences reach step t: they leave the batch at their ends (or enter
-    it there, when reversed).
+    """Like `_dense` for packed data, where `sizes[t]` sequences reach step t. Sequences leave the batch at their ends
+    (or enter it there, if reversed).
     """
     starts = [0]
     for size in sizes:
@@ -313,8 +313,8 @@ def _packed(F, update, data, sizes, state, reverse):
 
 
 def _layer(F, mode, input, sizes, state, weights, reverse):
-    """One layer in one direction: (output, state). `weights` is w_ih, w_hh, then the two biases and the projection
-    where there are.
+    """One layer in one direction: (output, state). `weights` are w_ih, w_hh, then the two biases and the projection if
+    they exist.
     """
     w_ih, w_hh, *rest = weights
     biased = len(rest) >= 2

@@ -100,7 +100,7 @@ def _counted(F, mask, segment, axis, like):
 
 
 def _added(F, values, segment, axis, like):
-    """For each element the sum of the values of its segment."""
+    """The sum of the values of each element's segment, per element."""
     return F.gather(F.scatter_add(F._zeros_like(like), axis, segment, values), axis, segment)
 
 

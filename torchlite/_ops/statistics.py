@@ -512,7 +512,7 @@ def quantile(F, input, q, dim, keepdim, interpolation):
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
 )
 def nanquantile(F, input, q, dim, keepdim, interpolation):
-    """As `quantile`, of the elements that are not NaN."""
+    """Like `quantile`, ignoring NaNs."""
     return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation, True)
 
 

@@ -10,7 +10,7 @@ _PARENTS = {"matmul": "cuda", "conv": "cuda", "rnn": "cuda", "cuda": "all"}
 
 
 class BackendFlags:
-    """One object, `SWITCHES`, has the state of the process."""
+    """The flags of the process; `FLAGS` is the only instance."""
 
     def __init__(self) -> None:
         self.flags_frozen = False  # attributes of cuDNN's and oneDNN's modules are set within `flags(...)` only

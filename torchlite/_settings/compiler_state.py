@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ThreadState(threading.local):
-    """Of each thread."""
+    """Compiler state of each thread."""
 
     exports = 0  # that it is inside of
     captures = 0  # calls that are recorded
@@ -16,7 +16,7 @@ class ThreadState(threading.local):
 
 
 class ProcessState:
-    """Of the process."""
+    """Compiler state of the process."""
 
     backend: Any = "inductor"
     logs: frozenset[str] = frozenset()  # what compilers tell of their work

@@ -59,7 +59,7 @@ def _own_files() -> tuple[set[str], bool]:
 
 
 def _files_in_use(paths: set[str]) -> set[str]:
-    """Those of the files that a process has mapped or open."""
+    """The subset of the files that a process has mapped or open."""
     used: set[str] = set()
     for process in os.listdir("/proc"):
         if not process.isdigit():

@@ -99,7 +99,7 @@ class Tensor(_Parts):
     # in the graph, `_in_graph` and `_of_graph` convert a gradient, `_put` writes at an index.
     _takes_records = False
     _put: Any
-    _tl_signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
+    _tl_signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see conj_neg_views.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
         from .creation import legacy_tensor
@@ -216,6 +216,6 @@ for _name in (
     "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
     setattr(Tensor, _name, unsupported_function(f"torch.Tensor.{_name}"))
-Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # the same slot: only tensors with signs tell the two apart
+Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # # the same attribute: only tensors with bits distinguish the two
 call.set_tensor_classes(Tensor, Parameter)
 CALLBACKS.add_tensor_method = _add_method

@@ -23,4 +23,4 @@ class TensorSlots(TensorMethods):
     _tl_kernels: Any  # the kernels of its device
     dtype: dtype
     _tl_node: Any  # None: no gradient; LEAF; else where the history begins
-    _tl_meta: Any  # None; of a fresh view the pair (base, stamp); else a Meta
+    _tl_meta: Any  # None; of a fresh view the pair (base, stamp); else an AutogradMeta

@@ -9,7 +9,7 @@ from .._dispatch import call
 
 
 def matmul_flops(a: Any, b: Any) -> int:
-    """Of matrices, vectors or stacks of them, by `matmul`'s rules."""
+    """FLOPs of a product of matrices, vectors or batches, by the rules of `matmul`."""
     a, b = tuple(a), tuple(b)
     inner = a[-1]
     rows = a[-2] if len(a) > 1 else 1
@@ -21,7 +21,7 @@ def matmul_flops(a: Any, b: Any) -> int:
 
 
 def conv_flops(x: Any, w: Any, out: Any, transposed: bool = False) -> int:
-    """Of images `x` with `w`; `out` is the result's shape."""
+    """FLOPs of the convolution of images `x` with `w`; `out` is the result's shape."""
     places = math.prod((x if transposed else out)[2:])
     return math.prod(w[2:]) * x[0] * places * w[0] * w[1] * 2
 
@@ -31,7 +31,7 @@ def _transpose_shape(shape: Any) -> list:
 
 
 def conv_backward_flops(grad: Any, x: Any, w: Any, needs: Any, transposed: bool = False) -> int:
-    """Of the gradients that are needed: the input's and the weights'."""
+    """FLOPs of the required gradients of a convolution: the input's and the weights'."""
     count = 0
     if needs[0]:
         count += conv_flops(grad, w, x, not transposed)
@@ -43,14 +43,14 @@ def conv_backward_flops(grad: Any, x: Any, w: Any, needs: Any, transposed: bool 
 
 
 def sdpa_flops(q: Any, k: Any, v: Any) -> int:
-    """Of scaled dot products: the scores, and their sum of values."""
+    """FLOPs of scaled dot product attention: the scores, and the weighted sum of values."""
     *lead, queries, width = q
     keys, last = k[-2], v[-1]
     return math.prod(lead) * (2 * queries * width * keys + 2 * queries * keys * last)
 
 
 def sdpa_backward_flops(q: Any, k: Any, v: Any) -> int:
-    """Of its gradients: the scores again, and four products."""
+    """FLOPs of its backward: the recomputed scores, and four products."""
     *lead, queries, width = q
     keys, last = k[-2], v[-1]
     batch = math.prod(lead)

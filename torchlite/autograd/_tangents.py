@@ -97,7 +97,7 @@ def has_internal_overlap(tensor: Any) -> bool:
 
 
 def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
-    """Of the tangent of a base that of a view."""
+    """The view's tangent, as a view of its base's tangent."""
     offset, start = view.storage_offset(), base.storage_offset()
     if base.dtype.is_complex and not view.dtype.is_complex:
         whole, start = F.view_as_real(whole), 2 * start
@@ -196,7 +196,7 @@ def copy_tangents(source: Any, target: Any, change: Any = None) -> Tensor:
     """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
     alike.
     """
-    for item in MODE.forwards:  # those above as well: what is saved for backward comes back to them
+    for item in MODE.forwards:  # # also the levels above, which saved tensors of backward refer to
         tangent = tangent_of(source, item) if item in stack.items else stored_tangent(source, item)
         if tangent is not None:
             assign_tangent(target, item, tangent if change is None else change(tangent))

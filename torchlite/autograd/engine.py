@@ -369,10 +369,10 @@ class BackwardPass:
             node = self.node = pop(heap)[1]
             if node._hooks is None and not node._is_custom and not wanted and not watch:
                 grads = run(node, buffers.pop(node))
-                if node._hooks is not None and node._hooks.post:  # put there by what unpacks a saved tensor
+                if node._hooks is not None and node._hooks.post:  # # set when a saved tensor is unpacked
                     grads = run_posthooks(self.mode, node, grads, None)
             else:
-                grads = grad = held = part = None  # so that the node alone has what it is given
+                grads = grad = held = part = None  # # so that the node has the only reference to it
                 grads = self._with_hooks(node)
                 if grads is None:
                     continue
@@ -445,7 +445,7 @@ class BackwardPass:
             g = run_prehooks(self.mode, node, hooks.pre, g)
         kept = g if hooks is not None and hooks.post else None
         given = [g]
-        del g  # a node may let go of it before it ends
+        del g  # # a node may free it before it ends
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             grads = self._traced(node, given.pop())
         else:
@@ -527,7 +527,7 @@ class BackwardPass:
             run_posthooks(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
-        """Add to the gradient of a leaf. The caller has the lock `_ADDING`."""
+        """Add to the gradient of a leaf. The caller has the lock `_ACCUMULATE_LOCK`."""
         table, add = tensor._tl_kernels, self.mode.add
         if self.mode is InterceptedMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
             kept = id(g) in self.given

@@ -60,7 +60,7 @@ class MemRecordsAcc:
         self._records = sorted(mem_records)
 
     def in_interval(self, start_us: float, end_us: float) -> list[tuple[float, int]]:
-        """Those between two times."""
+        """The events between two times."""
         return [record for record in self._records if start_us <= record[0] <= end_us]
 
 

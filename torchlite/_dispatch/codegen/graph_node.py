@@ -9,7 +9,7 @@ from .source_builder import Listing, Piece, Source, join_tests, tuple_literal
 
 
 class FastPathCase:
-    """One case of the hot path: the arguments that are plain tensors here, and the one that is a Python number."""
+    """One case of the hot path: the arguments that are plain tensors, and the one that is a Python number."""
 
     def __init__(self, op: Op, tensors: Sequence[Param], number: str = ""):
         self.op, self.tensors, self.number = op, list(tensors), number

@@ -340,7 +340,7 @@ def _is_optional(p: Param) -> bool:
 
 
 def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> str:
-    """The comment that describes the tests of `_is_alike`."""
+    """The comment that describes the tests of `_same_device_test`."""
     *rest, last = (f"`{p.name}`" for p in others)
     names = f"{', '.join(rest)} and {last}" if rest else last
     dtype = " and dtype" if any(p in promoted for p in others) else ""

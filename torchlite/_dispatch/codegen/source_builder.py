@@ -28,8 +28,8 @@ class Listing:
 # The integers that the hot path takes as numbers: the general path sorts out larger ones.
 INT64_MIN, INT64_END = "-0x8000000000000000", "0x8000000000000000"
 
-# A part of an expression: text that stays on one line, a listing, or a chain of parts, which stand on one line with a
-# space between them, or each on its own.
+# A part of an expression: text that stays on one line, a listing, or a chain of parts. The parts of a chain share one
+# line, separated by spaces, or have one line each.
 Piece = str | Listing | Sequence["Piece"]
 
 
@@ -87,7 +87,7 @@ class Source:
         return self
 
     def line(self, text: str) -> None:
-        """One line."""
+        """Write one line."""
         self._lines.append(self._indent + text)
 
     def comment(self, sentence: str) -> None:
