@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the device they run on, and a seed that is printed with a failure."""
+"""Fixtures of all tests: the device that they run on, and a seed that a failure prints."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def pytest_configure(config):
             ),
         )
 
-    if "cc" in config.getoption("--device"):  # the CPU's compiled kernels, as a device of its own
+    if "cc" in config.getoption("--device"):  # the CPU's compiled kernels, as a separate device
         from torchlite._dispatch.backend_registry import register_backend
         from torchlite_backends.cc.backend import CompiledBackend
 
@@ -129,9 +129,7 @@ def opencl(device):
 
 @pytest.fixture
 def on_device(device):
-    """The test makes its tensors on its device (`pytestmark = pytest.mark.usefixtures("on_device")`
-    for a whole file).
-    """
+    """Run the test with its device as the default (`pytestmark = pytest.mark.usefixtures("on_device")` for a file)."""
     with torch.device(device):
         yield
 
@@ -166,7 +164,7 @@ def _as_found(request):
     if hasattr(torch, "manual_seed"):
         torch.manual_seed(request.config.getoption("--seed"))
     cuda = "device" in request.fixturenames and request.getfixturevalue("device").startswith("cuda")
-    if cuda:  # values are held against float32's; TF32 keeps 10 bits
+    if cuda:  # values are compared with float32's; TF32 has 10 bits
         torch.backends.cudnn.allow_tf32 = False
     yield
     if cuda:

@@ -50,7 +50,7 @@ class Graph:
         self.homes = self._root_homes()
         readers = [_Reader(self, name) for name in self.paths]
         self.arrows = [arrow for reader in readers for arrow in reader.arrows()]
-        # Modules that import others by names which no literal says, but those of their own package.
+        # Modules that import others by computed names, not only those of their package.
         self.dynamic = {reader.name for reader in readers if reader.is_dynamic}
 
     def _root_homes(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ class Graph:
         return set(torchlite._dispatch.NAMESPACES["torch"])
 
     def resolved(self, name: str) -> str | None:
-        """The module that a dotted name stands for; an attribute of the root is the module that defines it."""
+        """The module of a dotted name; an attribute of the root package resolves to the module that defines it."""
         found = self.longest(name)
         if found != FRONT or name == FRONT:
             return found
@@ -180,7 +180,7 @@ class _Reader:
                 yield from self._named(node.value.partition(":")[0])
 
     def _is_of_package(self, start: str) -> bool:
-        """Whether a module's name that begins so is one of a package: of this file's, or of one that it names."""
+        """True if a module name with this prefix is in a package: this file's, or one that it names."""
         return self.graph.resolved(start.rstrip(".")) not in (None, FRONT, BACKENDS) or (
             start[:1] == "." and self.package != FRONT
         )
@@ -233,7 +233,7 @@ class _Reader:
 
 
 def _loads(node: ast.AST) -> bool:
-    """Whether a node is a call that imports a module by its name."""
+    """True if a node is a call that imports a module by name."""
     return isinstance(node, ast.Call) and bool(node.args) and _last(node.func) in LOADERS
 
 
@@ -242,7 +242,7 @@ def _last(node: ast.AST) -> str:
 
 
 def _is_literal(node: ast.AST) -> bool:
-    """Whether an expression is a text."""
+    """True if an expression is a string literal."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 

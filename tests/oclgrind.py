@@ -134,7 +134,9 @@ def shipped() -> dict[str, tuple[str, str]]:
 
 
 def further(torch, layout: str, device: str = "opencl") -> dict:
-    """What the op table does not start: creation on the device, and sizes at which work is split among work-items."""
+    """Kernels that the op table does not start: creation on the device, and sizes at which work is split among
+    work-items.
+    """
     many, rows = (33000, 520) if layout == "cpu" else (8300, 140)
 
     def some(*shape, dtype="float32"):

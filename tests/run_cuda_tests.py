@@ -27,8 +27,8 @@ LIBRARIES = ("tests/backends/cupy/test_cupy_driver.py", "tests/backends/cupy/tes
 
 
 def steps(reason: str, words: list[str], workers: int, simulator_missing: str = "") -> list[tuple[str, list[str]]]:
-    """(what it is, the words after `python -m`) to run, for a machine that lacks a usable GPU for a reason, or has one
-    (the reason is empty).
+    """(description, arguments after `python -m`) of the steps for a machine without a usable GPU, with the reason, or
+    with one (the reason is empty).
     """
     spread = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
     if not reason:

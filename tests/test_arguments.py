@@ -1,4 +1,4 @@
-"""Arguments that were once taken and ignored: each works now, or is an error."""
+"""Arguments that used to be ignored: each works now, or is an error."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_layout_of_another_type():
 
 @WITHOUT_CUDA
 def test_pinned_memory_by_a_device(monkeypatch):
-    """What a CUDA machine does: the values are made, then copied; the result is a leaf."""
+    """As on a CUDA machine: the values are created, then copied; the result is a leaf."""
     from torchlite._dispatch.callbacks import CALLBACKS
 
     pinned = []

@@ -1,4 +1,4 @@
-"""`except Exception` and broader clean up and raise again, or say beside them why every error is meant."""
+"""`except Exception` and broader clean up and raise again, or have a comment that says why every error is meant."""
 
 import ast
 from pathlib import Path

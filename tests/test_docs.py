@@ -1,4 +1,4 @@
-"""Every example in the README, in docs/ and in docstrings runs, and shows what it says it shows."""
+"""Runs every example in the README, in docs/ and in docstrings, and compares its output."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""The walks of docs/architecture.md: the files that a program enters, each where it is first entered."""
+"""Call paths of docs/architecture.md: the files that a program enters, in the order of their first entry."""
 
 import re
 import subprocess

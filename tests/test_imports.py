@@ -1,4 +1,4 @@
-"""The arrows between the rooms point down, and importing torchlite stays light."""
+"""Imports between packages point downwards, and importing torchlite stays light."""
 
 from __future__ import annotations
 

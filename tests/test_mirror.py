@@ -78,7 +78,7 @@ def source_of(folder: str) -> list[pathlib.Path]:
 
 
 def module_words(folder: str) -> set[str]:
-    """The names of a room's modules and folders, and the words of these names."""
+    """The names of a package's modules and folders, and the parts of these names."""
     found: set[str] = set()
     for source in source_of(folder):
         paths = [source, *source.rglob("*.py")] if source.is_dir() else [source]

@@ -1,4 +1,4 @@
-"""torch.opencl: what torch.cuda does, for OpenCL's devices."""
+"""torch.opencl has the functions of torch.cuda for OpenCL devices."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_out_of_memory_names_the_sizes_and_the_process_goes_on(small):
 
 
 def test_the_pool_is_emptied_before_giving_up(small):
-    for n in (21, 20, 21, 19, 20):  # blocks of other sizes stay in the pool, and together are more than there is
+    for n in (21, 20, 21, 19, 20):  # blocks of other sizes stay in the pool, and exceed the memory in total
         x = torch.ones((1 << n) - 90_000 * (n % 2), device=small)
         assert x.sum().item() == x.numel()
         del x

@@ -1,4 +1,4 @@
-"""`torch._prims_common`. What is expected was recorded from PyTorch 2.13."""
+"""`torch._prims_common`. Expected values were recorded from PyTorch 2.13."""
 
 import pytest
 

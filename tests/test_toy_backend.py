@@ -1,5 +1,5 @@
-"""The backend of docs/backend.md, one page of code, carries tensors, gradients and training: what it gives is what the
-CPU gives. Installed by its entry point it works without a line of the program.
+"""The backend of docs/backend.md, one page of code, supports tensors, gradients and training with the CPU's results.
+Installed by its entry point it needs no change in the program.
 """
 
 import subprocess
@@ -231,7 +231,7 @@ print("fine")
 
 
 def test_the_entry_point_installs(tmp_path):
-    """A distribution as the page's pyproject.toml makes it, on the path of a process of its own."""
+    """A distribution built from the page's pyproject.toml, on the path of a separate process."""
     text = PAGE.read_text().split("```toml\n")[1].split("```")[0]
     project = tomllib.loads(text)["project"]
     info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"

@@ -125,7 +125,7 @@ _CONSTRUCTORS = ("__new__", "__init__")
 def _reads_in_constructor(cls: type, parameter: str) -> bool:
     """True if one of a class's two constructors, which get the same arguments, reads the parameter.
 
-    `*args` and `**kwargs` of `__new__` stand for the parameters of `__init__`.
+    `*args` and `**kwargs` of `__new__` correspond to the parameters of `__init__`.
     """
     new, init = (_definition(_function(inspect.getattr_static(cls, name))) for name in _CONSTRUCTORS)
     if new is not None and init is not None and parameter in {p.arg for p in (new.args.vararg, new.args.kwarg) if p}:

@@ -1,4 +1,4 @@
-"""Views, writes, hooks and names together, as PyTorch composes them."""
+"""Views, writes, hooks and names combined, as PyTorch composes them."""
 
 from __future__ import annotations
 

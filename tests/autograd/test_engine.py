@@ -1,4 +1,4 @@
-"""The tape: backward, grad, hooks, freed graphs, depth."""
+"""The engine: backward, grad, hooks, freed graphs, depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.autograd.functional`: what it takes and refuses, and what `strict` says, in PyTorch's words."""
+"""`torch.autograd.functional`: accepted and refused arguments, and `strict`, with PyTorch's messages."""
 
 from __future__ import annotations
 

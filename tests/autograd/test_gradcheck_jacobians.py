@@ -1,4 +1,4 @@
-"""The matrices that older programs ask `torch.autograd.gradcheck` for."""
+"""The Jacobians that older programs get from `torch.autograd.gradcheck`."""
 
 import pytest
 

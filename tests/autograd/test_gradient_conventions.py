@@ -1,4 +1,6 @@
-"""Where PyTorch has no derivative, or one that only its table says: ties, draws, fills, views as another dtype."""
+"""Gradient conventions where a derivative does not exist or is defined by PyTorch alone: ties, draws, fills, dtype
+views.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph as programs see it: nodes, what they saved, edges, hooks, passes inside passes."""
+"""The graph as programs see it: nodes, their saved values, edges, hooks, nested passes."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_the_order_of_hooks(device):
     log.clear()
     torch.autograd.grad(y.sum(), y)
     assert log == ["tensor"]
-    # A leaf's hooks run as soon as its gradient is whole, before earlier nodes.
+    # A leaf's hooks run as soon as its gradient is complete, before earlier nodes.
     log.clear()
     first, last = leaf(device, 2), leaf(device, 2)
     h = first.exp()
@@ -219,7 +219,7 @@ def test_writing_to_what_was_saved(device):
 
 
 class Nested(Function):
-    """Runs a backward of its own, as deep as `depth` says."""
+    """Runs a nested backward, to depth `depth`."""
 
     @staticmethod
     def forward(ctx, x, depth):

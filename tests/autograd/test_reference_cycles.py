@@ -1,4 +1,4 @@
-"""Nothing that a program lets go of waits for the garbage collector: errors, hooks, custom Functions."""
+"""No garbage collection is needed for released objects: errors, hooks, custom Functions."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ ERRORS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _without_the_rest():
-    """What was there before is none of the collector's business: it need not be looked through each time."""
+    """Freeze existing objects, so that the collector does not scan them each time."""
     gc.collect()
     gc.freeze()
     yield

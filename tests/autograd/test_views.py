@@ -1,4 +1,4 @@
-"""Views that cannot be written through, histories that come late, inference tensors: as PyTorch 2.13 answered."""
+"""Views that refuse writes, histories that come after a view, inference tensors: as recorded from PyTorch 2.13."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_history_that_comes_by_way_of_another_view(device):
     view, other = x[1], x.view(-1)
     r = leaf(device, 3, 2)
     x.add_(r)
-    assert (view * 3).requires_grad  # before anybody asked the view
+    assert (view * 3).requires_grad  # before the view's history was read
     assert view.requires_grad and not view.is_leaf and other.is_contiguous()
     (view * 3).sum().backward()
     assert r.grad.tolist() == [[0, 0], [3, 3], [0, 0]]

@@ -1,4 +1,6 @@
-"""What the generated functions say: each step has its comment, no line is too wide, everything compiles and shows."""
+"""Source of the generated functions: each step has its comment, no line is too long, everything compiles and is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
 
 
 def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
-    """What it hands to the general path is the public function, which nobody may have asked for yet."""
+    """Its slow path calls the public function, which may not have been created yet."""
     op = REGISTRY["to"]
     monkeypatch.setattr(op, "function", None)
     monkeypatch.setattr(op, "direct", None)

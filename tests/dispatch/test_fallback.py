@@ -1,4 +1,4 @@
-"""Ops that a backend lacks: an error that says what to do, or with TORCHLITE_FALLBACK=1 a way over the host."""
+"""Ops that a backend lacks: an error with instructions, or with TORCHLITE_FALLBACK=1 a computation on the host."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from torchlite._types import devices
 
 @pytest.fixture
 def partial(monkeypatch):
-    """Gives devices of backends that have only some of the kernels of docs/backend.md's, each under
-    a name of its own.
-    """
+    """Create devices of backends with a subset of the kernels of docs/backend.md's, each under a new name."""
     monkeypatch.setattr(backend_registry, "REGISTERED", dict(backend_registry.REGISTERED))
     monkeypatch.setattr(devices, "REGISTERED", backend_registry.REGISTERED)
     monkeypatch.setattr(backend_registry, "_tables", dict(backend_registry._tables))

@@ -1,4 +1,4 @@
-"""The stack of interceptors: what is entered or left while another one handles an op stays so."""
+"""The stack of interceptors: entries and exits while another interceptor handles an op persist."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_view_that_an_interrupt_left_open_ends_with_the_one_around_it():
     mode, other = Plain(), Plain()
     with mode, other:
         view = interceptors.show([mode])
-        interceptors.show([])  # nobody puts it back
+        interceptors.show([])  # the list is never restored
         interceptors.put_back(view)
         assert interceptors.stack.items == [mode, other]
         interceptors.put_back(view)  # has ended
@@ -201,7 +201,7 @@ def test_a_mode_of_a_thread_that_has_ended_counts_no_more():
 
 
 def test_only_the_functions_of_the_stack_change_it():
-    """A module that puts a list of its own there would undo what was entered or left meanwhile."""
+    """A module that assigned a list there would undo entries and exits of the meantime."""
     root = pathlib.Path(torch.__file__).parent
     found = []
     for path in root.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Kernels for large arrays: who asks for them, and where they come from."""
+"""Kernels for large arrays: which calls use them, and which table has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes where memory overlaps: refused where PyTorch refuses them, by its words; the answers were recorded."""
+"""Writes to overlapping memory are refused where PyTorch refuses them, with its messages; the results were recorded."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Records: an op's facts are arguments of `op(...)`, and the core has no name of an op."""
+"""Op records: an op's facts are arguments of `op(...)`, and the core contains no op names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _outside(tree: ast.AST):
 
 
 def op_names_in(source: str) -> list[str]:
-    """String constants of a module all of whose words are names of ops: one name, or a list to split.
+    """String constants of a module that consist of op names only: one name, or a list to split.
 
     Names of attributes (`F.to`, `table._full`) and of keywords are no strings and do not count.
     """

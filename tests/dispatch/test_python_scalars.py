@@ -48,7 +48,7 @@ def written(x, value):
 
 
 def answer(lib, way, value, dtype):
-    """What a library says: the result's dtype and value, or the error's type and words."""
+    """A library's result: the dtype and value, or the error's type and message."""
     try:
         result = WAYS[way](lib, eval(value, {"inf": float("inf"), "nan": float("nan")}), getattr(lib, dtype))
     except Exception as error:

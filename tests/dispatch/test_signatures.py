@@ -1,4 +1,4 @@
-"""Calls in every form that PyTorch's parser takes, and its words for the others (recorded from torch 2.13)."""
+"""Calls by each of PyTorch's signatures, and its errors for other calls (recorded from torch 2.13)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SAME = [
 
 
 def names():
-    """What the expressions of this file are about."""
+    """The objects that the expressions of this file use."""
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     return {"torch": torch, "np": np, "x": x, "y": x + 1, "i": torch.tensor([[0, 1]])}
 
@@ -218,7 +218,8 @@ def test_numbers_are_taken_where_pytorch_takes_them():
             arguments = [form.arguments[place] for form in forms if place < len(form.arguments)]
             if not any(a.type in ("Number", "float", "ints") for a in arguments):
                 lenient.add(f"{op.name}({param.name})")
-    # Numbers under other names: scatter's `value`, bernoulli's `p` and the method's `other`, of forms of their own.
+    # Numbers under other names: scatter's `value`, bernoulli's `p` and the method's `other`, which have separate
+    # signatures.
     assert lenient <= {"scatter(src)", "where_method(other)", "bernoulli_(p)"}
 
 

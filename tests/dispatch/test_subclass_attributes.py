@@ -1,4 +1,4 @@
-"""Subclasses of Tensor that use names of ours for things of their own, and tensors that wrap others."""
+"""Subclasses of Tensor whose attributes have torchlite's internal names, and tensors that wrap others."""
 
 import copy
 import io
@@ -12,7 +12,7 @@ from torchlite.utils._python_dispatch import transform_subclass
 
 
 class Wrapper(torch.Tensor):
-    """Keeps what it stands for in `_data`, and a header in `_meta`."""
+    """Stores the wrapped tensor in `_data`, and a header in `_meta`."""
 
     @staticmethod
     def __new__(cls, data, **meta):

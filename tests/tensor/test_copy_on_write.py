@@ -1,4 +1,4 @@
-"""Lazy clones: storages with one memory until a write."""
+"""Lazy clones: storages that share memory until a write."""
 
 import gc
 

@@ -83,7 +83,7 @@ def test_arrays_that_no_tensor_can_hold():
                 make(array)
     with pytest.raises(TypeError, match=r"expected np.ndarray \(got numpy.float64\)"):
         torch.from_numpy(np.float64(3))
-    # Beside a tensor they are copied.
+    # In a call with a tensor they are copied.
     t = torch.ones(3, dtype=torch.float64)
     assert (t + backwards).tolist() == [3, 2, 1] and (swapped * t).tolist() == [0, 1, 2]
     assert np.add(t, backwards).tolist() == [3, 2, 1] and np.dot(t, swapped).item() == 3

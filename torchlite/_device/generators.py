@@ -151,7 +151,7 @@ _seed_of_later_devices = DEFAULT_SEED
 _seeds_of_later_devices: dict[device_type, int] = {}  # of those that were seeded one by one before their first use
 
 
-THREADS_WITH_COPIES: list[None] = []  # # one entry for each active `use_copied_generators` block, in any thread
+THREADS_WITH_COPIES: list[None] = []  # one entry for each active `use_copied_generators` block, in any thread
 
 
 class _Thread(threading.local):

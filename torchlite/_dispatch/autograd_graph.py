@@ -42,7 +42,7 @@ class AutogradMeta:
     inference = False  # created in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
-    dual_primal: Any = None  # # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
+    dual_primal: Any = None  # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
     apart = False  # of a view: its base has no part in its tangents
 
 

@@ -80,7 +80,7 @@ from .shapes import broadcast_shapes
 
 new = object.__new__
 PYTHON_SCALARS = (int, float, complex)
-Tensor: Any = None  # # set by `set_tensor_classes`; module globals, since every wrapped result reads one
+Tensor: Any = None  # set by `set_tensor_classes`; module globals, since every wrapped result reads one
 Parameter: Any = None
 set_dtype: Any = None  # writes a tensor's dtype where its class may have a property of that name
 
@@ -119,7 +119,7 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
 
 
 def without_interceptors(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
-    """The general path below the interceptors."""
+    """The slow path below the interceptors."""
     return _run_bound(op, function, *normalize_args(op, args, kwargs, more))
 
 

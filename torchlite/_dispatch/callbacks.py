@@ -80,7 +80,7 @@ class Callbacks:
     run_node: Callable[..., Any]  # what a node does when it is called
     visible_tangents: Callable[..., list]  # a tensor's tangents at the levels of `dual_level`
     map_tangents: Callable[..., None]  # a tensor's tangents, changed by a function, are another's
-    copy_tangents: Callable[..., Any]  # # a tensor has the tangents of another with the same layout, at all levels
+    copy_tangents: Callable[..., Any]  # a tensor has the tangents of another with the same layout, at all levels
     drop_tangents: Callable[..., None]  # a tensor's tangents at all levels are gone
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved

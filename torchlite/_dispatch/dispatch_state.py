@@ -17,7 +17,7 @@ class Mode(threading.local):
     plain = False  # whether __torch_function__ of subclasses is disabled
     forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
     forward = True  # whether levels of forward-mode differentiation send tangents along
-    grad_layout_policy = True  # # whether a leaf's gradient gets the leaf's strides
+    grad_layout_policy = True  # whether a leaf's gradient gets the leaf's strides
     torch_dispatch_disabled = False  # whether __torch_dispatch__ of subclasses is disabled
 
 

@@ -55,7 +55,9 @@ stack = _Stack()
 
 
 def count_active(change: int) -> None:
-    """Count the things, in all threads, that need the general path. The hot path tests this one number."""
+    """Change the number of interceptors, in all threads, that require the slow path. The hot path tests only this
+    number.
+    """
     with _lock:
         GLOBALS["INTERCEPTORS"] += change
         stack.share.active += change
@@ -91,7 +93,7 @@ class Interceptor:
     intercepts_library = True  # whether ops that programs added come here as one
     intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     intercepts_functions = False  # whether functions that are no op come here too, by `called`
-    casts = False  # # whether ops run in other dtypes than those of the call, which `cast` determines
+    casts = False  # whether ops run in other dtypes than those of the call, which `cast` determines
     is_forward = False  # whether it is a level of forward-mode differentiation
     is_scoped = False  # whether it never outlives the function of the library that entered it
     # How a backward pass runs while this is on its thread's stack: None, unchanged; "ops", as ops that this intercepts;
@@ -133,7 +135,7 @@ def leave(item: Interceptor) -> bool:
     """
     if not _taken(item):
         return False
-    with _lock:  # # inlined `activate(-1)`: an interrupt could prevent the call
+    with _lock:  # inlined `count_active(-1)`: an interrupt could prevent the call
         GLOBALS["INTERCEPTORS"] -= 1
         stack.share.active -= 1
     return True

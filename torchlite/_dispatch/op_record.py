@@ -204,7 +204,7 @@ class OpFacts:
     repeatable: bool = False
     # For a joint formula: values needed only for these inputs' gradients.
     saved_for: Mapping[str, tuple[str, ...]] = {}
-    saves_arrays: bool = False  # # a non-tensor argument of the schema contains arrays, which a node frees
+    saves_arrays: bool = False  # a non-tensor argument of the schema contains arrays, which a node frees
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.
     numbers: Mapping[str, bool] = {}
@@ -216,9 +216,9 @@ class OpFacts:
     refuses: Mapping[tuple[str, int], str | Exception] = {}
     kernel_name: str = ""  # PyTorch's name of the kernel in errors, if it is not the op's name and "_cpu"
     check: Callable | None = None  # refuses some arguments: called with them before promotion
-    base_op: str = ""  # # the op that it equals if its keywords are absent
-    sparse_grad_param: str = ""  # # the argument that, if true, requests a sparse gradient
-    node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function of the node that gives it
+    base_op: str = ""  # the op that it equals if its keywords are absent
+    sparse_grad_param: str = ""  # the argument that, if true, requests a sparse gradient
+    node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function that returns it for a node
     out: Out = Out()
     overlap: Overlap = Overlap()
     varargs_required: bool = False  # a call without any of the arguments `*dims` is an error

@@ -15,7 +15,7 @@ from .._types.devices import get_default_device
 from .._types.dtypes import get_default_dtype
 
 if TYPE_CHECKING:
-    Tensor = Any  # # the class of the stubs, from the ops, differs from the runtime one
+    Tensor = Any  # the class of the stubs, from the ops, differs from the runtime one
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 __array_api_version__ = VERSIONS[-1]

@@ -135,7 +135,7 @@ def is_foreign(data: Any) -> bool:
 
 def from_foreign(data: Any) -> Any:
     """A tensor on the memory of another library's array on a CUDA device."""
-    if hasattr(data, "__dlpack_device__"):  # # it identifies the device
+    if hasattr(data, "__dlpack_device__"):  # it identifies the device
         return from_dlpack(data)
     table = table_of(device_type("cuda"))
     return call.wrap(table, table.backend.from_cuda_array_interface(data))
@@ -149,7 +149,7 @@ def record_stream(tensor: Any, stream: Any) -> None:
         raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
     if stream.device.type != tensor.device.type:
         raise RuntimeError(f"record_stream(): the tensor is on {tensor.device}, but the stream is of {stream.device}")
-    if stream._handle is not None:  # # if all streams are one queue, memory cannot be reused too early
+    if stream._handle is not None:  # if all streams are one queue, memory cannot be reused too early
         tensor._tl_kernels.backend.runtime(tensor.get_device()).record_use(tensor._tl_array, stream._handle)
 
 

@@ -117,7 +117,7 @@ def _tensors_on(owner: Any) -> list:
     """All tensors of a storage."""
     kind, found = call.Tensor, []
     for x in gc.get_objects():
-        if issubclass(type(x), kind):  # # not isinstance, which reads `__class__` of objects
+        if issubclass(type(x), kind):  # not isinstance, which reads `__class__` of objects
             data = getattr(x, "_tl_array", None)
             if data is not None and owner_of(data) is owner:
                 found.append(x)

@@ -216,6 +216,6 @@ for _name in (
     "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
     setattr(Tensor, _name, unsupported_function(f"torch.Tensor.{_name}"))
-Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # # the same attribute: only tensors with bits distinguish the two
+Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # the same attribute: only tensors with bits distinguish the two
 call.set_tensor_classes(Tensor, Parameter)
 CALLBACKS.add_tensor_method = _add_method

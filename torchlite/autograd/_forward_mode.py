@@ -305,7 +305,7 @@ class _Jvp:
             made._tl_node = LEAF
             made._scope = _LOCAL_LEVEL
             self.leaves.append(made)
-        if tangent.dtype is not value.dtype:  # # a tangent may have another dtype
+        if tangent.dtype is not value.dtype:  # a tangent may have another dtype
             with vmap_levels(tangent):
                 tangent = F.to(tangent, value.dtype)
         self.inputs.append(made)

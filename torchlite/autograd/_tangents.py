@@ -196,7 +196,7 @@ def copy_tangents(source: Any, target: Any, change: Any = None) -> Tensor:
     """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
     alike.
     """
-    for item in MODE.forwards:  # # also the levels above, which saved tensors of backward refer to
+    for item in MODE.forwards:  # also the levels above, which saved tensors of backward refer to
         tangent = tangent_of(source, item) if item in stack.items else stored_tangent(source, item)
         if tangent is not None:
             assign_tangent(target, item, tangent if change is None else change(tangent))

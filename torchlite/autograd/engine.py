@@ -178,7 +178,7 @@ class RawMode:
     def run(node, g):
         op, table = node._op, node._tl_kernels
         backward = op._backward or backward_function(op)
-        # The usual gradient is small and no half: everything below asks the same once more.
+        # The common case, a small gradient that is not half precision: one test replaces those below.
         if (
             g.__class__ is table.array
             and g.ndim
@@ -369,10 +369,10 @@ class BackwardPass:
             node = self.node = pop(heap)[1]
             if node._hooks is None and not node._is_custom and not wanted and not watch:
                 grads = run(node, buffers.pop(node))
-                if node._hooks is not None and node._hooks.post:  # # set when a saved tensor is unpacked
+                if node._hooks is not None and node._hooks.post:  # set when a saved tensor is unpacked
                     grads = run_posthooks(self.mode, node, grads, None)
             else:
-                grads = grad = held = part = None  # # so that the node has the only reference to it
+                grads = grad = held = part = None  # so that the node has the only reference to it
                 grads = self._with_hooks(node)
                 if grads is None:
                     continue
@@ -445,7 +445,7 @@ class BackwardPass:
             g = run_prehooks(self.mode, node, hooks.pre, g)
         kept = g if hooks is not None and hooks.post else None
         given = [g]
-        del g  # # a node may free it before it ends
+        del g  # a node may free it before it ends
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             grads = self._traced(node, given.pop())
         else:

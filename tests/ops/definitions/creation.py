@@ -1,4 +1,4 @@
-"""Tensors made from nothing or like others, and windows."""
+"""Creation ops, also like other tensors, and windows."""
 
 from tests.ops.op_db import A, S, constant, row
 

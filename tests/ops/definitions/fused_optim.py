@@ -4,7 +4,7 @@ from tests.ops.op_db import A, S, row
 
 
 def steps(name, **options):
-    """What the optimizer `name` makes of three parameters in four steps with growing gradients."""
+    """Results of the optimizer `name` for three parameters in four steps with growing gradients."""
 
     def run(lib, *values):
         params = [

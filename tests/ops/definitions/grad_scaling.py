@@ -1,4 +1,4 @@
-"""What a gradient scaler does on the device."""
+"""Gradient scaling on the device."""
 
 from tests.ops.op_db import A, S, row
 
@@ -28,7 +28,7 @@ def followed(lib, start, interval, notes):
 
 
 def on_its_device(function):
-    """The tensors that the function makes lie beside its last argument."""
+    """Create the function's tensors on the device of its last argument."""
 
     def run(lib, *args):
         tensors = [a for a in args if hasattr(a, "device")]

@@ -1,4 +1,4 @@
-"""What the core itself calls: aliases, writes through views, moves between devices."""
+"""Ops that the core calls: aliases, writes through views, device transfers."""
 
 from tests.ops.op_db import A, S, row
 

@@ -153,7 +153,9 @@ row(
 
 
 def _ldl_solve(torch, b, hermitian=False):
-    """With the factors of a fixed matrix, which are not differentiable: made on the CPU, since pivots are looked at."""
+    """With the factors of a fixed matrix, which are not differentiable: computed on the CPU, because pivots are
+    inspected.
+    """
     a = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).sin().to(b.dtype)
     a = a * (1 + 1j) if b.is_complex() else a
     packed, pivots = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)

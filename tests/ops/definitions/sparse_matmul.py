@@ -1,4 +1,4 @@
-"""What products of sparse matrices are made of."""
+"""Building blocks of sparse matrix products."""
 
 from tests.ops.op_db import A, S, row
 from torchlite._dispatch import REGISTRY, function_for
@@ -9,7 +9,7 @@ def index(count, high):
 
 
 def _starts(rows):
-    """Where each of six rows begins among sorted row numbers."""
+    """Start index of each of six rows among sorted row numbers."""
     return function_for(REGISTRY["searchsorted"])(rows, rows.new_tensor(range(7)))
 
 

@@ -12,7 +12,7 @@ def has_fast_path(op: Op) -> bool:
 
 
 def in_place_text(op: Op) -> str:
-    """The text of `add_(self, other)`: it returns None, with nothing written, where the general path has to do it."""
+    """The source of `add_(self, other)`: it returns None, with nothing written, if the call needs the slow path."""
     others = [p.name for p in op.params[1:]]
     source = Source()
     with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
@@ -32,7 +32,7 @@ def in_place_text(op: Op) -> str:
 
 
 def _write_guard(source: Source, op: Op, binary: bool) -> None:
-    """Without an other tensor, Parameters (leaves that want a gradient, mostly) are left to the general path."""
+    """Without an `other` tensor, Parameters (usually leaves that require a gradient) take the slow path."""
     plain = (
         "not (self.__class__ is Tensor or self.__class__ is Parameter)" if binary else "self.__class__ is not Tensor"
     )

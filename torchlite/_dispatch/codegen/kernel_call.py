@@ -66,7 +66,7 @@ def _values(case: FastPathCase) -> Listing:
 
 
 def write_finish(source: Source, case: FastPathCase) -> None:
-    """Leave several results, or one of an op of a list, to the function that the general path ends with."""
+    """Pass several results, or the result of an op on a list, to the last function of the slow path."""
     source.comment("Wrap what it returned, and record the op if an input wants a gradient.")
     source.write(Listing("return wrap_and_record(", [f"{case.op.name}__op", "table_", _values(case), "data_"]))
 

@@ -309,7 +309,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
         if not others:
             write_call(source, FastPathCase(op, [first]))
             return
-        # An op that checks its arguments, and casts none, is left to the general path where dtypes differ.
+        # An op that checks its arguments, and casts none, takes the slow path if dtypes differ.
         alike = op.tensor_params if op.check is not None and not op.promote else promoted
         source.comment(_same_device_words(others, alike))
         with source.condition("if", [_same_device_test(p, p in alike) for p in others]):
@@ -319,7 +319,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
 
 
 def _small_number_test(name: str) -> Piece:
-    """The test for a number that the general path need not look at."""
+    """The test for a number that the hot path can pass to the kernel."""
     return [
         f"({name}.__class__ is float or {name} is None",
         f"or {name}.__class__ is int and {INT64_MIN} <= {name} < {INT64_END})",

@@ -25,7 +25,7 @@ class Listing:
         return f"{self.opening}{', '.join(map(to_single_line, self.items))}{self.closing}"
 
 
-# The integers that the hot path takes as numbers: the general path sorts out larger ones.
+# The integers that the hot path takes as numbers: the slow path handles larger ones.
 INT64_MIN, INT64_END = "-0x8000000000000000", "0x8000000000000000"
 
 # A part of an expression: text that stays on one line, a listing, or a chain of parts. The parts of a chain share one
