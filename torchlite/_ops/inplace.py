@@ -98,8 +98,11 @@ def copy_(F, input, src, non_blocking):
             has_internal_overlap(ours) or has_partial_overlap(input._tl_kernels, ours, theirs)
         ):
             check_in_place(_copy, [input, src])
+        write = getattr(input._tl_kernels, "_copy_", None)  # an in-place kernel, which a backend may lack
+        if write is None:
+            return call.in_place(_copy, (input, src), {})
         try:
-            input._tl_kernels._copy_(input._tl_array, src._tl_array)
+            write(input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
             return call.in_place(_copy, (input, src), {})
         bump_version(input)
