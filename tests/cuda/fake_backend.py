@@ -241,13 +241,6 @@ class Engine:
         return self.offset
 
 
-def foreign(cells) -> ToyArray:
-    """An array on another library's memory, which may have gaps."""
-    found = ToyArray(())
-    found.cells = cells
-    return found
-
-
 def _random_uniform(size, dtype, low, high, generator):
     generator.offset += 1
     return ToyArray(
@@ -307,14 +300,18 @@ class Backend(TOY["ToyBackend"]):
         }
 
     def from_cuda_array_interface(self, data):
-        return foreign(np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__)))
+        cells = np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__))
+        if cells.flags.forc:
+            return ToyArray(cells)
+        length = 1 + sum((n - 1) * step for n, step in zip(cells.shape, cells.strides, strict=True)) // cells.itemsize
+        return ToyArray(cells, ToyArray(np.lib.stride_tricks.as_strided(cells, (length,), (cells.itemsize,))))
 
     def to_dlpack(self, raw, stream):
         self.exported_for = stream
         return types.SimpleNamespace(__dlpack__=lambda **options: raw.cells.__dlpack__())
 
     def from_dlpack(self, exporter):
-        return foreign(np.asarray(exporter.cells))
+        return ToyArray(np.asarray(exporter.cells))
 
     def cudnn_version(self) -> int:
         return 91002
