@@ -1,4 +1,4 @@
-"""Models of repositories: functions of a file `hubconf.py`, and files of weights from the web."""
+"""Models from repositories by their `hubconf.py`, and weight files from URLs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _get_torch_home() -> str:  # packages ask for it by this name
 
 
 def get_dir() -> str:
-    """Where repositories and weights are kept: what `set_dir` said, else `$TORCH_HOME/hub`, else
+    """Return the cache folder of repositories and weights: the one of `set_dir`, else `$TORCH_HOME/hub`, else
     `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
     """
     if os.getenv("TORCH_HUB"):
@@ -47,7 +47,7 @@ def set_dir(d: str | os.PathLike) -> None:
 
 
 def _configuration(folder: str) -> Any:
-    """The module of a repository's hubconf.py, whose own imports are found beside it."""
+    """Return the module of a repository's hubconf.py, with the repository on the import path."""
     path = os.path.join(folder, "hubconf.py")
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -178,7 +178,7 @@ def list(
 def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
-    """What a repository's hubconf.py says of an entry: its docstring."""
+    """Return the docstring of an entry point in a repository's hubconf.py."""
     return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True, skip_validation)), model).__doc__
 
 
@@ -232,7 +232,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         length = answer.headers.get("Content-Length")
         dst = os.path.expanduser(dst)
         digest = hashlib.sha256()
-        # Beside its place, and moved there when it is whole.
+        # In the destination's folder, and moved into place when complete.
         handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
         try:
             with os.fdopen(handle, "wb") as file, _bar(length, progress) as bar:
@@ -257,9 +257,10 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """What `torch.save` wrote to a file on the web, which is kept in `model_dir` (default: `get_dir()/checkpoints`).
+    """Load a file written by `torch.save` from a URL, cached in `model_dir` (default: `get_dir()/checkpoints`).
 
-    check_hash: the name says how the digest begins, as in "net-0a1b2c.pth" (RuntimeError where it does not).
+    check_hash: the file name ends with the start of the digest, as in "net-0a1b2c.pth"; RuntimeError if it does not
+    match.
     """
     from .serialization import load as load_file
 

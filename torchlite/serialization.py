@@ -1,6 +1,4 @@
-"""torch.save and torch.load in PyTorch's own zip format: files written here load in PyTorch, and
-PyTorch's load here.
-"""
+"""torch.save and torch.load in PyTorch's zip format: each library reads the other's files."""
 
 from __future__ import annotations
 
@@ -81,13 +79,13 @@ def get_default_load_endianness() -> LoadEndianness | None:
 
 
 def get_default_mmap_options() -> int | None:
-    """How `load(mmap=True)` maps files: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
+    """Return the flags with which `load(mmap=True)` maps files: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
     return save_load_options.load.mmap_flags
 
 
 class set_default_mmap_options:
-    """How `load(mmap=True)` maps files from here on, or for the time of a `with` block: with `mmap.MAP_PRIVATE` what is
-    written to tensors stays in this process, with `mmap.MAP_SHARED` it goes to the file. ValueError for other flags.
+    """Set the flags of `load(mmap=True)`, permanently or in a `with` block. With `mmap.MAP_PRIVATE` writes to tensors
+    stay in this process, with `mmap.MAP_SHARED` they go to the file. ValueError for other flags.
     """
 
     def __init__(self, flags: int):
@@ -147,7 +145,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What `add_safe_globals` added."""
+    """Return the globals added with `add_safe_globals`."""
     return list(weights_only_unpickler.user_globals())
 
 
@@ -353,10 +351,10 @@ def location_tag(storage) -> str:
 
 
 def register_package(priority: int, tagger: Callable, deserializer: Callable) -> None:
-    """Teach `save` and `load` a device: `tagger(storage)` gives its name in the file or None, `deserializer(storage,
-    name)` a storage there or None.
+    """Register a device with `save` and `load`: `tagger(storage)` returns its name in the file or None,
+    `deserializer(storage, name)` a storage on it or None.
 
-    Entries of lower priority are asked first.
+    Entries of lower priority come first.
     """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=lambda entry: entry[0])
@@ -484,7 +482,7 @@ def _flag(name: str) -> bool:
 
 
 def _only_weights(weights_only: bool | None, pickle_module: Any) -> bool:
-    """What `load`'s argument and the environment say together."""
+    """Return whether to load weights only, from `load`'s argument and the environment."""
     force, force_not = _flag("TORCH_FORCE_WEIGHTS_ONLY_LOAD"), _flag("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
     if force and force_not:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Files that are read, and a file that takes the place of another when it is whole."""
+"""File input, and atomic replacement of files on output."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def _check_mode(mode: int, path: Any) -> None:
 
 
 def _write_error(number: int, path: str, plain: bool) -> Exception:
-    """The error for a file that cannot be written: the system's own where PyTorch has Python open it, else PyTorch's
-    words.
-    """
+    """Return the error of a failed write: OSError if `plain`, else RuntimeError with PyTorch's message."""
     if plain:
         return OSError(number, os.strerror(number), path)
     return RuntimeError(
@@ -97,13 +95,13 @@ def _remove_if_stale(path: str) -> None:
 
 
 def _create_temporary(folder: str) -> tuple[int, str]:
-    """A new file, held by this process."""
+    """Create a temporary file, locked by this process."""
     while True:
         path = os.path.join(folder, f"{_TEMPORARY}{secrets.token_hex(8)}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         if fcntl is not None:
             _try_lock(handle, wait=True)
-            if not os.path.exists(path):  # another save thought it abandoned before it was held
+            if not os.path.exists(path):  # another save removed it as abandoned before the lock
                 os.close(handle)
                 continue
         return handle, path
@@ -139,12 +137,13 @@ def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def replace_file(path: str, plain: bool = False) -> Iterator:
-    """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was.
+    """Context manager: a binary file that replaces `path` if the block succeeds. After a failure the old file is
+    unchanged.
 
-    What cannot be replaced is written where it is: a pipe or device, a file in a folder that cannot be written, and at
-    the end, from a file that is whole, one that has other names (hard links) or an owner whom no new file can have.
-    Where there is no such folder, or the file cannot be opened, RuntimeError with PyTorch's words; with `plain` the
-    system's error, which a disk that is full or fails has in any case.
+    Targets that cannot be replaced are written in place: pipes, devices, files in read-only folders. Files with hard
+    links, or with an owner that a new file cannot have, are copied into at the end. If there is no such folder, or the
+    file cannot be opened: RuntimeError with PyTorch's message, or OSError if `plain`. A full or failing disk is always
+    an OSError.
     """
     wanted, path = path, os.path.realpath(path)
     folder = os.path.dirname(path)
@@ -169,7 +168,7 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
             stream.flush()
             os.fsync(stream.fileno())
             if found is None or found.st_nlink == 1 and _copy_ownership(temporary, found):
-                if fcntl is not None:  # while it is held: nobody may think it abandoned
+                if fcntl is not None:  # while it is locked: no other save may remove it as abandoned
                     os.replace(temporary, path)
                     moved = True
             else:
@@ -202,7 +201,7 @@ def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_re
 
 
 def _copy_into(stream, path: str) -> None:
-    """The content of a file that is whole, into one that has to stay the file that it is."""
+    """Copy a complete file into an existing file, which is not replaced."""
     stream.seek(0)
     with open(path, "r+b") as target:
         while chunk := stream.read(1 << 22):

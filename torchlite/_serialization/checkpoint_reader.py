@@ -1,4 +1,4 @@
-"""How `load` reads objects: the pickle by one of two unpicklers, and the storages that it refers to."""
+"""Reading of objects for `load`: one of two unpicklers for the pickle, and the storages that it refers to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _unpickler_class(module, persistent_load):
 
 
 def _weights_only_message(reason: str) -> str:
-    """PyTorch's words around what an unpickler says."""
+    """Return PyTorch's error message around an unpickler's reason."""
     if "was not an allowed global by default" in reason:
         said = (
             "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
@@ -134,7 +134,7 @@ class _UserFunctionError(Exception):
 
 
 class LoadRequest:
-    """What `load` was asked for."""
+    """The arguments of a `load` call."""
 
     def __init__(self, map_location: Any, module: Any, weights_only: bool, restore: Callable, pickle_options: dict):
         self.map_location, self.module, self.weights_only = map_location, module, weights_only
@@ -250,8 +250,8 @@ def _load_torchscript(stream: Any, how: LoadRequest) -> Any:
 
 
 class _LegacyStorages:
-    """Storages of the old format: made empty while unpickling, filled from what follows the pickle. `room` is how many
-    bytes the file has for all of them.
+    """Storages of the legacy format: created empty while unpickling, filled from the data after the pickle. `room` is
+    the number of bytes that the file has for all of them.
     """
 
     def __init__(self, room: int):

@@ -1,6 +1,4 @@
-"""How `save` writes objects: the pickle, in which tensors are a function's call on a storage, and the storages beside
-it.
-"""
+"""Writing of objects for `save`: the pickle, in which a tensor is a function call on a storage, and the storages."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ LEGACY_MAGIC, LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
 class _Reference:
-    """Stands for a storage inside the pickle; it is written as a persistent id."""
+    """Placeholder of a storage inside the pickle, written as a persistent id."""
 
     def __init__(self, key: str, kind: StorageType, location: str, numel: int):
         self.id = ("storage", kind, key, location, numel)
@@ -166,7 +164,7 @@ def _has_custom_reduce(cls: type) -> bool:
 
 
 def _with_storage_class(reference: tuple) -> tuple:
-    """A storage's reference with torch's class in place of what stands for it: picklers in C write what there is."""
+    """Return a storage's reference with torch's class in place of the placeholder, for picklers written in C."""
     kind = reference[1]
     return (reference[0], getattr(sys.modules["torch"], kind.name.rpartition(".")[2]), *reference[2:])
 

@@ -1,8 +1,8 @@
-"""What a pickle spends of its file's budget.
+"""Cost accounting of unpickling, against the budget of a file.
 
-Hashing is where a pickle can ask for much more than it holds: the hash of a tuple visits all that is in it, without a
-limit on depth, and twice what is in it twice. So keys are walked here first. Copies are the other way: a set of a list
-that the file names again and again.
+Hashing can cost much more than the size of the pickle: the hash of a tuple visits all nested values, without a depth
+limit, and shared values repeatedly. So the cost of keys is computed before hashing. Copies are the reverse case: a set
+of a list that the file refers to many times.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Meter:
         return size
 
     def fill(self, table: Any, keys: Any, again: int = 0) -> Any:
-        """Put keys into a set, or into a dict without values. `again` is how often what is made of it searches for each
-        key once more. Returns the table.
+        """Put keys into a set, or into a dict without values. `again` is the number of later lookups of each key.
+        Returns the table.
         """
         self.tick()
         left = self.budget.time
@@ -111,8 +111,8 @@ class Meter:
 
 
 def visits_of(value: Any) -> tuple[int, int]:
-    """How many values `hash`, `==` or `repr` visit in a value, at most: what is in it twice counts twice. And the
-    letters and bytes of the texts that lie in its containers.
+    """Return an upper bound of the values that `hash`, `==` or `repr` visit, with shared values counted repeatedly, and
+    the number of characters and bytes of the strings in its containers.
 
     >>> from torchlite._serialization.pickle_costs import visits_of
     >>> pair = (1, "two")
@@ -150,7 +150,7 @@ def visits_of(value: Any) -> tuple[int, int]:
         for part in containers:
             known = visits.get(id(part))
             if known is None:
-                # The hash of tuples within tuples has no limit of its own.
+                # The hash of nested tuples has no depth limit.
                 enter(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
                 break
             counts[-1] += known
@@ -178,8 +178,8 @@ def _hashed_values(value: Any) -> Any:
 
 
 def index_of_keys(keys: Any) -> dict[Any, int]:
-    """The place of each key of a list that is a file's: the last one of equal keys. BudgetExceeded where the list is
-    made so that searches for its keys meet each other.
+    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if the hashes of
+    the keys collide on purpose.
 
     >>> from torchlite._serialization.pickle_costs import index_of_keys
     >>> index_of_keys(["a", "b", "a"])
@@ -360,7 +360,7 @@ _REBUILD = {name: function for (_, name), function in pytorch_names.REBUILDERS.i
 TENSOR_FUNCTIONS = {
     id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
 }  # what _rebuild_from_type_v2 may call
-# By the identity of a function that a pickle may call: what is asked of its arguments first.
+# By the identity of a function that a pickle may call: the check of its arguments.
 CHECKS = {
     id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
     id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,

@@ -1,4 +1,4 @@
-"""Archives as PyTorch's C++ classes show them: `torch._C.PyTorchFileReader` and `torch._C.PyTorchFileWriter`."""
+"""Archives with the interface of `torch._C.PyTorchFileReader` and `torch._C.PyTorchFileWriter`."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ class PyTorchFileReader:
         return self._reader.size(name)
 
     def get_record_offset(self, name: str) -> int:
-        """Where the bytes of a record begin in the file."""
+        """Return the offset of a record's data in the file."""
         return self._reader.offset(name)
 
     def get_record_header_offset(self, name: str) -> int:
-        """Where the header of a record begins in the file."""
+        """Return the offset of a record's header in the file."""
         return self._reader.header_offset(name)
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:

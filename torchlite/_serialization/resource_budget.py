@@ -1,4 +1,4 @@
-"""The budget of a file that is read: work, CPU time, memory and depth by the file's size, whatever its format."""
+"""The resource budget of reading a file: work, CPU time, memory and depth limits from the file's size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BudgetExceeded(pickle.UnpicklingError, RuntimeError):
 
 @functools.cache
 def slowness() -> float:
-    """How many times as long as where the times of budgets were chosen Python takes here, at least 1."""
+    """Return the slowdown of Python here relative to the machine on which the time limits were chosen, at least 1."""
     least = 1 << 62
     for _ in range(3):
         begun = time.thread_time_ns()
@@ -32,8 +32,8 @@ def slowness() -> float:
 
 
 class Budget:
-    """What reading a file may still cost. The reader of each format makes one of the file's size, passes it to all that
-    reads parts of the file, and these spend from it.
+    """The remaining cost that reading a file may have. The reader of each format creates one from the file's size and
+    passes it to the functions that read parts of the file.
 
     >>> from torchlite._serialization.resource_budget import Budget
     >>> budget = Budget(size=1000)

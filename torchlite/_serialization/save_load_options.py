@@ -1,4 +1,4 @@
-"""What `save` and `load` do unless told otherwise: settings of the process, and of a thread for the time of a block."""
+"""Defaults of `save` and `load`: settings of the process, and of a thread within a block."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ save, load = SaveOptions(), LoadOptions()
 
 
 class _Local(threading.local):
-    """What `skip_data` sets for a thread."""
+    """Thread-local state of `skip_data`."""
 
     def __init__(self) -> None:
         self.map_location: Any = None

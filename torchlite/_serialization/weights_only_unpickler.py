@@ -1,9 +1,7 @@
-"""The unpickler behind `weights_only=True`: a small stack machine that knows the data opcodes and a fixed list of
-names.
+"""The unpickler of `weights_only=True`: a stack machine with the data opcodes and a fixed list of globals.
 
-Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the
-stack, classes and functions included. Here every opcode checks what it acts on, and no name outside of the list is even
-imported.
+Python's Unpickler with a restricted `find_class` is not safe: its BUILD sets attributes on any object of the stack,
+classes and functions included. Here every opcode checks its operands, and no name outside of the list is imported.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _MARK = object()
 
 @check_text
 def _encode(text, encoding="latin1"):
-    """What protocol 2 calls to make bytes."""
+    """Encode text as bytes; protocol 2 pickles bytes as a call of `_codecs.encode`."""
     if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
         raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 text only, but got {short_repr(encoding)}")
     return text.encode("latin1")
@@ -162,7 +160,7 @@ class RestrictedUnpickler:
         self._meter = Meter(self._budget)
         self._size, self._end = size, stream.tell() + size
         self._data = data
-        self.sparse: list[Any] = []  # the sparse tensors that were made, whose indices nobody looked at
+        self.sparse: list[Any] = []  # the sparse tensors created, whose indices are not validated
 
     def load(self) -> Any:
         handlers, read = self.handlers, self._read_some.read
@@ -196,7 +194,7 @@ class RestrictedUnpickler:
         return out
 
     def _sized(self, form: str) -> Any:
-        """Bytes, whose number comes first: many of them as a view of the whole pickle, where it is in memory."""
+        """Read bytes with a length prefix. Long ones are a view of the pickle if it is in memory."""
         (count,) = struct.unpack(form, self._read(struct.calcsize(form)))
         if count < 0 or count > 1 << 40:
             raise pickle.UnpicklingError("String is too long")

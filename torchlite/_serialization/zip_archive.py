@@ -1,7 +1,6 @@
-"""The container of a checkpoint: a zip of stored (uncompressed) records whose data begin at multiples of 64 bytes, all
-under one top folder.
+"""The container of a checkpoint: a zip of stored (uncompressed) records, aligned to 64 bytes, under one top folder.
 
-Layout as PyTorch writes it: data.pkl, .format_version, .storage_alignment, byteorder, data/0, data/1 …, version,
+The layout is PyTorch's: data.pkl, .format_version, .storage_alignment, byteorder, data/0, data/1 …, version,
 .data/serialization_id.
 """
 
@@ -34,7 +33,7 @@ _READ_FAILED = (
 
 
 def corrupt_archive_error(what: str, why: str) -> RuntimeError:
-    """The one error for archives that cannot be read."""
+    """Return the error for an archive that cannot be read."""
     return RuntimeError(_READ_FAILED.format(what, why))
 
 
@@ -280,7 +279,7 @@ class ArchiveReader:
         return info, self._located(info, name)
 
     def _located(self, info: zipfile.ZipInfo, name: str) -> int:
-        """Where the bytes of a record begin. RuntimeError where its header is not the one that the directory means."""
+        """Return the offset of a record's data. RuntimeError if its header does not match the directory."""
         path = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437")
         try:
             self._stream.seek(info.header_offset)
@@ -300,11 +299,11 @@ class ArchiveReader:
         return self._info(name).file_size
 
     def header_offset(self, name: str) -> int:
-        """Where a record's header begins in the file."""
+        """Return the offset of a record's header."""
         return self._locate(name)[0].header_offset
 
     def offset(self, name: str) -> int:
-        """Where a record's bytes begin in the file."""
+        """Return the offset of a record's data."""
         return self._locate(name)[1]
 
     def bytes(self, name: str) -> bytes:

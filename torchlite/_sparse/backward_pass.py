@@ -1,5 +1,5 @@
-"""Backward passes in programs that have sparse tensors: gradients may be sparse, and are added up as PyTorch adds them
-up. Programs without sparse tensors never come here.
+"""The backward pass of programs with sparse tensors. Gradients may be sparse and accumulate as in PyTorch. Programs
+without sparse tensors do not run this code.
 """
 
 from __future__ import annotations

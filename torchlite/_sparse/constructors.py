@@ -1,4 +1,4 @@
-"""Making sparse tensors: PyTorch's constructors, and what they check when checks are on."""
+"""Constructors of sparse tensors, and the invariant checks they run if checks are enabled."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
 
 
 def validate(data: SparseData) -> None:
-    """RuntimeError, in PyTorch's words, where the parts of a sparse tensor do not fit each other."""
+    """Check the invariants of a sparse tensor. RuntimeError with PyTorch's message if they do not hold."""
     if data.layout is torch.sparse_coo:
         _validate_coo(data)
     else:

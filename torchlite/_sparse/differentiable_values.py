@@ -1,5 +1,5 @@
-"""How gradients go through sparse tensors: two functions that are each other's derivative. Other rules are said in
-these and in ops on dense tensors, but for the few whose gradients are dense in PyTorch.
+"""Differentiation through sparse tensors: two functions that are each other's derivative. Other gradient rules use
+these and ops on dense tensors, except the few whose gradients are dense in PyTorch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _FromValues(Function):
 
 
 class _ToDense(Function):
-    """What a sparse tensor is, as a dense one; the gradient is sparse at all places that have one."""
+    """Convert a sparse tensor to dense; the gradient is sparse at the specified places."""
 
     @staticmethod
     def forward(ctx, tensor):

@@ -34,7 +34,7 @@ _BACKWARD = {"square": "PowBackward0"}
 
 
 def backward_name(name: str) -> str:
-    """What PyTorch calls the node of an op."""
+    """Return PyTorch's name of an op's backward node."""
     return _BACKWARD.get(name) or "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
 
 

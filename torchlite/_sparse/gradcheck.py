@@ -1,5 +1,5 @@
-"""How gradcheck sees sparse tensors: as functions of the dense tensors that they are made from, their values or, where
-elements that are not specified count too, all elements.
+"""Gradcheck support for sparse tensors. They count as functions of dense tensors: their values or, in unmasked mode,
+all elements.
 """
 
 from __future__ import annotations

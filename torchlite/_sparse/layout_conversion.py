@@ -1,4 +1,4 @@
-"""Where the specified elements of a sparse tensor are, and the way from each layout to each other."""
+"""Indices of the specified elements of a sparse tensor, and conversions between the sparse layouts."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _to_blocks(data: SparseData, dense):
 
 
 def values_at(g, data: SparseData):
-    """What a tensor of the same shape has at the places of a sparse one, in the form of its values."""
+    """Return the elements of `g` at the specified places of a sparse tensor, in the shape of its values."""
     if not is_sparse(g):
         sizes = index_sizes(data)
         if data.layout in BLOCK_LAYOUTS:
@@ -141,7 +141,7 @@ def values_at(g, data: SparseData):
 
 
 def find_sorted(sorted_lines, wanted):
-    """Where each wanted number is among sorted ones, and whether it is there at all."""
+    """Return the position of each wanted number in a sorted tensor, and a mask of the numbers found."""
     at = torch.searchsorted(sorted_lines, wanted).clamp_max(sorted_lines.shape[0] - 1)
     return at, sorted_lines.index_select(0, at) == wanted
 
@@ -250,7 +250,7 @@ def coo_to_compressed(tensor, kind, blocksize=None):
 
 
 def _count_per_batch(line, batches: int, size: int) -> int:
-    """How many elements each matrix of a batch has."""
+    """Return the number of elements in each matrix of a batch. RuntimeError if it differs between matrices."""
     counts = torch.bincount(line // max(size, 1), minlength=batches) if batches else line
     if batches and bool((counts != counts[0]).any()):
         raise RuntimeError("Expect the same number of specified elements per batch.")
@@ -438,7 +438,7 @@ def to_compressed(tensor, name: str, blocksize=None, dense_dim=None):
 
 
 def sparse_mask(tensor, mask):
-    """What a tensor has at the places of a sparse one of the same shape."""
+    """Return a sparse tensor with the elements of `tensor` at the specified places of `mask`, of the same shape."""
     if not is_sparse(mask):
         raise no_kernel_error("sparse_mask", mask)
     if tensor.shape != mask.shape:
@@ -452,7 +452,7 @@ def sparse_mask(tensor, mask):
 
 
 def _placeholder(tensor):
-    """Stands for values that come later."""
+    """Return a tensor with the metadata of values that are set later."""
     return tensor._tl_array.values if is_sparse(tensor) else tensor.detach()
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices of which one is sparse, or both are."""
+"""Matrix products with one or two sparse operands."""
 
 from __future__ import annotations
 

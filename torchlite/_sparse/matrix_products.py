@@ -1,4 +1,4 @@
-"""Products and bases that functions of (possibly sparse) matrices are written with."""
+"""Products and bases shared by functions of sparse and dense matrices, such as `svd_lowrank`."""
 
 from __future__ import annotations
 

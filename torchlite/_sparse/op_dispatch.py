@@ -1,6 +1,6 @@
-"""What ops do with sparse tensors: one table, by the op's name. A rule gets the values of the record's parameters in
-their order. An op that is written in others and has no rule here runs as it is written; one of its own that has none
-takes no sparse tensors, and says so in PyTorch's words.
+"""Dispatch of ops on sparse tensors: one table by op name. A rule takes the values of the record's parameters, in
+order. A composite op without a rule runs as its parts. A primitive op without a rule raises PyTorch's error for sparse
+tensors.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ for _name in ("new_ones", "new_full"):
 
 @implements("full_like")
 def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, form=None):
-    """Dense where it is asked for; else the specified elements of a compressed tensor, all of them the number."""
+    """Return a dense tensor if `layout` is strided; else a compressed tensor with `value` at the specified places."""
     _check_like(input, layout)
     dtype, device = dtype or input.dtype, device or input.device
     if layout is torch.strided:
@@ -326,7 +326,7 @@ def run_op(op, values: list):
     raise no_kernel_error(_ATEN.get(op.name, op.name), first)
 
 
-# Ops written in others that PyTorch refuses as a whole, in its words.
+# Composite ops that PyTorch refuses, with its message.
 _REFUSED = frozenset(
     ("max", "min", "clamp", "equal", "is_set_to", "rand_like", "randn_like", "allclose", "trace", "resize_")
 )

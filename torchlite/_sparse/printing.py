@@ -1,4 +1,4 @@
-"""What `repr` shows of a sparse tensor."""
+"""The repr of sparse tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .sparse_tensor import ROW_COMPRESSED
 
 
 def _format_part(tensor, indent: int, prefix: str) -> str:
-    """One of the tensors that a sparse one is made of."""
+    """Format one of the tensors that a sparse tensor consists of."""
     lead = f"{prefix}=tensor("
     if tensor.is_meta:
         return f"{lead}..., size={tuple(tensor.shape)})"

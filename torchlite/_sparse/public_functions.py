@@ -1,4 +1,4 @@
-"""The functions of `torch` that make sparse tensors or multiply them."""
+"""The functions of `torch` that create or multiply sparse tensors."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _sum_keepdim(input, dims, dtype):
 
 
 def _accumulate_dtype(dtype):
-    """What PyTorch sums a dtype in."""
+    """Return the dtype in which PyTorch accumulates sums of a dtype."""
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.int64
 
 

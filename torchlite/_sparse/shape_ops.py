@@ -1,4 +1,4 @@
-"""Ops that take sparse tensors apart, put them together, or change the order of their dimensions."""
+"""Shape ops of sparse tensors: indexing, splitting, concatenation, permutation."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def cat(tensors, dim=0):
     """Tensors one after the other along a dimension."""
     tensors = list(tensors)
     if is_sparse(tensors[0]):
-        tensors[0].is_contiguous()  # which a compressed tensor is not asked
+        tensors[0].is_contiguous()  # a compressed tensor does not use it
     for position, tensor in enumerate(tensors):
         if not is_sparse(tensor) or tensor.layout is not torch.sparse_coo:
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}.")

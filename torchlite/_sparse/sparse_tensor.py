@@ -1,8 +1,8 @@
-"""What a sparse tensor is made of, and its class.
+"""The data of sparse tensors, and their class.
 
-A sparse tensor is a Tensor whose `_tl_array` is no raw array but a `SparseData`: ordinary tensors that say where its
-specified elements are, and which they are. Its class is one under Tensor, so that no generated function takes it for a
-plain one; the general path sees it and asks the table of rules (`rules.py`).
+A sparse tensor is a Tensor whose `_tl_array` is a `SparseData`: ordinary tensors with the indices and the values of the
+specified elements. Its class is a subclass of Tensor, so generated functions do not take it for a plain tensor; the
+general path looks up its rule (`op_dispatch.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SparseData:
 
     @property
     def batch(self) -> int:
-        """How many leading dimensions are those of a batch of compressed matrices."""
+        """Return the number of batch dimensions of a compressed tensor."""
         return 0 if self.layout is sparse_coo else self.parts[0].ndim - 1
 
     @property
@@ -121,7 +121,7 @@ def wrap_sparse(data: SparseData) -> SparseTensor:
 
 
 def no_kernel_error(name: str, tensor) -> NotImplementedError:
-    """PyTorch's words for an op that does not take tensors of this layout."""
+    """Return PyTorch's error for an op without a kernel for the tensor's layout."""
     where = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL", "meta": "Meta"}.get(tensor.device.type, "CPU")
     kind = {strided: "", sparse_coo: "Sparse"}.get(tensor.layout, "SparseCsr")
     return NotImplementedError(
@@ -253,7 +253,7 @@ SparseTensor.__module__ = Tensor.__module__
 
 
 def pickle_parts(tensor) -> tuple:
-    """What PyTorch's pickles have of a sparse tensor: its layout, and the tensors that it is made of."""
+    """Return the layout of a sparse tensor and its parts, as PyTorch pickles them."""
     data = tensor._tl_array
     if data.layout is sparse_coo:
         return data.layout, (data.parts[0], data.values, tensor.shape, data.coalesced)

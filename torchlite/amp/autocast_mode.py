@@ -1,6 +1,4 @@
-"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor serves all regions of
-a thread.
-"""
+"""`torch.autocast`: inside, ops run in the dtype of PyTorch's lists. One interceptor serves all regions of a thread."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ _BANNED = (
 
 
 class _State(threading.local):
-    """What is in force in a thread."""
+    """Autocast state of a thread."""
 
     def __init__(self) -> None:
         self.dtypes = DEFAULTS | _OTHER_DEVICE_DEFAULTS
@@ -91,7 +89,7 @@ class _Autocast(Interceptor):
             return run(*args, **kwargs)
 
     def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
-        """The arguments of an op on the lists, cast; None for an op on no list, whose parts are to be asked."""
+        """Return the cast arguments of a listed op; None for an op on no list, whose parts are then checked."""
         if op.name not in AUTOCAST_OPS:
             return None
         where = _device_type(args)
@@ -114,8 +112,8 @@ _LISTS = (tuple, list)
 
 
 def _device_type(values) -> str | None:
-    """The device type whose lists apply, an accelerator's before the CPU's; None too where a subclass is to be asked
-    first.
+    """Return the device type whose lists apply, an accelerator's before the CPU's. None also if a subclass overrides
+    the op.
     """
     found = None
     for tensor in _tensors(values):
@@ -288,12 +286,12 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether the casts of leaves are kept until the outermost region ends."""
+    """True if the casts of leaves are cached until the outermost region ends."""
     return _state.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Choose whether the casts of leaves are kept until the outermost region ends."""
+    """Set whether the casts of leaves are cached until the outermost region ends."""
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     _state.cache_enabled = enabled
@@ -378,12 +376,12 @@ class _AutocastRegion:
 
 
 class autocast(_AutocastRegion):
-    """A region, or as a decorator a function, in which ops run in the dtype that is best for them: products in `dtype`,
-    sums and losses in float32.
+    """A region, or as a decorator a function, in which each op runs in a suitable dtype: products in `dtype`, sums and
+    losses in float32.
 
     device_type: "cpu", "cuda" or "opencl". dtype: bfloat16 on the CPU and float16 elsewhere unless given. enabled:
-    False makes a region without autocast inside another. cache_enabled: whether the casts of weights are kept until the
-    outermost region ends. Backward belongs outside: its ops run in the dtypes that forward's ran in. See docs/amp.md.
+    False disables autocast inside another region. cache_enabled: whether the casts of weights are cached until the
+    outermost region ends. Backward belongs outside: its ops run in the dtypes of the forward ops. See docs/amp.md.
 
     >>> import torchlite as torch
     >>> layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
@@ -429,13 +427,13 @@ def is_only_autocast_active() -> bool:
 
 
 def current_state() -> tuple:
-    """What decides how ops are cast in this thread."""
+    """Return the settings that determine how this thread casts ops."""
     return (*_state.enabled.items(), *_state.dtypes.items(), _state.cache_enabled)
 
 
 @contextlib.contextmanager
 def without_cast_cache() -> Iterator[None]:
-    """Within, no cast of before is used, and none that is made is kept for after."""
+    """Context manager with an empty cast cache; the previous cache is restored afterwards."""
     kept, _state.cache = _state.cache, {}
     try:
         yield

@@ -1,4 +1,4 @@
-"""What `torch.cuda.amp` has: `torch.amp` for CUDA, deprecated in favour of it."""
+"""`torch.cuda.amp`: `torch.amp` for CUDA, deprecated in favour of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`GradScaler`: the loss times a scale, so that small gradients of float16 do not vanish; steps with infinite gradients
-are left out.
-"""
+"""`GradScaler`: scales the loss so that float16 gradients do not underflow, and skips steps with infinite gradients."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ _FIX_HINT = "This may indicate your script did not use scaler.scale(loss or outp
 
 
 class OptState(Enum):
-    """How far an optimizer is in this iteration."""
+    """The progress of an optimizer in this iteration."""
 
     READY = 0
     UNSCALED = 1
@@ -94,7 +92,7 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._scale: Tensor | None = None  # made on the device of the first loss
+        self._scale: Tensor | None = None  # created on the device of the first loss
         self._growth_tracker: Tensor | None = None
         self._growth_factor, self._backoff_factor, self._growth_interval = (
             growth_factor,
@@ -126,7 +124,7 @@ class GradScaler:
         return scaled(outputs)
 
     def _scale_on(self, device):
-        """The scale, made on `device` when there is none."""
+        """Return the scale, created on `device` if there is none."""
         if self._scale is None:
             from .. import float32, full, int32
 
@@ -227,9 +225,7 @@ class GradScaler:
         return result
 
     def _step_with_grad_scaler(self, optimizer, state, args, kwargs):
-        """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and
-        `found_inf`.
-        """
+        """Step an optimizer that unscales and skips by itself, from `grad_scale` and `found_inf`."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the "
@@ -310,7 +306,7 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale grows by."""
+        """Return the growth factor of the scale."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -318,7 +314,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after an infinite gradient."""
+        """Return the factor of the scale after an infinite gradient."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:

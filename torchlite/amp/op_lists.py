@@ -1,7 +1,7 @@
-"""Which ops autocast runs in which dtype: PyTorch's lists, by the names of our records.
+"""The dtype in which autocast runs each op: PyTorch's lists, by the names of torchlite's op records.
 
-Internal records stand here too where a public op reaches the listed work through them. An op on no list runs as it is
-called; if it is written in other ops, autocast sees those.
+Internal records are listed too where a public op calls the listed op through them. An op on no list runs unchanged; if
+it is composite, autocast sees its parts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Switches and questions about the libraries under the devices, as PyTorch programs touch them.
-`torchlite._settings.backend_flags` keeps what they say.
+"""`torch.backends`: availability and switches of the libraries that devices use. `torchlite._settings.backend_flags`
+stores the switches.
 """
 
 from __future__ import annotations

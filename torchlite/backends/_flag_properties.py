@@ -1,4 +1,4 @@
-"""Attributes of a module, or of an object in one, that are switches."""
+"""Module and object attributes that read and write a switch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processor: its vector instructions, and the engine whose kernels compute over large tensors."""
+"""The CPU: its vector instructions, and the engine that computes large tensors."""
 
 
 def get_kernel_engine() -> str:

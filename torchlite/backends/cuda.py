@@ -1,5 +1,5 @@
-"""Switches of CUDA's libraries: the precision of products, and which attention and which library for linear algebra may
-be used.
+"""Switches of CUDA's libraries: matrix product precision, allowed attention implementations, the preferred linear
+algebra library.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def is_flash_attention_available() -> bool:
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ):
-    """Which attention may run, for the time of a `with` block. `torch.nn.attention.sdpa_kernel` is its newer form.
+    """Context manager that selects the attention implementations. `torch.nn.attention.sdpa_kernel` is its newer form.
 
     >>> import torchlite as torch
     >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):

@@ -1,5 +1,5 @@
-"""cuDNN, which the CUDA backend uses for convolution and attention where the extra `cudnn` is installed: whether it is
-there, and switches.
+"""cuDNN, which the CUDA backend uses for convolution and attention if the extra `cudnn` is installed: availability and
+switches.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Cudnn(SwitchModule):
 
     @property
     def benchmark_limit(self) -> int | None:
-        """How many ways `benchmark` tries, at most; 0: all."""
+        """The maximum number of algorithms that `benchmark` tries; 0: all."""
         return FLAGS.cudnn_benchmark_limit
 
     @benchmark_limit.setter

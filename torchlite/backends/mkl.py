@@ -1,4 +1,4 @@
-"""Intel's MKL: whether NumPy's products use it."""
+"""Intel's MKL: true if NumPy's products use it."""
 
 
 def is_available() -> bool:

@@ -1,4 +1,4 @@
-"""oneDNN, which the CPU's convolutions use where its library is installed: whether it is there, and switches."""
+"""oneDNN, which the CPU's convolutions use if its library is installed: availability and switches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 
 def _library_or_reason() -> Any:
-    """What the CPU's backend found: a library, or why there is none."""
+    """Return the oneDNN library of the CPU backend, or the reason why there is none."""
     from .._dispatch.backend_registry import backend_of
 
     return backend_of("cpu").onednn()
@@ -31,7 +31,7 @@ def is_available() -> bool:
 
 
 def is_acl_available() -> bool:
-    """False: whether oneDNN was built for Arm's Compute Library is not asked."""
+    """Return False: torchlite does not detect a oneDNN build with the Arm Compute Library."""
     return False
 
 
@@ -110,7 +110,7 @@ class _Mkldnn(SwitchModule):
 
     @property
     def allow_tf32(self) -> bool | None:
-        """Kept, and changes nothing: float32 is computed in float32."""
+        """Stored without effect: float32 is computed in float32."""
         return FLAGS.mkldnn_allow_tf32
 
     @allow_tf32.setter
@@ -121,7 +121,7 @@ class _Mkldnn(SwitchModule):
 
     @property
     def fp32_precision(self) -> str:
-        """Kept, and changes nothing: float32 is computed in float32."""
+        """Stored without effect: float32 is computed in float32."""
         return FLAGS.mkldnn_precision
 
     @fp32_precision.setter

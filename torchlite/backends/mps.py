@@ -1,4 +1,4 @@
-"""Apple's Metal: there is no backend for it."""
+"""Apple's Metal, for which torchlite has no backend."""
 
 
 def is_available() -> bool:

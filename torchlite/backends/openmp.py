@@ -1,4 +1,4 @@
-"""OpenMP, which is not used here."""
+"""OpenMP, which torchlite does not use."""
 
 
 def is_available() -> bool:

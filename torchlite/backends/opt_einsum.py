@@ -1,4 +1,4 @@
-"""The package opt_einsum, which is not used here: `torch.einsum` chooses its order of products itself."""
+"""The package opt_einsum, which torchlite does not use: `torch.einsum` chooses its contraction order."""
 
 enabled, strategy = False, None
 

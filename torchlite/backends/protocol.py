@@ -1,4 +1,4 @@
-"""The backend contract: what a package imports that adds a device type to torchlite. docs/backend.md is its guide.
+"""The backend contract: Protocols for packages that add a device type to torchlite. docs/backend.md is the guide.
 
 `Backend` lists the required members of a backend object. Each other Protocol is optional: the front end tests for a
 hook with `hasattr` before it calls it, and its docstring states what happens without it.
@@ -63,8 +63,8 @@ class DeviceArray(Protocol):
         ...
 
     @property
-    def dtype(self) -> Any:
-        """The backend's dtype object, which `Backend.dtype_of` translates."""
+    def dtype(self) -> np.dtype:
+        """The NumPy dtype of the elements, that of ml_dtypes for bfloat16 and float8."""
         ...
 
     @property
@@ -91,8 +91,9 @@ class Backend(Protocol):
         ...
 
     def why_not(self) -> str:
-        """Why no device can be used: a sentence that names what to install. "" if devices can be used. Called before
-        the first use of each device, and by `torch.cuda.is_available()` and its like. Must not raise.
+        """Return the reason why no device can be used: a sentence that names what to install. "" if devices can be
+        used. Called before the first use of each device, and by `torch.cuda.is_available()` and the like. Must not
+        raise.
         """
         ...
 
@@ -347,7 +348,7 @@ class LaunchRecording(Protocol):
 
 
 class FusedFunction(Protocol):
-    """A function of arrays that `HostFusion` made."""
+    """A function of arrays created by `HostFusion`."""
 
     text: str  # its source, which the caller sets
 
@@ -416,7 +417,7 @@ class EventMarker(Protocol):
         ...
 
     def milliseconds_to(self, later: Any) -> float:
-        """The time between two markers that were made with `timing`, both done."""
+        """Return the milliseconds between two completed markers that were created with `timing`."""
         ...
 
 
@@ -495,7 +496,7 @@ class StreamRuntime(DeviceRuntime, Protocol):
     def default_stream(self) -> StreamHandle: ...
 
     def stream_from(self, ptr: int) -> StreamHandle:
-        """A stream that another library made."""
+        """Wrap a stream that another library created."""
         ...
 
     def use(self, handle: Any) -> None:
@@ -595,7 +596,7 @@ class KernelEngines(Protocol):
         ...
 
     def why_not_buildable(self) -> str:
-        """Why kernels cannot be compiled ahead of time: a sentence. "" if they can."""
+        """Return the reason why kernels cannot be compiled ahead of time, a sentence. "" if they can."""
         ...
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:

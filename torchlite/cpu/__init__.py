@@ -1,4 +1,4 @@
-"""The processor in the form of `torch.cuda`: one device, which has done everything as soon as it is asked to."""
+"""The CPU in the form of `torch.cuda`: one device, which runs synchronously."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def set_device(device: Any) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The one stream. `device` has no effect: the CPU has one stream."""
+    """Return the only stream. `device` has no effect: the CPU has one stream."""
     return _stream
 
 

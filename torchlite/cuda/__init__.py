@@ -1,6 +1,6 @@
-"""CUDA devices: which there are, their streams, graphs, memory and random numbers.
+"""CUDA devices: their streams, graphs, memory and random numbers.
 
-The backend is an extra of its own (`pip install 'torchlite-nd[cuda12]'`); nothing here loads it before it is asked for.
+The backend is a separate extra (`pip install 'torchlite-nd[cuda12]'`), loaded on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Accelerator of CUDA, and what is known of its devices."""
+"""The Accelerator of CUDA, and device properties."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""CUDA graphs: work recorded once and started again as a whole, which spares the time that starting
-each kernel takes.
-"""
+"""CUDA graphs: work captured once and replayed as one launch, which saves the launch time of each kernel."""
 
 from __future__ import annotations
 
@@ -78,8 +76,8 @@ class CUDAGraph:
         CAPTURES.append(self)
 
     def _offset(self) -> int:
-        """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move
-        it.
+        """Return the offset of the device's default engine, or 0 if it has none. Capture must not change it; replays
+        advance it.
         """
         engine = _random.default_of(backend_registry.table_of(device_type("cuda", self._stream.device_index)))._engine
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
@@ -103,7 +101,7 @@ class CUDAGraph:
             )
 
     def instantiate(self) -> None:
-        """Accepted: the graph is made ready when recording ends."""
+        """No effect: the graph is instantiated when capture ends."""
         self._captured("instantiate")
 
     def _captured(self, what: str) -> Any:
@@ -127,10 +125,10 @@ class CUDAGraph:
 
 
 class graph:
-    """What is started inside the `with` block is recorded into a CUDAGraph, and not run.
+    """Context manager that captures work into a CUDAGraph without running it.
 
-    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the one to record in; one made
-    for this when None.
+    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the stream to capture in; None
+    uses one created for this purpose.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():
@@ -273,8 +271,8 @@ class _GraphedCallable:
             if fixed is not None and parameter.grad is not None and parameter.grad._tl_array is fixed._tl_array:
                 parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
         self.backward.replay()
-        # A parameter's `.grad` may take the memory over until the next replay. Others get views, which are copied where
-        # they are kept.
+        # A parameter's `.grad` may alias the memory until the next replay. Others get views, which are copied where
+        # they are stored.
         return tuple(
             None if g is None else g.detach() if i >= count else g.view(g.shape) for i, g in enumerate(self.grad_inputs)
         )

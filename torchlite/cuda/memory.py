@@ -1,4 +1,4 @@
-"""The memory of CUDA devices: how much is taken and kept, limits, pinned host memory."""
+"""The memory of CUDA devices: allocated and reserved amounts, limits, pinned host memory."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """What `set_per_process_memory_fraction` set; 1.0 before."""
+    """Return the fraction set by `set_per_process_memory_fraction`, by default 1.0."""
     index = cuda.index(device)
     cuda.runtime(index)
     return _fractions.get(index, 1.0)

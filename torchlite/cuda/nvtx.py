@@ -1,5 +1,5 @@
-"""Named ranges for NVIDIA's profilers, through the package `nvtx` (`pip install nvtx`). Where it is not installed
-nothing is marked, and nothing fails: the functions then only count how deep ranges are nested.
+"""Named ranges for NVIDIA's profilers, through the package `nvtx` (`pip install nvtx`). Without it the functions only
+count the depth of nested ranges.
 """
 
 from __future__ import annotations

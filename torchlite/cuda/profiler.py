@@ -1,4 +1,4 @@
-"""Which part of a program NVIDIA's profilers look at, where they were started to wait for that (`nsys profile
+"""Start and stop of collection by NVIDIA's profilers, if they wait for it (`nsys profile
 --capture-range=cudaProfilerApi`).
 """
 

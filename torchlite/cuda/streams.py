@@ -45,7 +45,7 @@ class Stream(_streams.Stream):
 
 
 class ExternalStream(Stream):
-    """A stream that another library made, by its address; it must live for as long as this object is used."""
+    """A stream created by another library, by its address. It must outlive this object."""
 
     def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any):
         super().__init__(device=device, stream_ptr=stream_ptr, **kwargs)

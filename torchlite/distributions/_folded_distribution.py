@@ -29,7 +29,7 @@ class FoldedDistribution(TransformedDistribution):
 
     @property
     def scale(self) -> torch.Tensor:
-        """That of x."""
+        """The scale of x."""
         return self.base_dist.scale
 
     @property

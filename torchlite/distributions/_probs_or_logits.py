@@ -1,4 +1,4 @@
-"""What distributions by `probs` or `logits` share."""
+"""Base of distributions with `probs` or `logits` parameters."""
 
 from __future__ import annotations
 

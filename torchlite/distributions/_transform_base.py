@@ -1,4 +1,4 @@
-"""What transforms are, their inverses and compositions; `transforms.py` has the functions themselves."""
+"""Base classes of transforms: inverses and compositions. `transforms.py` has the concrete transforms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .utils import _sum_rightmost, lazy_property
 class Transform:
     """A transformation y = t(x), with its inverse `t.inv` and `t.log_abs_det_jacobian(x, y)`.
 
-    `domain` and `codomain` are constraints; `bijective` and `sign` (+1 or -1 where t is monotone) say what is known.
-    With `cache_size=1` the last (x, y) is kept, so that t.inv(y) is x itself: for inverses that are slow or inexact.
+    `domain` and `codomain` are constraints; `bijective` and `sign` (+1 or -1 where t is monotone) are properties of t.
+    With `cache_size=1` the last (x, y) is cached, so that t.inv(y) is x itself: for inverses that are slow or inexact.
     Subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
 
     >>> import torchlite as torch
@@ -43,12 +43,12 @@ class Transform:
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        state["_inv"] = None  # a weak reference; the inverse is made again
+        state["_inv"] = None  # a weak reference; the inverse is created again on demand
         return state
 
     @property
     def event_dim(self):
-        """How many dimensions of the end one event takes, where domain and codomain agree; else ValueError."""
+        """The number of event dimensions, if domain and codomain agree; else ValueError."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")

@@ -1,8 +1,8 @@
-"""Transforms from unconstrained numbers to what satisfies a constraint: `biject_to` and `transform_to`.
+"""Registries of transforms from unconstrained space to constraints: `biject_to` and `transform_to`.
 
-`biject_to(constraint)` is a bijection whose Jacobian is known, for Hamiltonian Monte Carlo and the like;
-`transform_to(constraint)` need be neither (softmax for the simplex), for optimisers. Both are tables that take more:
-`@biject_to.register(MyConstraint)`.
+`biject_to(constraint)` is a bijection with a known Jacobian, for Hamiltonian Monte Carlo and the like.
+`transform_to(constraint)` need not be one (softmax for the simplex), for optimisers.
+`@biject_to.register(MyConstraint)` adds an entry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Constraints: regions that parameters and values lie in, with `check(value)`, `event_dim` and `is_discrete`.
+"""Constraints: regions of parameters and values, with `check(value)`, `event_dim` and `is_discrete`.
 
-`check` answers a bool for each event: for each batch entry of the value, of which the last `event_dim` dimensions are
-one event. Singletons (`real`, `positive`, `simplex` ...) are values, the others make one: `interval(0, 1)`.
+`check` returns a bool for each event: the last `event_dim` dimensions of the value are one event. Constraints without
+parameters (`real`, `positive`, `simplex` ...) are instances; the others are classes: `interval(0, 1)`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
     """A density on [0, 1] that is proportional to p**x (1 - p)**(1 - x), with p = `probs` in (0, 1) or of log-odds
     `logits` (G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli", 2019).
 
-    Its formulas divide 0 by 0 at p = 1/2: between `lims` their Taylor expansions about 1/2 stand for them.
+    Its formulas divide 0 by 0 at p = 1/2; between `lims` they are replaced by Taylor expansions about 1/2.
 
     >>> import torchlite as torch
     >>> torch.distributions.ContinuousBernoulli(torch.tensor(0.5)).mean
@@ -47,7 +47,7 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> torch.Tensor:
-        """The parameter p, kept from 0 and 1."""
+        """The parameter p, clamped away from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self):

@@ -1,4 +1,4 @@
-"""The class of all distributions."""
+"""Distribution, the base class of all distributions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions made from now on check their arguments. ValueError for anything but a bool."""
+        """Set whether distributions check their arguments by default. ValueError for anything but a bool."""
         if value not in [True, False]:
             raise ValueError
         Distribution._validate_args = value
@@ -98,7 +98,7 @@ class Distribution:
         return new
 
     def _expand_rest(self, new, batch_shape) -> None:
-        """Give `new` what an expanded distribution has beside its parameters."""
+        """Set the attributes of the expanded distribution `new` that are not parameters."""
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -222,8 +222,8 @@ class Distribution:
             )
 
     def _get_checked_instance(self, cls, _instance=None):
-        """An empty object for `expand` to fill. NotImplementedError for a subclass with an `__init__` of its own that
-        has no `expand`: what its __init__ sets would be missing.
+        """Return an empty object for `expand` to fill. NotImplementedError for a subclass that defines `__init__` but
+        not `expand`: the attributes that its __init__ sets would be missing.
         """
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(

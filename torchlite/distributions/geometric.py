@@ -14,7 +14,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogitsMixin, Distribution):
-    """How many trials of probability `probs` (or log-odds `logits`) fail before the first success: (1 - p)**k p.
+    """The number of failed trials of probability `probs` (or log-odds `logits`) before the first success: (1 - p)**k p.
 
     `Tensor.geometric_` counts the success too.
 

@@ -1,4 +1,4 @@
-"""Batch dimensions as dimensions of the event."""
+"""Reinterpretation of batch dimensions as event dimensions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Kullback-Leibler divergences: a table of formulas by the types of two distributions.
 
-Formulas are integrals of p log(p / q) that have a closed form; those between members of one exponential family are M.
-Gil, F. Alajaji and T. Linder's ("Renyi divergence measures for commonly used univariate continuous distributions",
-2013), and the general one is Bregman's divergence of the log-normaliser (F. Nielsen and R. Nock, "Entropies and
-cross-entropies of exponential families", 2010). Where p has mass that q has not, they are infinite.
+The formulas are the closed forms of integrals of p log(p / q). Those within one exponential family are from M. Gil, F.
+Alajaji and T. Linder ("Renyi divergence measures for commonly used univariate continuous distributions", 2013). The
+general one is the Bregman divergence of the log-normaliser (F. Nielsen and R. Nock, "Entropies and cross-entropies of
+exponential families", 2010). Where p has mass and q has none, the divergence is infinite.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """What chooses the component."""
+        """The Categorical distribution that chooses the component."""
         return self._mixture_distribution
 
     @property

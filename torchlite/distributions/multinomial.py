@@ -14,7 +14,7 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """How often each index came in `total_count` draws (an int) with the probabilities of `Categorical`.
+    """The counts of each index in `total_count` draws (an int) with the probabilities of `Categorical`.
 
     `log_prob` takes counts of any sum with validate_args=False.
 

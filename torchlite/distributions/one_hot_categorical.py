@@ -89,5 +89,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
-        probs = self._categorical.probs  # kept, so that their gradient is shared
+        probs = self._categorical.probs  # saved, so that their gradient is shared
         return self.sample(sample_shape) + (probs - probs.detach())

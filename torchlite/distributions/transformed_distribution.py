@@ -111,7 +111,7 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value):
-        """F(x) or 1 - F(x), as the transforms together increase or decrease."""
+        """Return F(x) or 1 - F(x), as the composed transform increases or decreases."""
         sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign

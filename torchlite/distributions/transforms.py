@@ -155,7 +155,7 @@ class PowerTransform(Transform):
 
 
 def _clipped_sigmoid(x):
-    """The logistic function, kept from 0 and 1 by what the dtype can tell from them."""
+    """The logistic function, clamped away from 0 and 1 by the resolution of the dtype."""
     limits = torch.finfo(x.dtype)
     return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
@@ -484,7 +484,7 @@ class CatTransform(_PiecewiseTransform):
 
     @lazy_property
     def length(self):
-        """How long the tensor is along `dim`."""
+        """The total length along `dim`."""
         return sum(self.lengths)
 
     def with_cache(self, cache_size=1):

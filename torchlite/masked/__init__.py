@@ -1,7 +1,7 @@
-"""Reductions, scans and normalisations that leave masked-out elements aside, as `torch.masked`.
+"""Reductions, scans and normalisations that ignore masked-out elements, as `torch.masked`.
 
-Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that
-all do. Where nothing counts, a reduction gives its identity (zero for a sum, NaN for a mean).
+Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means all
+elements. A reduction of no elements returns its identity (zero for a sum, NaN for a mean).
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def _cast(input, dtype, integers_to=None):
 
 
 def _without_alias(result, input):
-    """A result in memory of its own."""
+    """Return the result, cloned if it is the input."""
     return F.clone(result) if result is input else result
 
 
 def _count(input, dims, keepdim, mask):
-    """How many elements count."""
+    """Return the number of elements that count."""
     ones = F._ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
     return F.sum(ones, dims, keepdim) if dims else ones
 

@@ -1,5 +1,5 @@
-"""Python's `multiprocessing` where tensors travel between processes as shared memory: what one process writes the
-others see. Tensors on devices, and of classes of a program's own, are copied.
+"""Python's `multiprocessing` with tensors in shared memory: writes in one process are visible in the others. Tensors on
+devices, and of user-defined classes, are copied.
 
 >>> import torchlite as torch
 >>> queue = torch.multiprocessing.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Starting several processes with one function, and hearing of their errors."""
+"""Spawn of several processes with one function, with their errors re-raised."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
 
 
 class ProcessContext:
-    """Processes that were started together. `join()` waits for one of them to end."""
+    """A group of spawned processes. `join()` waits for one of them to end."""
 
     def __init__(self, processes: list[Any], error_files: list[str]) -> None:
         self.processes, self.error_files = processes, error_files

@@ -1,4 +1,4 @@
-"""Products of several matrices of different sizes that lie one after the other."""
+"""Grouped matrix multiplication: products of several matrices of different sizes stored in one tensor."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`torch.nn.functional`: the ops that layers are made of.
+"""`torch.nn.functional`: the ops that layers use.
 
-Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions
-whose work is the juggling of arguments: `inplace=`, an implicit dimension, the argument orders that differ from the
-op's.
+Most names are ops, generated from their records in `torchlite/_ops` on first access. This module defines the functions
+that rearrange arguments: `inplace=`, an implicit dimension, argument orders that differ from the op's.
 """
 
 from __future__ import annotations

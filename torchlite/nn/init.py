@@ -74,8 +74,8 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with draws from N(mean, std^2) kept within [a, b], by rejection: of normals where [a, b] holds enough of
-    them, else of uniforms over it.
+    """Fill with draws from N(mean, std^2) truncated to [a, b], by rejection sampling: from the normal if [a, b] has
+    enough of its mass, else from a uniform over [a, b].
     """
     if tensor.is_meta:
         return tensor
@@ -112,7 +112,7 @@ def trunc_normal_(
 
 
 def _is_rejected(candidates, mean, std, peak, chance, generator):
-    """Where uniform candidates lie above the normal density, drawn against its `peak` (both in logarithms)."""
+    """Draw which uniform candidates to reject: those above the normal density, relative to its `peak` (a logarithm)."""
     height = candidates.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
     return chance.uniform_(generator=generator).log_().gt(height)
 

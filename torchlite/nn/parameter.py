@@ -1,4 +1,4 @@
-"""Parameter, Buffer, and the uninitialised ones of lazy modules."""
+"""Parameter, Buffer, and their uninitialised forms for lazy modules."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _unsupported_method(name):
     return method
 
 
-# Methods that no op is, so that `__torch_function__` is not asked.
+# Methods that are not ops, so `__torch_function__` does not see them.
 for _name in (
     "__bool__", "__float__", "__int__", "__len__", "clone", "data_ptr", "dim", "element_size", "is_contiguous",
     "is_pinned", "is_shared", "item", "ndimension", "nelement", "numel", "numpy", "requires_grad_", "retain_grad",

@@ -1,4 +1,4 @@
-"""Schedules that go up and down: cycles, warm restarts, one cycle."""
+"""Cyclic learning-rate schedulers: CyclicLR, CosineAnnealingWarmRestarts, OneCycleLR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every schedule of a learning rate stands on."""
+"""LRScheduler, the base class of learning-rate schedulers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Muon."""
+"""Muon optimizer."""
 
 from __future__ import annotations
 

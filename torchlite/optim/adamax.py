@@ -1,4 +1,4 @@
-"""Adamax."""
+"""Adamax optimizer."""
 
 from __future__ import annotations
 

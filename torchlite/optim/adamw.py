@@ -1,4 +1,4 @@
-"""AdamW."""
+"""AdamW optimizer."""
 
 from __future__ import annotations
 

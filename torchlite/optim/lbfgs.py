@@ -1,4 +1,4 @@
-"""L-BFGS."""
+"""L-BFGS optimizer."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_chang
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Nocedal and Wright, chapter 7): `step` needs a closure that computes the loss and its
+    """Limited-memory BFGS (Nocedal and Wright, chapter 7). `step` takes a closure that computes the loss and its
     gradients, and calls it many times.
 
     max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change:
-    when to stop. history_size: how many updates are kept. line_search_fn: None (a fixed step of `lr`) or
+    stopping criteria. history_size: the number of stored updates. line_search_fn: None (a fixed step of `lr`) or
     "strong_wolfe". One parameter group only.
     """
 

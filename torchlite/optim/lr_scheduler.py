@@ -1,4 +1,4 @@
-"""Learning-rate schedules. Call `scheduler.step()` after `optimizer.step()`, as a rule once an epoch."""
+"""Learning-rate schedulers. Call `scheduler.step()` after `optimizer.step()`, as a rule once an epoch."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` for the first `total_iters` epochs, then the whole rate."""
+    """Multiplies the rate by `factor` for the first `total_iters` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -336,7 +336,7 @@ class SequentialLR(LRScheduler):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # The schedules have each made their first step; only the first one's counts.
+        # Each scheduler has done its initial step; only the first one's counts.
         for group in optimizer.param_groups:
             _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -373,7 +373,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules stepped together: their factors multiply."""
+    """Several schedulers stepped in one call: their factors multiply."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         name = type(self).__name__

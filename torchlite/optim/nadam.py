@@ -1,4 +1,4 @@
-"""NAdam."""
+"""NAdam optimizer."""
 
 from __future__ import annotations
 

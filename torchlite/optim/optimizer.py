@@ -1,4 +1,4 @@
-"""Optimizer: the base of all optimizers."""
+"""Optimizer, the base class of all optimizers."""
 
 from __future__ import annotations
 
@@ -404,7 +404,7 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
 
 
 def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Which way a step that was not told goes: (fused, foreach)."""
+    """Return the default implementation as (fused, foreach)."""
     if differentiable:
         return False, False
     plain = all(p is None or (type(p) in (torch.Tensor, torch.nn.Parameter) and p.is_cuda) for p in params)
@@ -442,7 +442,7 @@ def _is_step_skipped(optimizer, group, init, grad_scale, found_inf):
     its scale, in place.
     """
     if found_inf is not None and found_inf.item():
-        for _ in _params_with_grad(optimizer, group, init):  # the states are made all the same
+        for _ in _params_with_grad(optimizer, group, init):  # the states are created nevertheless
             pass
         return True
     if grad_scale is not None:

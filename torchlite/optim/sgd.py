@@ -1,4 +1,4 @@
-"""SGD."""
+"""Stochastic gradient descent (SGD) optimizer."""
 
 from __future__ import annotations
 

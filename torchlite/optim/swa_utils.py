@@ -202,6 +202,6 @@ class SWALR(LRScheduler):
 
 
 def _anneal_fraction(scheduler, epoch):
-    """How far the way to swa_lr is at an epoch."""
+    """Return the annealing progress towards swa_lr at an epoch, from 0 to 1."""
     t = max(0, min(1, epoch / max(1, scheduler.anneal_epochs)))
     return t if scheduler._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2

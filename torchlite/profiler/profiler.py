@@ -1,4 +1,4 @@
-"""A profile that follows a program's steps."""
+"""`profile`, a profiler with a schedule of steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROFILER_STEP_NAME = "ProfilerStep"
 
 
 class ProfilerActivity(enum.Enum):
-    """What is looked at: the CPU, or a kind of device."""
+    """The profiled activity: the CPU, or a kind of device."""
 
     CPU = 0
     XPU = 1
@@ -44,7 +44,7 @@ class DeviceType(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does in a step."""
+    """The profiler's action in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -58,7 +58,7 @@ def kineto_available() -> bool:
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be looked at here: the CPU, and the devices that are there."""
+    """Return the activities that can be profiled here: the CPU and the available devices."""
     found = {ProfilerActivity.CPU}
     if torch.cuda.is_available():
         found.add(ProfilerActivity.CUDA)
@@ -70,8 +70,8 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """What to do in which step: after `skip_first` steps, cycles of `wait` idle ones, `warmup` ones whose record is
-    thrown away, and `active` ones; `repeat` cycles, 0 for any number. With `skip_first_wait` the first cycle does not
+    """Return a schedule: after `skip_first` steps, cycles of `wait` idle steps, `warmup` steps whose record is
+    discarded, and `active` steps; `repeat` cycles, 0 for any number. With `skip_first_wait` the first cycle does not
     wait.
 
     >>> import torchlite as torch
@@ -270,7 +270,7 @@ class profile:
             self.step_rec_fn = None
 
     def _move(self, before: ProfilerAction | None, now: ProfilerAction | None) -> None:
-        """From what was done in one step to what is done in the next; None stands for what lies outside."""
+        """Move from one step's action to the next; None is before the first or after the last step."""
         records = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
         if before in records and (before is ProfilerAction.RECORD_AND_SAVE or now not in records):
             if now is ProfilerAction.NONE and before is ProfilerAction.RECORD:
@@ -320,7 +320,7 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The events of one name together, with `table`."""
+        """Return the events grouped by name, with a `table` method."""
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Sparse tensors: products, sums and softmax that know their places, and the switch for what constructors check."""
+"""`torch.sparse`: products, sums and softmax of sparse tensors, and the switch for invariant checks."""
 
 from __future__ import annotations
 

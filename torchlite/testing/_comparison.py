@@ -1,4 +1,4 @@
-"""Comparing tensors, numbers, and sequences and mappings of them."""
+"""Comparison of tensors, numbers, and sequences and mappings of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float 
 
 
 def _format_location(where: tuple) -> str:
-    """Where in the compared structures something was."""
+    """Format the location of a mismatch in the compared structures."""
     return "\n\nThe failure occurred for item " + "".join(f"[{part!r}]" for part in where) if where else ""
 
 
@@ -73,7 +73,7 @@ class _Comparison:
         return [(self.kind(actual, expected, where), actual, expected, where)]
 
     def kind(self, actual: Any, expected: Any, where: tuple) -> Callable:
-        """What compares two values. TypeError where nothing does."""
+        """Return the method that compares two values. TypeError if there is none."""
         both = (actual, expected)
         if any(x is None for x in both):
             return self.compare_none
@@ -140,7 +140,7 @@ class _Comparison:
         self.compare_values(a, e, rtol, atol, where)
 
     def parts(self, actual: torch.Tensor, expected: torch.Tensor, where: tuple) -> list[tuple]:
-        """The tensors that two sparse ones are made of, each with what it is called."""
+        """Return the component tensors of two sparse tensors, each with its name."""
         kind = actual.layout.name[7:].upper()
         alike = [("specified values", actual._nnz(), expected._nnz())]
         if kind == "COO":

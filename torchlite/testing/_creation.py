@@ -21,7 +21,7 @@ def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
         return 0, 2, 0, 2
     if dtype.category < 2:
         info = torch.iinfo(dtype)
-        above = info.max + (info.bits < 64)  # randint cannot be told 2**63
+        above = info.max + (info.bits < 64)  # randint does not accept 2**63
         return info.min, above, -9 if dtype.is_signed else 0, 10
     real = torch.finfo(dtype.to_real())
     return real.min, real.max, -9, 9

@@ -1,4 +1,4 @@
-"""`FileCheck`: whether lines stand in a text in their order."""
+"""`FileCheck`: checks that a text contains lines in a given order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["FileCheck"]
 
 
 class FileCheck:
-    """Checks to be made of a text, one after the other; `run(text)` makes them. RuntimeError where one fails.
+    """Checks of a text in sequence, done by `run(text)`. RuntimeError if one fails.
 
     >>> from torchlite.testing import FileCheck
     >>> FileCheck().check("add").check_not("mul").check_next("sub").run("add\\nsub\\n")

@@ -1,4 +1,4 @@
-"""Full backward hooks: identity functions on a module's inputs and outputs that see the gradients pass by."""
+"""Full backward hooks: identity functions on a module's inputs and outputs that observe the gradients."""
 
 import warnings
 

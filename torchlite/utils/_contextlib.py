@@ -1,4 +1,4 @@
-"""Context managers that are decorators too, as `no_grad` is; packages derive theirs from them."""
+"""Context managers that also work as decorators, as `no_grad` does. External packages derive theirs from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tensors are made that name no device."""
+"""The default device of tensor factories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions that cross a thread or a process."""
+"""Exceptions that are re-raised in another thread or process."""
 
 from __future__ import annotations
 

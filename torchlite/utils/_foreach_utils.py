@@ -1,4 +1,4 @@
-"""Lists of tensors, sorted for ops that take many at once."""
+"""Grouping of tensor lists by device and dtype, for multi-tensor ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of long work: tqdm's bar on a terminal where tqdm is installed, else plain lines."""
+"""Progress bars: tqdm's on a terminal where tqdm is installed, else plain lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PlainProgress:
         self.desc = desc
 
     def set_postfix_str(self, s: str, refresh: bool = True) -> None:
-        """A text beside the position."""
+        """Set the text after the position."""
         self._postfix = s
         if refresh:
             self.refresh()

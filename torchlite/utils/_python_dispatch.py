@@ -1,4 +1,4 @@
-"""Modes and subclasses that see ops below autograd, by the names of `torch.ops.aten`."""
+"""Modes and tensor subclasses that intercept ops below autograd, by their `torch.ops.aten` names."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[DispatchMode]:
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether a tensor is of a subclass that can be taken apart and put together: with `__tensor_flatten__`, which
-    returns (names of inner tensors, context), and `__tensor_unflatten__`.
+    """True if a tensor's subclass defines `__tensor_flatten__`, which returns (names of inner tensors, context), and
+    `__tensor_unflatten__`.
     """
     is_subclass = isinstance(t, torch.Tensor) and type(t) is not torch.Tensor
     return is_subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
@@ -122,8 +122,8 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 def transform_subclass(
     t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """A tensor of such a subclass put together of `callback(name, tensor)` for each of its inner tensors. RuntimeError
-    where the size is not `outer_size`, by default the tensor's own.
+    """Rebuild a tensor of such a subclass from `callback(name, tensor)` of each inner tensor. RuntimeError if the size
+    is not `outer_size`, by default the tensor's size.
     """
     size = tuple(t.size() if outer_size is None else outer_size)
     stride = tuple(t.stride() if outer_stride is None else outer_stride)
@@ -136,8 +136,8 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """What `__torch_dispatch__` of a subclass returns for `out`, its answer to `func`: for an op in place the tensor
-    that the op writes to, else `out`. RuntimeError for an op in place that is given no tensor.
+    """Return the result of `__torch_dispatch__` for `out`, the output of `func`: the tensor that an in-place op writes
+    to, else `out`. RuntimeError for an in-place op without that tensor.
     """
     writes = [a for a in func._schema.arguments if a.is_write]
     if not writes:

@@ -1,7 +1,7 @@
-"""Trees of containers: take them apart into leaves and a structure, map over their leaves, put them together.
+"""Pytrees: flatten nested containers into leaves and a structure, map over the leaves, and unflatten.
 
-Lists, tuples, named tuples, dicts, ordered and default dicts, deques, `torch.Size` and what `register_pytree_node` was
-told are containers; all else, None among it, is a leaf.
+Lists, tuples, named tuples, dicts, ordered and default dicts, deques, `torch.Size` and classes registered with
+`register_pytree_node` are containers. Every other value, None included, is a leaf.
 
 >>> from torchlite.utils._pytree import tree_flatten, tree_map, tree_unflatten
 >>> leaves, spec = tree_flatten({"a": 1, "b": [2, (3,)]})
@@ -252,11 +252,11 @@ def register_constant(cls: type) -> None:
 
 
 def is_constant_class(cls: type) -> bool:
-    """Whether `register_constant` was told of the class."""
+    """True if the class was registered with `register_constant`."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
-# Taking apart and putting together
+# Flatten and unflatten
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
@@ -336,9 +336,7 @@ def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec
 
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """The leaves of `tree`, each repeated for the part of the structure that it stands for; None where they do not
-    fit.
-    """
+    """Return the leaves of `tree`, each repeated for its subtree of the structure, or None on a mismatch."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf() or treespec.type != (kind := node_type(tree)):
@@ -474,7 +472,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What a path leads to."""
+    """Return the value at a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -489,7 +487,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """What `treespec_dumps` wrote."""
+    """Deserialize the output of `treespec_dumps`."""
     return _text.loads(serialized)
 
 
@@ -524,7 +522,7 @@ register_pytree_node(
     flatten_with_keys_fn=lambda size: ([(SequenceKey(index), n) for index, n in enumerate(size)], None),
 )
 
-# How built-in containers are taken apart and put together, by the names that packages know: `_dict_flatten` and so on.
+# Flatten and unflatten functions of built-in containers, by the names that packages import: `_dict_flatten` and so on.
 for _name, _kind in (
     ("tuple", tuple), ("list", list), ("dict", dict), ("namedtuple", namedtuple), ("ordereddict", OrderedDict),
     ("odict", OrderedDict), ("defaultdict", defaultdict), ("deque", deque),

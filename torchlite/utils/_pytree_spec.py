@@ -1,4 +1,4 @@
-"""The structure of a tree of containers, the classes that count as containers, and the keys of a path into a tree."""
+"""The structure of a pytree, the registered container classes, and the keys of a path into a tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What the step leads to."""
+        """Return the item at the index."""
         return sequence[self.idx]
 
 
@@ -38,7 +38,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What the step leads to."""
+        """Return the value of the key."""
         return mapping[self.key]
 
 
@@ -52,7 +52,7 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """What the step leads to."""
+        """Return the attribute."""
         return getattr(obj, self.name)
 
 
@@ -61,7 +61,7 @@ KeyPath = tuple[KeyEntry, ...]
 
 
 class NodeDef(NamedTuple):
-    """How the instances of a class are taken apart and put together."""
+    """The flatten and unflatten functions of a container class."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
@@ -75,7 +75,7 @@ BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdi
 
 
 def is_namedtuple_class(cls: type) -> bool:
-    """Whether a class was made by `collections.namedtuple` or `typing.NamedTuple`, or derives from such a class."""
+    """True if the class is a named tuple, by `collections.namedtuple` or `typing.NamedTuple`, or a subclass of one."""
     return (
         isinstance(cls, type)
         and issubclass(cls, tuple)
@@ -129,10 +129,10 @@ def node_type(tree: Any) -> Any:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class TreeSpec:
-    """What is left of a tree when its leaves are taken out; `unflatten` puts others in.
+    """The structure of a tree without its leaves; `unflatten` takes new leaves.
 
-    type: the class of the outermost container, None for a leaf; context: what else its class needs (a dict's keys);
-    children: the specs of its items. Specs compare and print by these.
+    type: the class of the outermost container, None for a leaf; context: the data its class needs in addition (a dict's
+    keys); children: the specs of its items. Specs compare and print by these.
 
     >>> from torchlite.utils._pytree import tree_structure
     >>> tree_structure([1, {"a": 2}])
@@ -158,7 +158,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Any:
-        """What the class of the container needs beside the items: the keys of a dict, the class of a named tuple."""
+        """The data of the container besides its items: the keys of a dict, the class of a named tuple."""
         return self._context
 
     @property

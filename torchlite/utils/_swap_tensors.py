@@ -1,4 +1,4 @@
-"""Exchanging two tensors under the references that programs hold."""
+"""Swapping of the contents of two tensors; references to them stay valid."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
 
 def _take_slot(slot: Any, tensor: Tensor) -> list[Any]:
-    """What a slot of a tensor had, in a list, which is empty where it had nothing."""
+    """Remove the value of a tensor's slot and return it in a list, which is empty if the slot was unset."""
     try:
         found = [slot.__get__(tensor)]
     except AttributeError:

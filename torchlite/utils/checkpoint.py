@@ -1,4 +1,4 @@
-"""Trade compute for memory: a part of the model keeps only its inputs and runs again in backward."""
+"""Activation checkpointing: a part of the model saves only its inputs and is recomputed in backward."""
 
 from __future__ import annotations
 
@@ -95,11 +95,13 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
 
 
 class _StopRecomputationError(Exception):
-    """Ends a second run that has made all that is needed."""
+    """Stops a recomputation that has produced all needed tensors."""
 
 
 class _Overrides:
-    """What `set_checkpoint_early_stop` and `set_checkpoint_debug_enabled` chose; None leaves it to the caller."""
+    """Values set by `set_checkpoint_early_stop` and `set_checkpoint_debug_enabled`; None leaves the choice to the
+    caller.
+    """
 
     early_stop: bool | None = None
     debug: bool | None = None
@@ -116,8 +118,8 @@ def _override(name: str, value: bool | None) -> Any:
 
 
 def set_checkpoint_early_stop(enable: bool) -> Any:
-    """Inside, checkpointed parts that are called stop running again, or do not (`enable=False`), once all that backward
-    needs was made.
+    """Context manager: recomputations of checkpointed parts stop, or do not stop (`enable=False`), once all tensors
+    that backward needs exist.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import checkpoint, set_checkpoint_early_stop
@@ -140,8 +142,8 @@ def noop_context_fn() -> Any:
 
 
 class _AmbientState:
-    """Autocast, and the states of the CPU's generator and of those of the arguments' devices, when made; inside
-    `replay()` they are in force again.
+    """A snapshot of autocast and of the generator states of the CPU and of the arguments' devices; `replay()` restores
+    it.
     """
 
     def __init__(self, keep: bool, arguments: Any) -> None:
@@ -167,7 +169,7 @@ class _AmbientState:
 
 
 class CheckpointFunction(Function):
-    """The whole part as one node, whose backward runs the part again with recording."""
+    """A checkpointed part as one autograd node, whose backward runs the part again with recording."""
 
     @staticmethod
     def forward(ctx: Any, run: Any, surroundings: Any, *args: Any) -> Any:
@@ -267,7 +269,7 @@ class _OpLogger(Interceptor):
 
 
 class _Holder:
-    """Stands for one saved tensor of the part; `made` has it for each backward pass that asked (None once taken)."""
+    """Placeholder of one saved tensor. `made` maps each backward pass that needs it to the tensor (None once taken)."""
 
     __slots__ = ("made", "__weakref__")
 
@@ -281,11 +283,11 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
 
 # What of a saved tensor has to be the same in both runs, by `determinism_check`.
 _DETERMINISM_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
-_passes = itertools.count(-2, -1)  # for tensors that are asked for outside of a backward pass
+_passes = itertools.count(-2, -1)  # for tensors that are read outside of a backward pass
 
 
 class _CheckpointFrame:
-    """Saved tensors of one run of the function: places while it runs, made again when the first is needed."""
+    """The saved tensors of one run of the function: placeholders in forward, recomputed on first use."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any, context: Any, surroundings: Any, check: Any) -> None:
         self.function, self.context, self.surroundings, self.check = function, context, surroundings, check

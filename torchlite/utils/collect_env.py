@@ -1,4 +1,4 @@
-"""What a bug report says of the machine, the Python and the packages: `python -m torchlite.utils.collect_env`."""
+"""Environment information for bug reports: `python -m torchlite.utils.collect_env`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGES = re.compile("torch|numpy|pyopencl|cupy|scipy|onnx|triton|optree|pocl"
 
 
 class SystemEnv(NamedTuple):
-    """What was found."""
+    """Information about the environment."""
 
     torch_version: str
     is_debug_build: str
@@ -120,7 +120,7 @@ def _opencl_devices() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """What there is."""
+    """Collect the environment information."""
     pip, packages = get_pip_packages()
     cuda = torch.cuda.is_available()
     return SystemEnv(
@@ -147,7 +147,7 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """What was found as text."""
+    """Format the environment information."""
 
     def shown(value: Any) -> str:
         if value is None or value == "":
@@ -168,7 +168,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """What there is as text."""
+    """Collect and format the environment information."""
     return pretty_str(get_env_info())
 
 

@@ -1,5 +1,5 @@
-"""What `torch.use_deterministic_algorithms` fills memory with: `fill_uninitialized_memory` (True at first) says whether
-`torch.empty`, `resize_` and their kind fill what they do not set with NaN, or with the largest integer.
+"""Uninitialised memory under `torch.use_deterministic_algorithms`. `fill_uninitialized_memory` (True by default):
+`torch.empty`, `resize_` and the like fill their memory with NaN, or with the largest integer.
 
 >>> import torchlite as torch
 >>> torch.utils.deterministic.fill_uninitialized_memory

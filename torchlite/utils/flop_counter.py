@@ -1,4 +1,4 @@
-"""How many floating-point operations a program's products, convolutions and attention take."""
+"""Count of the floating-point operations of products, convolutions and attention."""
 
 from __future__ import annotations
 

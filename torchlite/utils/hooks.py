@@ -1,4 +1,4 @@
-"""Handles that take a hook away again, and the hooks of modules' backward passes."""
+"""Removable handles of hooks, and the backward hooks of modules."""
 
 from typing import TYPE_CHECKING
 

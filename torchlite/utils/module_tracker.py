@@ -1,4 +1,4 @@
-"""Which modules run at the moment."""
+"""A tracker of the modules that run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """While entered, `parents` has the dotted names of the modules that run, in the forward pass and in the backward
-    pass, beside "Global"; `is_bw` says which pass it is.
+    """Context manager: `parents` has the dotted names of the modules that run, in forward and in backward, and
+    "Global"; `is_bw` is true in backward.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.module_tracker import ModuleTracker

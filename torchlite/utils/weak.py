@@ -1,4 +1,4 @@
-"""Weak references to tensors, and dictionaries by their identity."""
+"""Weak references to tensors, and dictionaries keyed by tensor identity."""
 
 from __future__ import annotations
 

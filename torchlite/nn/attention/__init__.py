@@ -1,4 +1,4 @@
-"""Which implementation of scaled dot-product attention may be used."""
+"""Selection of the scaled dot-product attention implementation."""
 
 import contextlib
 import enum

@@ -1,4 +1,4 @@
-"""Causal masks of scaled dot-product attention that say what they are: no mask is made where none is needed."""
+"""Causal masks of scaled dot-product attention as tensor subclasses, materialised only where an op needs the values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """Where the diagonal begins (or ends) of a causal mask that is not square."""
+    """The alignment of the diagonal of a causal mask that is not square."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2

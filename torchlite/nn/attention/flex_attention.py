@@ -1,8 +1,8 @@
-"""Attention with scores and masks of a program's own.
+"""Attention with user-defined scores and masks.
 
-`score_mod(score, batch, head, query, key)` changes scores; `mask_mod(batch, head, query, key)` says which count. Both
-are called once, with indices that broadcast over all positions at once, so that they may be written for single numbers,
-as long as they are made of ops.
+`score_mod(score, batch, head, query, key)` changes scores; `mask_mod(batch, head, query, key)` returns true for the
+positions that count. Each is called once, with indices that broadcast over all positions. A function written for single
+positions works if it consists of ops.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FlexKernelOptions = dict[str, Any]
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return beside its result."""
+    """The additional outputs that `flex_attention` returns."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returned beside its result, (B, H, queries) each: logarithms of sums, largest scores."""
+    """The additional outputs of `flex_attention`, (B, H, queries) each: log-sum-exp and maximum of the scores."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -78,7 +78,7 @@ def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
 
 
 def _evaluate_mod(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, *score: Tensor) -> Tensor:
-    """What a function of single positions says for all, of that shape."""
+    """Return the values of a mod function at all positions, of the given shape."""
     return torch.as_tensor(mod(*score, *_index_grids(shape, device)), device=device).expand(shape)
 
 
@@ -112,7 +112,7 @@ def _is_score_mod(mod: Callable[..., Any]) -> bool:
 
 
 def _dense_to_ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks of each row are set, and which: these first, in order, then the others."""
+    """Return the number of set blocks of each row, and the block indices with the set ones first."""
     counts = blocks.sum(dim=-1).to(torch.int32)
     order = torch.argsort(blocks.to(torch.int32), dim=-1, descending=True, stable=True).to(torch.int32)
     return counts, order
@@ -213,7 +213,7 @@ class BlockMask:
         )  # fmt: skip
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """What the mask is made of."""
+        """Return the fields of the mask as a tuple."""
         tensors = tuple(getattr(self, name) for name in self._TENSORS)
         if flatten:
             return (*self.seq_lengths, *tensors, *self.BLOCK_SIZE, self.mask_mod)
@@ -225,7 +225,7 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many places there are."""
+        """Return the number of positions."""
         return math.prod(self.shape)
 
     def to_dense(self) -> Tensor:
@@ -236,7 +236,7 @@ class BlockMask:
         return dense
 
     def sparsity(self) -> float:
-        """How many percent of the places are in blocks that are not seen."""
+        """Return the percentage of positions in blocks that are masked out."""
         seen = self.kv_num_blocks.sum()
         if self.full_kv_num_blocks is not None:
             seen = seen + self.full_kv_num_blocks.sum()
@@ -252,8 +252,8 @@ class BlockMask:
         return make(self.seq_lengths, *(x if x is None else change(x) for x in tensors), self.BLOCK_SIZE, self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The mask of some batches and heads (and blocks of queries), as indexing takes them; what keys see is worked
-        out anew, and `mask_mod` stays that of the whole.
+        """Index batches and heads (and blocks of queries). The blocks of queries are recomputed for the result;
+        `mask_mod` is unchanged.
         """
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, None if i == -1 else i + 1) if isinstance(i, int) else i for i in index)
@@ -355,7 +355,7 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMa
 
 
 def _dense_mask(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
-    """Which places count: in blocks that are seen in full all, in those that are seen in part what mask_mod says."""
+    """Return the mask as a dense bool tensor: full blocks count everywhere, partial blocks where mask_mod is true."""
     rows, columns = block_mask.BLOCK_SIZE
     mask = _evaluate_mod(block_mask.mask_mod, shape, device).to(torch.bool)
 

@@ -1,4 +1,4 @@
-"""Attention masks in the form that attention takes: additive, in the dtype of the queries."""
+"""Conversion of attention masks to the additive form, in the dtype of the queries."""
 
 import warnings
 

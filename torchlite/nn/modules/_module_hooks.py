@@ -1,7 +1,7 @@
-"""Hooks of modules: how they are kept, registered and run.
+"""Registration and calls of module hooks.
 
-The dictionaries say what there is, whoever filled them: a call of a module none of whose tables (nor the process's) has
-an entry never comes here.
+The hook dictionaries are the only state, so code may fill them directly. A call of a module with empty dictionaries,
+its own and the global ones, does not run this code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchlite.nn.modules.module import Module
 
 
-# The tables of the whole process are variables of `module`, where programs look for them and put others.
+# The global tables are variables of `module`, where programs look for them and replace them.
 GLOBAL_HOOKS: dict[str, Any] = {}
 
 
@@ -132,7 +132,7 @@ class _WrappedHook:
 
 
 class HooksMixin:
-    """What a module offers for hooks, and the call that runs them."""
+    """Hook methods of Module, and the call that runs the hooks."""
 
     # Tables that Module's __init__ makes.
     _forward_pre_hooks: OrderedDict[int, Any]
@@ -349,7 +349,7 @@ def _run_forward_pre_hooks(module, args, kwargs):
 
 
 def _run_always_call_hooks(module, args, kwargs, result, called):
-    """After an exception: the hooks that asked to run in any case, each once."""
+    """Run the hooks registered with `always_call=True` after an exception, each once."""
     own = (module._forward_hooks, module._forward_hooks_always_called, module._forward_hooks_with_kwargs)
     names = ("_global_forward_hooks", "_global_forward_hooks_always_called", "_global_forward_hooks_with_kwargs")
     tables = (tuple(GLOBAL_HOOKS[name] for name in names), own)

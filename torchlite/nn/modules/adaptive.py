@@ -1,4 +1,4 @@
-"""AdaptiveLogSoftmaxWithLoss."""
+"""AdaptiveLogSoftmaxWithLoss, an approximate softmax for many classes."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class _ConvNd(Module):
 
 
 def _padding_amounts(module):
-    """What `F.pad` takes for the padding modes other than zeros: last dimension first, before and after."""
+    """Return the `pad` argument of `F.pad` for padding modes other than zeros, last dimension first."""
     if not isinstance(module.padding, str):
         return _reverse_repeat_tuple(module.padding, 2)
     amounts = []

@@ -70,7 +70,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        # `weight_and_bias(self, Linear)` without its call: small networks are made of this.
+        # Inlines `weight_and_bias(self, Linear)`: the call is measurable in small networks.
         own = self.__dict__
         if type(self) is Linear and "weight" not in own and "bias" not in own:
             params = own["_parameters"]
@@ -144,7 +144,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     def __init__(
         self, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
-        # The bias is made below: the size of the weight is not known yet.
+        # The bias is created below: the size of the weight is not known yet.
         super().__init__(0, 0, False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

@@ -1,4 +1,4 @@
-"""Module: the base of every layer."""
+"""Module, the base class of all layers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _TO_SIGNATURES = (
 
 
 def _to_signature_error(args, kwargs=()):
-    """The words for arguments of `to` that no form takes."""
+    """Return the TypeError for arguments of `to` that match no signature."""
     kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
     named = dict(kwargs)
     kinds += [f"{name}={type(named[name]).__name__}" for name in sorted(named)]
@@ -147,7 +147,7 @@ def _parse_to(args, kwargs):
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """What the module computes; every subclass defines it.
+    """Compute the module's output; subclasses define it.
 
     Call the module itself, which also runs the hooks.
     """
@@ -169,7 +169,7 @@ def _has_any_global_hook() -> bool:
 if TYPE_CHECKING:
 
     class _Parts(HooksMixin, StateDictMixin):
-        """What is written in other files."""
+        """Base of Module with the methods defined in other files."""
 else:
     _Parts = object
 
@@ -249,7 +249,7 @@ class Module(_Parts):
         return self.forward(*args, **kwargs)
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """What `module(...)` runs: the compiled call where there is one, else `_call_impl`."""
+        """Run `module(...)`: the compiled call if there is one, else `_call_impl`."""
         # What `_call_impl` does where nothing is to be done around `forward`, without a second call of Python's.
         own = self.__dict__
         try:
@@ -460,7 +460,7 @@ class Module(_Parts):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """(dotted name, parameter) pairs; a parameter held twice comes once unless `remove_duplicate=False`."""
+        """Yield (dotted name, parameter) pairs. Shared parameters come once unless `remove_duplicate=False`."""
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -661,7 +661,7 @@ class Module(_Parts):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What the repr shows between the parentheses; override it."""
+        """Return the text between the parentheses of the repr. Subclasses override it."""
         return ""
 
     def __repr__(self) -> str:

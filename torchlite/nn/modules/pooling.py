@@ -102,8 +102,8 @@ def _init_unpool(module, expand, kernel_size, stride, padding):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts the values that MaxPool1d kept back at their indices, zeros elsewhere: (N, C, L) -> (N, C, L_out);
-    `output_size` settles L_out.
+    """The inverse of MaxPool1d: puts the pooled values back at their indices, zeros elsewhere: (N, C, L) -> (N, C,
+    L_out). `output_size` resolves an ambiguous L_out.
     """
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:

@@ -26,7 +26,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def _is_autocast_enabled():
-    """Whether autocast will bring the dtypes together."""
+    """True if autocast is enabled and will cast the arguments to one dtype."""
     from ...amp.autocast_mode import is_any_autocast_enabled
 
     return is_any_autocast_enabled()
@@ -51,7 +51,7 @@ def _num_directions(module):
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: the parameters of all layers and directions, and the checks of the arguments."""
+    """Base of RNN, LSTM and GRU: parameters of all layers and directions, and argument checks."""
 
     __constants__ = [
         "mode",
@@ -110,7 +110,7 @@ class RNNBase(Module):
         self.flatten_parameters()
 
     def _weights_have_changed(self):
-        """Whether an attribute is another tensor than the list was made from, as inside `functional_call`."""
+        """True if an attribute is not the tensor in the flat weight list, as inside `functional_call`."""
         params = self._parameters
         for reference, name in zip(self._flat_weight_refs, self._flat_weights_names, strict=True):
             weight = params[name] if name in params else getattr(self, name, None)
@@ -507,7 +507,7 @@ def _batched_state(module, hx, batched):
 
 
 class RNNCellBase(Module):
-    """What the cells share: one step of one layer."""
+    """Base of the recurrent cells: one step of one layer."""
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 

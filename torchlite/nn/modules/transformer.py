@@ -57,7 +57,7 @@ def _get_seq_len(src, batch_first):
 
 
 def _detect_is_causal_mask(mask, is_causal=None, size=None):
-    """Whether `mask` hides exactly the future: as told, or found by comparison."""
+    """True if `mask` is causal: `is_causal` if given, else by comparison with a causal mask."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
     size = size if size is not None else mask.size(-2)

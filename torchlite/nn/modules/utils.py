@@ -1,4 +1,4 @@
-"""Small helpers of the layers: sizes given as one number or one for each dimension."""
+"""Helpers of the layers: expansion of an int to one value for each dimension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DataParallel."""
+"""DataParallel, a module that splits each batch over several devices."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Tensor:
-    """What `DataParallel(module, device_ids, output_device, dim)` returns for these arguments (one, or a tuple)."""
+    """Return the output of `DataParallel(module, device_ids, output_device, dim)` for inputs (one, or a tuple)."""
     given = inputs if isinstance(inputs, tuple) else (inputs,)
     return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))

@@ -1,4 +1,4 @@
-"""A model on several devices."""
+"""Replication of a module on several devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a batch on several devices, and results from them as one."""
+"""Scatter a batch over several devices, and gather results from them."""
 
 from __future__ import annotations
 

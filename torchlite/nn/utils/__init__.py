@@ -1,4 +1,4 @@
-"""Helpers for parameters, gradients and sequences. Most are loaded when first asked for."""
+"""Helpers for parameters, gradients and sequences. Most are loaded on first access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of modules by name, put in and taken out; packages call this name."""
+"""Access to the tensors of a module by dotted name: get, set, swap. External packages import this name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clipping gradients by norm and by value."""
+"""Gradient clipping by norm and by value."""
 
 from __future__ import annotations
 
@@ -73,11 +73,10 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients of `parameters` down in place so that together, as one vector, their norm is at most
-    `max_norm`.
+    """Scale the gradients of `parameters` in place so that their total norm is at most `max_norm`.
 
-    Returns the norm from before, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a norm
-    that is not finite, where `error_if_nonfinite`.
+    Returns the norm before clipping, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a
+    non-finite norm if `error_if_nonfinite`.
 
     `foreach` has no effect: gradients are always handled in groups where that is faster.
     """

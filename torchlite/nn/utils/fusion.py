@@ -1,4 +1,4 @@
-"""Folding a batch norm in evaluation mode into the layer before it."""
+"""Fusion of a batch norm in evaluation mode into the preceding layer."""
 
 from __future__ import annotations
 

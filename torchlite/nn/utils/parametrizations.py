@@ -1,4 +1,4 @@
-"""Parametrizations at hand: orthogonal matrices, weight norm, spectral norm."""
+"""Ready-made parametrizations: orthogonal matrices, weight norm, spectral norm."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
     """Write a weight as a magnitude `original0` times a direction `original1` (Salimans and Kingma 2016); one magnitude
     for each index of `dim`.
 
-    dim None: one magnitude for the whole tensor. Returns the module.
+    dim None: one magnitude for the entire tensor. Returns the module.
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 

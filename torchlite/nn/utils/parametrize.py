@@ -1,4 +1,4 @@
-"""Parametrizations: a parameter that is computed from others by modules."""
+"""Parametrizations: modules that compute a parameter from other parameters."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class ParametrizationList(ModuleList):
 
 
 def _inject_new_class(module):
-    """Give the module a class of its own, on which properties can be put."""
+    """Replace the class of the module by a subclass, on which properties can be set."""
     cls = type(module)
 
     def getstate(self):
@@ -217,7 +217,9 @@ def _inject_property(module, name):
 
 
 def _check_inverse(parametrization, x, y, name):
-    """What `right_inverse` makes of a parametrized tensor x is like the tensor y before it."""
+    """Check that `right_inverse` of x, the parametrized tensor, has the dtype and shape of y, the tensor before
+    registration.
+    """
     if not hasattr(parametrization, "right_inverse"):
         return
     try:

@@ -1,4 +1,4 @@
-"""Pruning: a parameter `name` becomes `name_orig` times a mask (the buffer `name_mask`), multiplied anew before every
+"""Pruning: a parameter `name` becomes `name_orig` times a mask (the buffer `name_mask`), multiplied before each
 forward.
 """
 
@@ -212,7 +212,7 @@ def _validate_pruning_dim(t, dim):
 
 
 def _compute_nparams_toprune(amount, tensor_size):
-    """How many of `tensor_size` to prune: an integer amount itself, a float as a share."""
+    """Return the number of elements to prune: `amount` if it is an int, else that fraction of `tensor_size`."""
     return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
@@ -288,7 +288,7 @@ class _Structured(BasePruningMethod):
 
 
 class RandomStructured(_Structured):
-    """Prunes whole channels along `dim`, chosen at random."""
+    """Prunes random channels along `dim`."""
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)

@@ -1,4 +1,4 @@
-"""The former spectral norm, by a hook; `parametrizations.spectral_norm` is the newer one."""
+"""Spectral norm by a hook, deprecated in favour of `parametrizations.spectral_norm`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SpectralNorm:
 
 
 class _VersionHook:
-    """The hook that writes the norm's version beside the module's, where PyTorch looks for it."""
+    """The state_dict hook that stores the version of the norm in the module's metadata, as PyTorch does."""
 
     def __init__(self, norm: SpectralNorm) -> None:
         self.norm = norm

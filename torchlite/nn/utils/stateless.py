@@ -1,4 +1,4 @@
-"""Calling a module with other parameters than its own."""
+"""Functional calls of a module with other parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MISSING = object()
 
 
 def _named_tensors(module):
-    """(dotted name, tensor) of all parameters and buffers, those held twice under each name."""
+    """Yield (dotted name, tensor) of all parameters and buffers; shared tensors come under each name."""
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
 
@@ -125,7 +125,7 @@ def functional_call(
     strict: bool = False,
 ) -> Any:
     """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by
-    name, in place of its own.
+    name.
     """
     import warnings
 

@@ -1,4 +1,4 @@
-"""The former weight norm, by a hook; `parametrizations.weight_norm` is the newer one."""
+"""Weight norm by a hook, deprecated in favour of `parametrizations.weight_norm`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def _norm_except(v, dim):
-    """The 2-norm of v over all dimensions but `dim` (over all where it is None), with the dimensions kept."""
+    """The 2-norm of v over all dimensions but `dim` (over all if it is None), with keepdim."""
     if dim is None or dim == -1:
         return v.norm()
     return v.norm(dim=[d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)

@@ -1,4 +1,4 @@
-"""A table of measurements beside each other."""
+"""Tables that compare measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Colorize", "Compare"]
 
 
 class Colorize(enum.Enum):
-    """What is coloured by its time: nothing, columns or rows."""
+    """The scope of colouring by time: none, columns or rows."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"

@@ -15,14 +15,14 @@ __all__ = ["Language", "Timer", "timer"]
 
 
 def timer() -> float:
-    """Now, in seconds, when the devices in use have done what was asked of them."""
+    """Return the time in seconds, after synchronizing the accelerator."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return timeit.default_timer()
 
 
 class Language(enum.Enum):
-    """What a statement is written in."""
+    """The language of a statement."""
 
     PYTHON = 0
     CPP = 1
@@ -31,7 +31,7 @@ class Language(enum.Enum):
 class Timer:
     """Times a statement with `num_threads` threads, after a warm-up.
 
-    globals: the names that it sees, beside `torch`. label, sub_label, description and env say in tables what it is.
+    globals: names visible to it, in addition to `torch`. label, sub_label, description and env describe it in tables.
     ValueError for statements in C++.
     """
 

@@ -1,4 +1,4 @@
-"""DataLoader: batches of a data set, made in this process or by workers."""
+"""DataLoader: batches of a data set, loaded in this process or by workers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Batches made when they are asked for."""
+    """Iterator that loads batches in this process, on demand."""
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
@@ -120,7 +120,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Batches made by worker processes, in the order of the sampler unless `in_order` is False."""
+    """Iterator over batches that worker processes load, in the order of the sampler unless `in_order` is False."""
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
@@ -418,7 +418,7 @@ class DataLoader(Generic[Item]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        # Iterators that are made after this warn of more batches.
+        # Iterators created after this warn of more batches.
         length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length

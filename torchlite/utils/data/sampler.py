@@ -63,7 +63,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        # The data set may have grown since the sampler was made.
+        # The data set may have grown since the sampler was created.
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""The files that TensorBoard's projector reads: vectors, labels, small pictures, and which belong together."""
+"""The files of TensorBoard's projector: vectors, labels, sprite images, and their configuration."""
 
 from __future__ import annotations
 

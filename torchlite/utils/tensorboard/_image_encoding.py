@@ -1,4 +1,4 @@
-"""Arrays as pictures: channels last, three of them, from 0 to 255."""
+"""Conversion of arrays to images: three channels, last, from 0 to 255."""
 
 from __future__ import annotations
 

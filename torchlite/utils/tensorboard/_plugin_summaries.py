@@ -1,4 +1,4 @@
-"""Summaries of TensorBoard's plugins: curves, layouts of charts, meshes, tensors."""
+"""Summaries of TensorBoard's plugins: curves, chart layouts, meshes, tensors."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def pr_curve_raw(
 
 
 def custom_scalars(layout: dict[str, Any]) -> Any:
-    """Which scalars stand in one chart: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`. ValueError for a
-    chart of margins whose tags are not three.
+    """Return a layout of charts: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`. ValueError for a margin
+    chart whose tags are not three.
     """
     made = import_proto("layout_pb2")
     categories = []

@@ -1,4 +1,4 @@
-"""The package that writes TensorBoard's files."""
+"""Import of the package that writes TensorBoard's files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def import_proto(name: str) -> Any:
 
 
 def make_event_writer(folder: str, queue: int, seconds: int, suffix: str) -> Any:
-    """What appends events to a file."""
+    """Return a writer that appends events to a file."""
     try:
         found = importlib.import_module("tensorboard.summary.writer.event_file_writer")
     except ImportError:

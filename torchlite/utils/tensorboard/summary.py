@@ -1,4 +1,4 @@
-"""Summaries: what TensorBoard shows, as protocol buffers."""
+"""Summaries for TensorBoard, as protocol buffers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _image(tag: str, picture: np.ndarray) -> Any:
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Any:
-    """Films (n, time, channels, height, width) beside each other, as GIF. ImportError without Pillow."""
+    """Return videos (n, time, channels, height, width) in a grid, as GIF. ImportError without Pillow."""
     array = to_uint8(as_array(tensor))
     if array.ndim != 5:
         raise AssertionError(f"a film has dimensions for example, time, channel, height and width, got {array.shape}")

@@ -110,7 +110,7 @@ class SummaryWriter:
         self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Several numbers in one picture, each in a folder of its own."""
+        """Add several scalars to one chart, each in a separate folder."""
         self._get_file_writer()
         assert self.all_writers is not None
         for tag, value in tag_scalar_dict.items():
@@ -125,7 +125,7 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
         walltime: float | None = None, max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """How values lie."""
+        """Add a histogram of values."""
         limits = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         made = summary.histogram(tag, values, limits, max_bins)
         self._get_file_writer().add_summary(made, global_step, walltime)
@@ -201,7 +201,7 @@ class SummaryWriter:
         self._get_file_writer().add_summary(made, global_step, walltime)
 
     def add_custom_scalars(self, layout: dict[str, Any]) -> None:
-        """Which scalars stand in one chart: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`."""
+        """Add a layout of charts: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`."""
         self._get_file_writer().add_summary(summary.custom_scalars(layout))
 
     def add_custom_scalars_multilinechart(

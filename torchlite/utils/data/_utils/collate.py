@@ -1,4 +1,4 @@
-"""From a list of items to a batch."""
+"""Collation of a list of items into a batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _rebuild_mapping(example, values: dict):
-    """The values in a mapping of the example's type, or in a dict where that type cannot be made so."""
+    """Return the values in a mapping of the example's type, or in a dict if that type cannot be constructed."""
     try:
         if isinstance(example, collections.abc.MutableMapping):
             out = copy.copy(example)
@@ -107,9 +107,8 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 
 def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
-    """The items of a batch put together by the function that `collate_fn_map` has for their class (or a tuple of
-    classes): `function(batch, collate_fn_map=...)`; mappings and sequences of other classes are collated field by
-    field.
+    """Collate the items of a batch with the function that `collate_fn_map` has for their class (or a tuple of classes):
+    `function(batch, collate_fn_map=...)`. Mappings and sequences of other classes are collated field by field.
     """
     first = batch[0]
     if collate_fn_map is not None:
@@ -135,10 +134,10 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
 
 
 def default_collate(batch: Any) -> Any:
-    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts,
-    named tuples, tuples and lists are collated field by field; strings stay in a list.
+    """Collate the items of a batch: tensors, arrays and numbers are stacked along a new first dimension; dicts, named
+    tuples, tuples and lists are collated field by field; strings stay in a list.
 
-    RuntimeError for items of unequal length, TypeError for what has no batch.
+    RuntimeError for items of unequal length, TypeError for other types.
 
     >>> from torchlite.utils.data import default_collate
     >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])

@@ -1,4 +1,4 @@
-"""How a batch is fetched from a data set, in the main process or in a worker."""
+"""Fetching of batches from a data set, in the main process or in a worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .collate import default_collate
 
 
 class _BaseDatasetFetcher:
-    """How batches of a data set are fetched."""
+    """Base of the fetchers of batches."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
@@ -60,7 +60,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
         batch = []
-        for _ in possibly_batched_index:  # by `next` alone: some streams begin anew when they are asked for an iterator
+        for _ in possibly_batched_index:  # by `next` alone: some streams restart in `iter`
             try:
                 batch.append(next(self.dataset_iter))
             except StopIteration:
@@ -79,6 +79,6 @@ class _DatasetKind:
 
     @staticmethod
     def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-        """What fetches batches of a data set of that kind."""
+        """Return the fetcher for a data set kind."""
         made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return made(dataset, auto_collation, collate_fn, drop_last)

@@ -1,4 +1,4 @@
-"""Batches in page-locked memory, from which copies to a CUDA device are quicker."""
+"""Pinning of batches in page-locked memory, from which copies to a CUDA device are faster."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Messages between the DataLoader and its workers.
 
-Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe. What is large goes through a file
-without a name, whose descriptor the pipe carries: the system frees it with the last process that holds it, however that
-process ends. A file and not a shared mapping: writing to a full one is an error and no crash. A pipe that only carries
-small messages never fills up, so neither side can block the other. Systems whose pipes carry no descriptors (Windows)
-get a file with a name, which the receiver removes.
+Arrays leave the pickle as buffers (protocol 5). Small buffers go through the pipe. Large ones go through an anonymous
+file, whose descriptor the pipe carries. The system frees the file when the last process that has it open ends. A file
+is used instead of a shared mapping because writing to a full one is an error and not a crash. A pipe with small
+messages only never fills up, so neither side can block the other. Where pipes carry no descriptors (Windows), the file
+has a name, and the receiver removes it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def receive(connection: Any) -> Any:
         source = rest if rest is not None else _receive_descriptor(connection)
         if source != -1:
             break
-    # Each array gets memory of its own, aligned, so that keeping one does not keep the whole batch.
+    # Each array gets a separate aligned buffer, so that a reference to one does not keep the batch alive.
     pieces = [np.empty(size, np.uint8) for size in sizes]
     with open(source, "rb", buffering=0) as file:
         file.seek(0)

@@ -1,4 +1,4 @@
-"""The worker processes of a DataLoader: what runs in them, and the iterator that gives them work."""
+"""Worker processes of a DataLoader: their main loop, and the iterator that sends them work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker without work look
 
 
 class WorkerInfo:
-    """What `get_worker_info()` tells inside a worker: id, num_workers, seed, dataset (this worker's copy)."""
+    """The result of `get_worker_info()` inside a worker: id, num_workers, seed, dataset (this worker's copy)."""
 
     id: int
     num_workers: int
@@ -68,7 +68,7 @@ def _seed_everything(base_seed: int, worker: int) -> int:
 
 
 class WorkerSettings:
-    """What a worker is told when it starts."""
+    """The settings passed to a worker at its start."""
 
     def __init__(self, loader: Any, base_seed: int) -> None:
         self.dataset, self.collate_fn, self.drop_last, self.batched = (

@@ -1,4 +1,4 @@
-"""What pipes of data are: data sets that others are made of by functions registered under a name."""
+"""Base classes of DataPipes: data sets with functional forms registered under a name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _DataPipeBase:
         self.__dict__.update(state)
 
     def reset(self) -> None:
-        """Go back to the beginning; a pipe with a state of its own has its own."""
+        """Return to the beginning. Pipes with state override it."""
 
 
 class IterDataPipe(_DataPipeBase, IterableDataset[Item]):

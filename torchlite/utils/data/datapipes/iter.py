@@ -1,4 +1,4 @@
-"""Pipes that are iterated over."""
+"""Iterable-style DataPipes."""
 
 from __future__ import annotations
 

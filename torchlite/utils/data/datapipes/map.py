@@ -1,4 +1,4 @@
-"""Pipes that are indexed."""
+"""Map-style DataPipes."""
 
 from __future__ import annotations
 
