@@ -47,9 +47,7 @@ _package_registry: list[tuple[int, Callable, Callable]] = []
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Whether `save` computes the checksums of records (zip tools want them; `load` verifies the
-    ones that are there).
-    """
+    """Set whether `save` computes the checksums of records (zip tools need them; `load` verifies existing ones)."""
     save_load_options.save.compute_crc32 = bool(compute_crc32)
 
 
@@ -59,8 +57,8 @@ def get_crc32_options() -> bool:
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """The byte order that `load` takes a file to have that does not say its own; None for little. TypeError for what is
-    no LoadEndianness.
+    """Set the byte order of files without a byteorder record in `load`; None for little. TypeError for anything but a
+    LoadEndianness.
 
     >>> import torchlite as torch
     >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.NATIVE)
@@ -74,7 +72,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order that `load` takes a file to have that does not say its own."""
+    """Return the byte order of files without a byteorder record in `load`."""
     return save_load_options.load.endianness
 
 
@@ -109,8 +107,8 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """`with skip_data():` saves checkpoints with the room for their storages but without the bytes, and loads storages
-    without reading them: for checkpoints whose bytes are written or read in another way.
+    """Context manager: `save` reserves the space of storages without writing their bytes, and `load` creates storages
+    without reading them. For checkpoints whose bytes are written or read in another way.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -133,7 +131,7 @@ class skip_data:
         _serialization_tls.skip_data, _serialization_tls.materialize_fake_tensors = self._before
 
 
-# -- what weights_only=True may load ------------------------------------------------------
+# -- globals allowed with weights_only=True -----------------------------------------------
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
@@ -150,7 +148,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Forget what `add_safe_globals` added."""
+    """Remove the globals added with `add_safe_globals`."""
     weights_only_unpickler.user_globals().clear()
 
 
@@ -169,9 +167,9 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
-    """The names in a checkpoint that `load(weights_only=True)` would refuse, as "module.name"; "?" for a part that the
-    pickle would compute. Nothing of the file is run. ValueError for what is no checkpoint in today's format,
-    UnpicklingError for a damaged one.
+    """Return the names in a checkpoint that `load(weights_only=True)` would refuse, as "module.name"; "?" for a name
+    that the pickle computes. The pickle is not run. ValueError for a file that is not a zip checkpoint, UnpicklingError
+    for a damaged one.
     """
     with _open_file_like(f, "rb") as stream:
         if not _is_zipfile(stream):
@@ -511,14 +509,14 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args,
 ):
-    """Read what `save` wrote, here or in PyTorch.
+    """Read a file written by `save`, of torchlite or PyTorch.
 
     f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
-    names, or a function `(storage, name) -> storage`); by default the one they were on. weights_only: True (the
-    default) loads tensors, plain containers and what `torch.serialization.add_safe_globals` allows, and nothing else,
-    and spends no more time and memory than the file pays for; False runs the pickle, which can execute any code: only
-    for files you trust. mmap: True maps the file into memory (path only); tensors are then read when used.
-    UnpicklingError for names that are not allowed, RuntimeError for damaged files, FileNotFoundError.
+    names, or a function `(storage, name) -> storage`); by default the one they were saved from. weights_only: True (the
+    default) loads only tensors, plain containers and the globals of `torch.serialization.add_safe_globals`, with time
+    and memory limits by the file's size; False runs the pickle, which can execute any code: only for files you trust.
+    mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for names that
+    are not allowed, RuntimeError for damaged files, FileNotFoundError.
     """
     weights_only = _only_weights(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
@@ -548,7 +546,7 @@ def load(
 
 
 def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:
-    """A checkpoint of weights that is a part of another file, whose budget pays for it."""
+    """Load a checkpoint of weights embedded in another file, whose budget is charged."""
     how = LoadRequest(map_location, pickle, True, _get_restore_location(map_location), {"encoding": "utf-8"})
     stream = io.BytesIO(data)
     return load_archive(stream, how, "", budget) if _is_zipfile(stream) else load_legacy(stream, how, budget)

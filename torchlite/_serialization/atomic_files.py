@@ -16,7 +16,7 @@ except ImportError:  # Windows, where a file that is open cannot be removed
     fcntl: Any = None  # type: ignore[no-redef]
 
 
-_TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+_TEMPORARY = ".torchlite-tmp-"  # prefix of temporary file names, short enough for every valid name
 
 
 def open_regular(path: Any, mode: str = "rb") -> Any:
@@ -37,7 +37,7 @@ def open_regular(path: Any, mode: str = "rb") -> Any:
 
 
 def check_regular(stream: Any) -> Any:
-    """An open file as it is. RuntimeError where it is a pipe, a socket or a device that says it can be sought in."""
+    """Return an open file. RuntimeError if it is a pipe, a socket, or a device that claims to be seekable."""
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):  # no file of the system
@@ -66,7 +66,9 @@ def _write_error(number: int, path: str, plain: bool) -> Exception:
 
 
 def _try_lock(handle: int, wait: bool) -> bool:
-    """Hold a file until its process ends or closes it; False where another process holds it (or nothing can)."""
+    """Lock a file until its process ends or closes it. False if another process has the lock, or locks are not
+    supported.
+    """
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -75,7 +77,7 @@ def _try_lock(handle: int, wait: bool) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove the temporary files of saves to a folder whose process was ended: nobody holds them."""
+    """Remove the temporary files of killed saves to a folder: those that no process has locked."""
     with contextlib.suppress(OSError):
         for name in [entry for entry in os.listdir(folder) if entry.startswith(_TEMPORARY)]:
             with contextlib.suppress(OSError):
@@ -108,7 +110,7 @@ def _create_temporary(folder: str) -> tuple[int, str]:
 
 
 def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
-    """Give a file the owner and mode of another; False where that cannot be."""
+    """Copy the owner and mode of a file to another; False if that fails."""
     if os.name == "posix":
         new = os.stat(temporary)
         if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):

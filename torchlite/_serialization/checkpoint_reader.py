@@ -37,7 +37,7 @@ UNSAFE = (
 
 
 class SourceChangeWarning(Warning):
-    """The source of a module's class is not what it was when a checkpoint of the old format was written."""
+    """The source of a module's class differs from the one in a legacy checkpoint."""
 
 
 # -- pickles -----------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def unpickle(
     stream, size: int, record: str, persistent_load, how: LoadRequest, budget: Budget, data: bytes | None = None,
     unfilled: list[Any] | None = None,
 ) -> Any:  # fmt: skip
-    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record, and
-    indices of sparse tensors are looked at, or the tensors are added to `unfilled`.
+    """Read one pickle from a stream with `size` more bytes. Errors with `weights_only` name the record. Indices of
+    sparse tensors are validated, or the tensors are added to `unfilled`.
     """
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
@@ -119,7 +119,9 @@ def unpickle(
 
 
 def check_sparse(tensors: list[Any], budget: Budget) -> None:
-    """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
+    """Validate the indices of a sparse tensor: RuntimeError if they are out of range. The budget is charged for indices
+    that are views.
+    """
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._tl_array.parts))
         if not save_load_options.thread_options.skip_data and tensor.device.type != "meta":
@@ -141,7 +143,7 @@ class LoadRequest:
         self._restore, self.pickle_options = restore, pickle_options
 
     def restore(self, storage: Any, location: str) -> Any:
-        """A storage where `map_location` wants it."""
+        """Move a storage according to `map_location`."""
         if self.map_location is None or not self.weights_only:
             return self._restore(storage, location)
         try:
@@ -210,7 +212,7 @@ class ArchiveStorages:
 
 
 def _byte_order(reader: ArchiveReader) -> str:
-    """The order of an archive's bytes: its own word, else what is set for those that are silent."""
+    """Return the byte order of an archive: its record, else the default for archives without one."""
     order = reader.byteorder()
     if order is not None:
         return order
@@ -396,7 +398,9 @@ def _is_tar(stream) -> bool:
 
 
 def _compare_source(cls: Any, file: Any, before: Any) -> None:
-    """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
+    """Warn if the source of a module's class differs from the one in the file. torchlite's classes always differ from
+    PyTorch's.
+    """
     if not file or not before or is_torchlite_object(cls):
         return
     try:

@@ -47,10 +47,10 @@ def short_repr(value: Any) -> str:
 
 
 class Meter:
-    """Pays for one pickle's tables and calls out of its file's budget, by what can be counted and by CPU time.
+    """Charges the tables and calls of one pickle to its file's budget, by counts and by CPU time.
 
-    A file can choose keys whose hashes meet each other in a table, for example, so that each search visits all entries.
-    The thread's CPU time between `start` and `tick` pays for whatever cannot be counted before.
+    A file can contain keys with colliding hashes, for example, so that each lookup visits all entries. The thread's CPU
+    time between `start` and `tick` covers costs that cannot be counted in advance.
     """
 
     __slots__ = ("_keys", "_last", "budget")
@@ -84,8 +84,8 @@ class Meter:
             self.tick()
 
     def check_arguments(self, values: tuple) -> int:
-        """Pay for what a class or function of the user's is called with. It may copy each value and the texts within
-        it, and visit all that is in it. Returns the bytes that are paid for.
+        """Charge for the arguments of a user-defined class or function. It may copy each value and the strings within
+        it, and visit all nested values. Returns the number of bytes charged.
         """
         visits, texts = visits_of(values)
         if visits > self.budget.work:
@@ -201,7 +201,7 @@ def _charge_copy(meter: Meter, items: Any) -> None:
 
 
 def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
-    """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
+    """Check the arguments of a user-defined dict or set subclass: lists of keys or pairs, and tables."""
     for items in args:
         if isinstance(items, (list, tuple, set, frozenset, dict)):
             _charge_copy(meter, items)
@@ -309,8 +309,8 @@ def _with_state(meter: Meter, args: tuple) -> None:
 
 
 def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
-    """Check what a function of a pickle is called with. Returns the bytes that are paid for as a copy of it, or None
-    where the function's result is paid for.
+    """Check the arguments of a function that a pickle calls. Returns the number of bytes charged for a copy, or None if
+    the function's result is charged.
     """
     check = CHECKS.get(id(function))
     if check is not None:
@@ -323,7 +323,9 @@ def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
 
 
 def check_state(meter: Meter, cls: Any, state: Any) -> None:
-    """Check what a tensor of a class gets as its attributes and slots. A class that has its own way gets all of it."""
+    """Check the attributes and slots set on a tensor subclass. A class with its own `__setstate__` gets the complete
+    state.
+    """
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
         meter.check_arguments((state,))
         return
@@ -341,8 +343,8 @@ def pay_for_attributes(meter: Meter, names: dict) -> None:
 
 
 def check_attributes(cls: Any, names: Any) -> None:
-    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
-    ask for: `__array_interface__` names memory by its address. Tensors have attributes of torchlite's, too.
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy looks
+    up: `__array_interface__` refers to memory by address. Torchlite's attributes of tensors are refused, too.
     """
     texts = [name for name in names if isinstance(name, str)]
     hidden = [name for name in texts if callable(getattr(cls, name, None))]
@@ -359,7 +361,7 @@ def check_attributes(cls: Any, names: Any) -> None:
 _REBUILD = {name: function for (_, name), function in pytorch_names.REBUILDERS.items()}
 TENSOR_FUNCTIONS = {
     id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
-}  # what _rebuild_from_type_v2 may call
+}  # the callables of _rebuild_from_type_v2
 # By the identity of a function that a pickle may call: the check of its arguments.
 CHECKS = {
     id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,

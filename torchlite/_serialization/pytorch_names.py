@@ -122,7 +122,7 @@ def lookup(module: str, name: str):
     if found is not None:
         return found
     space = module.removeprefix("torch._C._")
-    if space in ("fft", "linalg", "special"):  # where PyTorch keeps its own functions
+    if space in ("fft", "linalg", "special"):  # where PyTorch defines these functions
         module, name = f"torch.{space}", name.removeprefix(f"{space}_")
     elif (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
         return importlib.import_module("torchlite")

@@ -17,7 +17,7 @@ from .._types.package_name import package_name
 
 
 def _kind(value) -> str:
-    """A value as an error shows it: what a file holds may be long or deep."""
+    """Format a value for an error message, shortened: a file's values may be long or deep."""
     return str(value) if isinstance(value, type) else f"an object of {type(value)}"
 
 
@@ -124,7 +124,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """A sparse tensor out of its parts, which are looked at: a file may hold anything."""
+    """Build a sparse tensor from its parts, and validate them: a file may contain anything."""
     return CALLBACKS.sparse("rebuild")(layout, data)
 
 

@@ -150,8 +150,8 @@ def _part_names(kind) -> tuple[str, str]:
 
 
 def _define_constructor(kind):
-    """The constructor of a compressed layout. Its first two parameters are called as the layout's indices are: Python
-    keeps the names of parameters in the code.
+    """Return the constructor of a compressed layout. Its first two parameters have the names of the layout's indices,
+    which Python stores in the code object.
     """
     first, second = _part_names(kind)
 

@@ -51,7 +51,7 @@ class _ToDenseDenseGrad(Function):
 
 
 def map_values(name: str, function, tensor):
-    """A function of the values of a tensor, whose zeros stay zero."""
+    """Apply a function with f(0) = 0 to the values of a tensor."""
     if tensor.layout is torch.sparse_coo and name not in LINEAR:
         tensor = coalesce_coo(tensor)
     new = function(values_of(tensor))
@@ -85,7 +85,7 @@ def add_scaled(a, b, scale=1):
 
 
 class _AddSparse(Function):
-    """The sum of two sparse tensors; a gradient goes back as it comes."""
+    """The sum of two sparse tensors; the gradient passes through unchanged."""
 
     @staticmethod
     def forward(ctx, a, b, scale):
@@ -150,7 +150,7 @@ def sub(input, other):
 
 
 class _LinearMap(Function):
-    """A linear function of a sparse tensor's values; a gradient goes back as it comes, sparse or dense."""
+    """A linear function of a sparse tensor's values; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, function, back):
@@ -185,7 +185,7 @@ _Mul._backward_cls.__name__ = "MulBackward0"
 
 
 def _sum_to_size(g, tensor):
-    """A gradient in the shape of what it is for, which was broadcast."""
+    """Reduce a gradient to the shape of an operand that was broadcast."""
     return g if g.shape == tensor.shape else densify(g).sum_to_size(tensor.shape)
 
 
@@ -194,7 +194,7 @@ def _is_number(value) -> bool:
 
 
 def mul(input, other):
-    """`a * b`: what is zero in one of them is zero."""
+    """Return `a * b`: the result is zero where either operand is."""
     if not is_sparse(input):
         input, other = other, input
     if not _is_number(other):

@@ -67,8 +67,8 @@ def compress_sorted(rows, size: int, dtype=torch.int64):
 
 
 def concat_ranges(first, counts):
-    """Runs of numbers, one for each number in `first`, from that on and as long as `counts` says: which run each of the
-    numbers is in, and the numbers.
+    """Concatenate ranges that begin at `first` with lengths `counts`. Returns the range of each number, and the
+    numbers.
     """
     which = torch.repeat_interleave(torch.arange(counts.shape[0], device=counts.device), counts)
     before = torch.cumsum(counts, 0) - counts
@@ -105,7 +105,7 @@ def index_sizes(data: SparseData) -> tuple[int, ...]:
 
 
 def specified_indices(data: SparseData):
-    """The indices of what is specified, in the grid: (dims of the grid, n)."""
+    """Return the indices of the specified elements in the grid: (dims of the grid, n)."""
     return data.parts[0] if data.layout is torch.sparse_coo else block_indices(data)
 
 
@@ -147,7 +147,7 @@ def find_sorted(sorted_lines, wanted):
 
 
 def densify(tensor):
-    """The dense tensor, whose gradient lies at the specified places alone."""
+    """Return the dense tensor; its gradient is read at the specified places only."""
     data, values = tensor._tl_array, values_of(tensor)
     sizes = index_sizes(data)
     count = math.prod(sizes)
@@ -217,7 +217,7 @@ def to_coo(tensor):
 
 
 def coo_to_compressed(tensor, kind, blocksize=None):
-    """A COO tensor, whose sparse dimensions are those of a batch and two more, in a compressed layout."""
+    """Convert a COO tensor with the sparse dimensions of a batch and two more to a compressed layout."""
     tensor = coalesce_coo(tensor)
     data, values = tensor._tl_array, values_of(tensor)
     batch = data.sparse_dim - 2
@@ -283,7 +283,9 @@ def to_layout_of(g, data: SparseData):
 
 
 def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor in a sparse layout (COO where none is given). RuntimeError for what PyTorch cannot convert."""
+    """Return the tensor in a sparse layout, by default COO. RuntimeError for conversions that PyTorch does not
+    support.
+    """
     if isinstance(sparse_dim, type(torch.strided)):
         sparse_dim, layout = None, sparse_dim
     kind = torch.sparse_coo if layout is None else layout
@@ -385,7 +387,7 @@ _CONVERTIBLE_LAYOUTS = {
 
 
 class _ConvertLayout(Function):
-    """A sparse tensor in another layout; a gradient goes back in the tensor's own."""
+    """Convert a sparse tensor to another layout; the gradient returns in the layout of the input."""
 
     @staticmethod
     def forward(ctx, tensor, kind, blocksize):

@@ -228,7 +228,7 @@ def _sparse_sparse_matmul(a, b):
 
 
 class _SparseMm(Function):
-    """The product of two sparse matrices, whose gradients are products as well."""
+    """The product of two sparse matrices; the gradients are products as well."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -445,7 +445,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 def hspmm(mat1, mat2):
-    """`torch.hspmm`: sparse times dense as a hybrid matrix, whose rows are dense."""
+    """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
     _only_coo("hspmm", mat1)
     _check("hspmm", mat1, mat2)
     flat = coalesce_coo(mat1)

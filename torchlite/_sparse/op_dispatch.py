@@ -254,7 +254,7 @@ def fill_(input, value):
 
 
 def _write_into(target, result):
-    """Give a tensor the elements and the history of another."""
+    """Copy the elements and the history of another tensor into a tensor."""
     if target._tl_node is LEAF and MODE.grad:
         call.check_in_place_autograd(target)
     target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
@@ -369,7 +369,7 @@ def run_in_place(op, values: list):
 
 
 def _run_on_dense_target(op, target, rest):
-    """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
+    """Run an in-place op on a dense tensor with a sparse operand, which changes the specified places only."""
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:

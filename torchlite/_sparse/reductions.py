@@ -150,7 +150,7 @@ def softmax(input, dim, dtype=None, *, log: bool = False):
 
 
 def _softmax_by_group(values, data: SparseData, dim: int, log: bool):
-    """Softmax among the elements whose other indices are the same."""
+    """Softmax among the elements with equal other indices."""
     others = [d for d in range(data.sparse_dim) if d != dim]
     if not data.nnz:
         return values

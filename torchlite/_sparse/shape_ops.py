@@ -31,7 +31,7 @@ _TRANSPOSED_LAYOUT = {
 
 
 class _Permute(Function):
-    """Dimensions in another order; a gradient goes back as it comes, sparse or dense."""
+    """Permute dimensions; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, order):
@@ -186,7 +186,7 @@ def unbind(input, dim=0):
 
 
 class _Unsqueeze(Function):
-    """One more dimension; a gradient goes back as it comes, sparse or dense."""
+    """Insert a dimension; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, dim):

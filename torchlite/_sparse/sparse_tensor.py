@@ -36,11 +36,11 @@ _new = object.__new__
 
 
 class SparseData:
-    """The specified elements of a sparse tensor: `values`, and `parts`, which say where they are.
+    """The specified elements of a sparse tensor: `values`, and `parts`, their indices.
 
     COO: parts are (indices,), of shape (sparse_dim, nnz); values are (nnz, *dense sizes). Compressed: parts are the
     compressed and the plain indices, (*batch, rows + 1) and (*batch, nnz), values (*batch, nnz, *block, *dense sizes).
-    All are plain tensors without history. `coalesced` is about COO alone: no index comes twice, and they are sorted.
+    All are plain tensors without history. `coalesced` applies to COO only: indices are unique and sorted.
     """
 
     __slots__ = ("layout", "shape", "parts", "values", "coalesced")
@@ -137,7 +137,7 @@ def _raise_no_strides(tensor) -> NoReturn:
 
 
 class SparseTensor(Tensor):
-    """A tensor that keeps only its specified elements; the others are zero."""
+    """A tensor that stores only its specified elements; the others are zero."""
 
     __slots__ = ()
     _tl_is_plain = True

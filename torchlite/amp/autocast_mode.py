@@ -74,7 +74,7 @@ class _Autocast(Interceptor):
         run = op.direct or unintercepted_function_for(op)
         if stack.items and not op.is_implicit:  # somebody looks on below
             run = function
-        elif stack.items or saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
+        elif stack.items or saved_tensor_hooks.stack:  # saved tensors pass through user-defined hooks
 
             def run(*args, **kwargs):
                 return _call.without_interceptors(op, function, args, kwargs)
@@ -131,7 +131,7 @@ def _eligible(tensor, where: str) -> bool:
 
 
 def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
-    """The arguments as the rule wants them."""
+    """Return the arguments cast by the rule."""
     if rule == BANNED:
         raise RuntimeError(_BANNED)
     if rule == RESULT:
@@ -177,8 +177,8 @@ def _cast_nested(value, where: str, to: dtype):
 
 
 def _cached_cast(tensor, where: str, to: dtype):
-    """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
-    the leaf changes.
+    """Return a cast tensor. The cast of a leaf that requires grad is cached until the outermost region ends, or the
+    leaf changes.
     """
     cast = F.to if saved_tensor_hooks.stack or tensor._tl_level is not None or stack.items else _to
     if tensor._tl_node is not LEAF or not (
@@ -205,7 +205,7 @@ _autocast = _Autocast()
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows a device type.
+    """True if autocast supports a device type.
 
     >>> import torchlite as torch
     >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
@@ -298,12 +298,12 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that autocast keeps."""
+    """Clear the autocast cache."""
     _state.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Count one region more; what `torch.autocast` does on entry."""
+    """Increment the nesting count, as `torch.autocast` does on entry."""
     _state.nesting += 1
     return _state.nesting
 
@@ -442,12 +442,12 @@ def without_cast_cache() -> Iterator[None]:
 
 
 def restore_current() -> list[_AutocastRegion]:
-    """Regions that bring back what is in force now, for a part that runs again later."""
+    """Return contexts that restore the present settings, for a part that runs again later."""
     return [_AutocastRegion(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
 def _supported(device_type: str, fast_dtype) -> bool:
-    """Whether a region can cast; a warning says why not."""
+    """True if a region can cast; else a warning states why not."""
     if device_type == "cuda":
         if not _cuda_is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
@@ -467,13 +467,11 @@ def _cuda_is_available() -> bool:
     return CUDA.is_available()
 
 
-# -- functions with a backward of their own -----------------------------------------
+# -- functions with a custom backward ------------------------------------------------
 
 
 def _cast(value, device_type: str, dtype):
-    """A tensor cast to `dtype`, and so those in containers; what is no floating-point tensor of the
-    device type stays.
-    """
+    """Cast floating-point tensors of the device type to `dtype`, also in containers; other values are unchanged."""
     if isinstance(value, Tensor):
         return value.to(dtype) if _eligible(value, device_type) else value
     if isinstance(value, (str, bytes, np.ndarray)):

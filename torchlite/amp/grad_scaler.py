@@ -37,7 +37,7 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 class _MultiDeviceReplicator:
-    """A tensor on each device that asks for it."""
+    """Copies of a tensor on several devices, created on demand."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -201,8 +201,8 @@ class GradScaler:
 
     @record_as_single_step
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
-        Returns what that returns.
+        """Run `optimizer.step(*args, **kwargs)` on unscaled gradients, or skip it if one of them is infinite or NaN.
+        Returns the result of the step.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -253,8 +253,8 @@ class GradScaler:
 
     @record_as_single_step
     def update(self, new_scale: Any = None) -> None:
-        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
-        one element).
+        """End an iteration: adapt the scale to the infinite gradients found, or set it to `new_scale` (a float or a
+        one-element tensor).
         """
         if not self._enabled:
             return
@@ -310,7 +310,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale grows by."""
+        """Set the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -318,7 +318,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after an infinite gradient."""
+        """Set the factor of the scale after an infinite gradient."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -350,7 +350,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         if not self._enabled:
             return
         if not state_dict:

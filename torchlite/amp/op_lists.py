@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from .._types.dtypes import float32
 
-# What is done with an op's floating-point tensors (float64 is always left alone).
+# The casts of an op's floating-point tensors (float64 is never cast).
 LOWER = "lower"  # cast to the region's dtype
 FLOAT = "float32"  # cast to float32
 RESULT = "result"  # dtype=float32 is passed where the call states none
@@ -54,7 +54,7 @@ CPU = {
 
 
 def _when(kind: str, condition: Callable) -> Callable:
-    """The rule: `kind` where the condition on the op's arguments holds."""
+    """Return the rule `kind` if the condition on the op's arguments is true."""
     return lambda *values: kind if condition(*values) else None
 
 
@@ -69,7 +69,7 @@ def _is_chain_or_mixed(equation, operands) -> bool:
 
 
 def _as_states(input, hx, *rest) -> str:
-    """A recurrent layer step by step: its products are lower, its states and so its results keep their dtype."""
+    """Rule of recurrent layers: the products run in the lower dtype, the states and the results preserve theirs."""
     states = (
         hx if isinstance(hx, (list, tuple)) else [rest[0] if hasattr(rest[0], "dtype") else hx]
     )  # packed data have their sizes before hx

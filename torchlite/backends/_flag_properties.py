@@ -45,7 +45,7 @@ class SwitchModule(types.ModuleType):
 
 
 def flag(name: str, setter: str, doc: str) -> Any:
-    """A property that is the bool SWITCHES.<name>; `setter` is the name in the error for what is no bool."""
+    """Return a property for the bool SWITCHES.<name>; `setter` is the name in the error for other types."""
 
     def put(self, value: bool) -> None:
         if not isinstance(value, bool):
@@ -70,7 +70,7 @@ class Precision:
 
     @property
     def fp32_precision(self) -> str:
-        """ "none" (as the library's switch says), "ieee" or "tf32"."""
+        """Return "none" (follows the library's switch), "ieee" or "tf32"."""
         return FLAGS.precision(self._what)
 
     def __setattr__(self, name: str, value: str) -> None:

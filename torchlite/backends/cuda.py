@@ -20,7 +20,7 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """Whether a CUDA backend is installed; `torch.cuda.is_available()` says whether it has a device."""
+    """True if a CUDA backend is installed; `torch.cuda.is_available()` is true if it has a device."""
     from .._dispatch import backend_registry
 
     try:
@@ -150,12 +150,12 @@ cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """Whether attention by ordinary products may keep sums in float16 or bfloat16."""
+    """True if math attention may accumulate in float16 or bfloat16."""
     return FLAGS.sdp_math_reduction
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
-    """Let attention by ordinary products keep sums in float16 or bfloat16, or not."""
+    """Set whether math attention may accumulate in float16 or bfloat16."""
     FLAGS.sdp_math_reduction = bool(enabled)
 
 

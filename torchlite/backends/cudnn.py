@@ -44,7 +44,7 @@ def is_acceptable(tensor: Any) -> bool:
 def set_flags(
     _enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"
 ) -> tuple:
-    """Set those that are given; returns what all of them were."""
+    """Set the given flags; returns the previous values of all."""
     module: Any = sys.modules[__name__]
     before = (
         module.enabled,

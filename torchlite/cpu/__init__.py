@@ -27,7 +27,7 @@ class Stream:
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """The event, a new one when none is given."""
+        """Return the event, by default a new one."""
         return event or Event()
 
     def wait_event(self, event: Event) -> None:

@@ -8,7 +8,7 @@ from .._device.accelerators import CUDA as cuda
 
 
 def runtime_of(device: Any, what: str, method: str) -> Any:
-    """A device's runtime, which must have a method. NotImplementedError naming what the backend lacks."""
+    """Return a device's runtime, which must have a method. NotImplementedError naming the missing method."""
     found = cuda._runtime(device)
     if not hasattr(found, method):
         raise NotImplementedError(f"the CUDA backend has no {what}")
@@ -46,8 +46,8 @@ def get_arch_list() -> list[str]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be used on the current device; without emulation: whether its processors know it (compute
-    capability 8.0 and up).
+    """True if bfloat16 can be used on the current device; with including_emulation=False, if the hardware supports it
+    (compute capability 8.0 and up).
     """
     return cuda.is_available() and (including_emulation or get_device_capability() >= (8, 0))
 

@@ -36,12 +36,11 @@ def graph_pool_handle() -> Any:
 
 
 class CUDAGraph:
-    """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are
+    """Work on a CUDA device, captured once and replayed any number of times, always on the same memory: new inputs are
     copied into the old ones.
 
-    `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing,
-    copies from host memory) cannot be recorded. `keep_graph` has no effect: the graph is always instantiated
-    when recording ends.
+    `torch.cuda.graph` is a more convenient interface. Work that needs the host (`item()`, printing, copies from host
+    memory) cannot be captured. `keep_graph` has no effect: the graph is always instantiated when capture ends.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -50,11 +49,11 @@ class CUDAGraph:
         self._drawn = 0
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Record what the calling thread starts in its stream from now on, instead of running it.
+        """Capture the calling thread's work in its stream from now on, instead of running it.
 
         pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global",
-        "thread_local" or "relaxed": which threads may not do what a recording cannot hold. RuntimeError in the default
-        stream, and when the graph holds something.
+        "thread_local" or "relaxed": the threads in which calls that cannot be captured are refused. RuntimeError in the
+        default stream, and if the graph has been captured already.
         """
         if capture_error_mode not in _MODES:
             raise RuntimeError(
@@ -114,13 +113,13 @@ class CUDAGraph:
         self._captured("replay").replay()
 
     def reset(self) -> None:
-        """Free what was recorded; the object can record anew."""
+        """Free the captured work; the object can capture again."""
         graph, self._graph, self._stream = self._graph, None, None
         if graph is not None:
             graph.reset()
 
     def pool(self) -> Any:
-        """The memory that the graph's results live in, for other graphs to share."""
+        """Return the memory pool of the graph's results, for other graphs to share."""
         return self._captured("pool()").pool
 
 
@@ -173,7 +172,7 @@ class graph:
         try:
             self.cuda_graph.capture_end()
         except RuntimeError:
-            if error is None:  # else what went wrong inside says more
+            if error is None:  # else the error inside the block is more specific
                 raise
         finally:
             self._context.__exit__()
@@ -278,7 +277,7 @@ class _GraphedCallable:
         )
 
     def callable(self) -> Callable:
-        """The callable's replacement: one node of the autograd graph, whose passes are replays."""
+        """Replacement of a callable: one autograd node whose passes are replays."""
         me = self
 
         class Graphed(autograd.Function):
@@ -329,14 +328,15 @@ def _make_graphed_forward(module: Any, run: Callable) -> Any:
 def make_graphed_callables(
     callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
 ) -> Any:
-    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in place.
+    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in
+    place.
 
-    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several
-    callables: a tuple of such tuples) with the shapes, dtypes and `requires_grad` of the arguments to come, in whose
-    memory the graphs read. num_warmup_iters: ordinary runs before recording. allow_unused_input: whether a tensor may
-    be without influence on the results. pool: memory to share with other graphs.
+    callables: one, or a tuple of those that run in sequence. sample_args: a tuple of tensors (for several callables: a
+    tuple of such tuples) with the shapes, dtypes and `requires_grad` of later arguments; the graphs read from their
+    memory. num_warmup_iters: ordinary runs before capture. allow_unused_input: whether an input may not affect the
+    results. pool: memory to share with other graphs.
 
-    No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs
+    No higher derivatives; modules without hooks, and without buffers that require grad; autocast around it needs
     `cache_enabled=False`.
 
     >>> import torchlite as torch

@@ -103,8 +103,8 @@ _COLUMNS = {"current": "Cur Usage", "peak": "Peak Usage", "allocated": "Tot Allo
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The allocator's counts as a table. abbreviated: only those over all memory, without its small and large blocks.
-    "-" for what is not counted.
+    """Return the allocator's statistics as a table. abbreviated: only the totals, without small and large blocks. "-"
+    for missing statistics.
 
     >>> import torchlite as torch
     >>> text = torch.cuda.memory_summary() if torch.cuda.is_available() else ""

@@ -12,10 +12,9 @@ __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
 
 
 class Stream(_streams.Stream):
-    """An order in which a CUDA device works: what is started in one stream runs one after the other, several streams
-    may run at the same time.
+    """A queue of work on a CUDA device: the work of one stream runs in order, several streams may run concurrently.
 
-    device: the current one when None. priority: 0, or a negative number for a stream whose work goes first.
+    device: by default the current one. priority: 0, or a negative number for a higher priority.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():

@@ -55,7 +55,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse transform, whose inverse is this one."""
+        """The inverse transform; its `inv` is this transform."""
         found = None if self._inv is None else self._inv()
         if found is None:
             found = _InverseTransform(self)
@@ -263,7 +263,7 @@ class ComposeTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
             return torch.zeros_like(x)
-        steps = [x]  # x and what each part makes of it
+        steps = [x]  # x and the intermediate result of each part
         for part in self.parts[:-1]:
             steps.append(part(steps[-1]))
         steps.append(y)
@@ -292,8 +292,8 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """Another transform whose last `reinterpreted_batch_ndims` batch dimensions become dimensions of the event: the
-    Jacobian's logarithms are summed over them.
+    """A transform with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: the log Jacobians are
+    summed over them.
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:

@@ -94,7 +94,7 @@ class _Dependent(Constraint):
         return self._event_dim
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        """The same with what is known of it: `constraints.dependent(is_discrete=False, event_dim=0)`."""
+        """Return a copy with properties set: `constraints.dependent(is_discrete=False, event_dim=0)`."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -116,9 +116,9 @@ def is_dependent(constraint) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A decorator: a property of a distribution that is a constraint, and on the class a dependent one.
+    """Decorator: a property of a distribution that is a constraint; on the class it is a dependent constraint.
 
-    `@constraints.dependent_property(is_discrete=False, event_dim=0)` says what is known without an instance.
+    `@constraints.dependent_property(is_discrete=False, event_dim=0)` sets the properties known without an instance.
     """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
@@ -141,7 +141,9 @@ class _ConstraintWrapper(Constraint):
 
 
 class _IndependentConstraint(_ConstraintWrapper):
-    """Another constraint whose last `reinterpreted_batch_ndims` batch dimensions are of one event: all must hold."""
+    """A constraint with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: all elements must
+    satisfy it.
+    """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims) -> None:
         assert isinstance(base_constraint, Constraint), (
@@ -174,7 +176,7 @@ class _IndependentConstraint(_ConstraintWrapper):
 
 
 class MixtureSameFamilyConstraint(_ConstraintWrapper):
-    """The support of a mixture: what all its components support."""
+    """The support of a mixture: the intersection of its components' supports."""
 
     def __init__(self, base_constraint) -> None:
         assert isinstance(base_constraint, Constraint), (
@@ -321,7 +323,7 @@ class _HalfOpenInterval(_BoundedConstraint):
 
 
 class _Simplex(Constraint):
-    """Vectors of numbers from 0 on whose sum is 1."""
+    """Vectors of nonnegative numbers whose sum is 1."""
 
     event_dim = 1
 
@@ -422,7 +424,7 @@ class _SequenceConstraint(Constraint):
 
 
 class _Cat(_SequenceConstraint):
-    """`cseq[i]` holds for the next `lengths[i]` entries along `dim` (each 1 unless given)."""
+    """Applies `cseq[i]` to the next `lengths[i]` entries along `dim` (by default 1 each)."""
 
     def __init__(self, cseq, dim=0, lengths=None) -> None:
         cseq = list(cseq)
@@ -451,7 +453,7 @@ class _Cat(_SequenceConstraint):
 
 
 class _Stack(_SequenceConstraint):
-    """`cseq[i]` holds for what lies at index i along `dim`."""
+    """Applies `cseq[i]` to the slice at index i along `dim`."""
 
     def __init__(self, cseq, dim=0) -> None:
         cseq = list(cseq)

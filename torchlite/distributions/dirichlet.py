@@ -13,8 +13,8 @@ __all__ = ["Dirichlet"]
 
 
 def _Dirichlet_backward(x, concentration, grad_output):
-    """The gradient of samples `x` with respect to the concentration: that of a Dirichlet variate moves towards a corner
-    of the simplex as `_dirichlet_grad` says for the marginal, and away from where the others are.
+    """Return the gradient of samples `x` with respect to the concentration. `_dirichlet_grad` is that of the marginal;
+    the other components shrink in proportion.
     """
     total = concentration.sum(-1, True).expand_as(concentration)
     return torch._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))

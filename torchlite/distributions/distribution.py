@@ -16,12 +16,12 @@ __all__ = ["Distribution"]
 class Distribution:
     """A probability distribution over tensors.
 
-    A batch of distributions has `batch_shape`, one draw of each `event_shape`. `sample(shape)` gives a tensor of shape
-    `shape + batch_shape + event_shape`, `log_prob(value)` one of `shape + batch_shape`. `rsample` samples so that
-    gradients reach the parameters. Subclasses declare `arg_constraints` and `support`; parameters and values are
-    checked against them unless `validate_args=False`.
+    A batch of distributions has `batch_shape`, one draw of each `event_shape`. `sample(shape)` returns a tensor of
+    shape `shape + batch_shape + event_shape`, `log_prob(value)` one of `shape + batch_shape`. Gradients flow through
+    `rsample` to the parameters. Subclasses declare `arg_constraints` and `support`; parameters and values are checked
+    against them unless `validate_args=False`.
 
-    A subclass that names its parameters in `_broadcast` (those with an entry for each of the batch) gets `expand`.
+    A subclass that lists its batched parameters in `_broadcast` inherits `expand`.
 
     >>> import torchlite as torch
     >>> normal = torch.distributions.Normal(torch.zeros(3), 1.0)
@@ -77,7 +77,7 @@ class Distribution:
                 )
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution for a batch of another shape, whose parameters are expanded views of these.
+        """Return the same distribution for a batch of another shape; its parameters are expanded views.
 
         `_instance` is for subclasses: an object to fill instead of a new one.
         """
@@ -184,7 +184,7 @@ class Distribution:
         return torch.exp(self.entropy())
 
     def _extended_shape(self, sample_shape=torch.Size()) -> torch.Size:
-        """The shape of what `sample` gives for `sample_shape`."""
+        """Return the shape of `sample(sample_shape)`."""
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)
         return torch.Size(sample_shape + self._batch_shape + self._event_shape)

@@ -14,7 +14,7 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration):
-    """Gamma variates of rate 1, whose gradient is implicit (see `torch._standard_gamma`)."""
+    """Draw gamma variates of rate 1 with an implicit gradient (see `torch._standard_gamma`)."""
     return torch._standard_gamma(concentration)
 
 

@@ -44,13 +44,13 @@ from .utils import _sum_rightmost, euler_constant
 __all__ = ["register_kl", "kl_divergence"]
 
 _KL_REGISTRY: dict[tuple[type, type], Any] = {}
-_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # what was found for pairs of types
+_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # cache of the formulas found for pairs of types
 
 
 def register_kl(type_p, type_q):
-    """A decorator: `f(p, q)` is the divergence for p of `type_p`, q of `type_q` and their subclasses.
+    """Decorator that registers `f(p, q)` as the divergence for p of `type_p`, q of `type_q` and their subclasses.
 
-    TypeError for what is no class.
+    TypeError for anything but a class.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -185,7 +185,7 @@ def _kl_beta_beta(p, q):
 
 @register_kl(Binomial, Binomial)
 def _kl_binomial_binomial(p, q):
-    # Every trial of p diverges from one of q. With more trials p reaches what q does not.
+    # Trials are compared one by one. If p has more trials than q, p has mass outside of q's support.
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())

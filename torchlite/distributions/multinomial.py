@@ -87,7 +87,7 @@ class Multinomial(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        # What never comes and did not come adds nothing.
+        # An index of probability zero with count zero adds nothing.
         logits = logits.masked_fill((value == 0) & (logits == -torch.inf), 0)
         ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
         return ways + (logits * value).sum(-1)

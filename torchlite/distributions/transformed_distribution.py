@@ -46,8 +46,8 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
                 f"{base_shape}."
             )
-        # The base is expanded to what the transforms' parameters ask for, and takes as many dimensions for its event
-        # as the first transform wants.
+        # The base is expanded to the batch shape of the transforms' parameters, and its event to the dimensions of the
+        # first transform's domain.
         shape = whole.forward_shape(base_shape)
         wanted = whole.inverse_shape(shape)
         if base_shape != wanted:

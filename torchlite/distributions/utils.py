@@ -143,9 +143,9 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """Square matrices whose entries on and below diagonal `diag` are the vectors (..., length), row after row; 0 above.
+    """Return square matrices with the vectors (..., length) on and below diagonal `diag`, row by row; 0 above.
 
-    ValueError where no matrix has so many entries there.
+    ValueError if no matrix has that number of entries there.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))

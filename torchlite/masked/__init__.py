@@ -159,7 +159,7 @@ def argmax(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the largest unmasked element. `dtype`, if given, converts `input` first."""
     return _arg_extreme("argmax", input, dim, keepdim, dtype, mask)
 
 
@@ -171,7 +171,7 @@ def argmin(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the smallest unmasked element. `dtype`, if given, converts `input` first."""
     return _arg_extreme("argmin", input, dim, keepdim, dtype, mask)
 
 

@@ -37,7 +37,7 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process ended with an exception, whose traceback is in the message."""
+    """A process ended with an exception; the message has its traceback."""
 
 
 class ProcessExitedException(ProcessException):
@@ -78,7 +78,7 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
             open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file,
         ):
             file.write(traceback.format_exc())
-        multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # what it has put into queues arrives
+        multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # flushes its queues
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)  # without the farewells that wait for others, which may wait for this process

@@ -277,7 +277,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Batch norm of each sample on its own."""
+    """Batch norm of each sample separately."""
     if (
         _TRACES
         and (
@@ -454,7 +454,7 @@ def embedding_bag(
 
 
 def _normalize_bags(input, offsets, per_sample_weights):
-    """1-d indices, offsets and weights, from rows or from what was given."""
+    """Return 1-d indices, offsets and weights, from 2-d rows or the 1-d arguments."""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
@@ -557,7 +557,7 @@ def _is_batch_first_view(x):
 
 
 def _transpose_batch(query, key, value):
-    """Transposes of the first two dimensions; what is one object stays one."""
+    """Transpose the first two dimensions of tensors; one object passed twice stays one object."""
     turned = query.transpose(0, 1)
     turned_key = turned if key is query else key.transpose(0, 1)
     return turned, turned_key, turned_key if value is key else value.transpose(0, 1)

@@ -34,8 +34,8 @@ __all__ = [
 
 
 def _function_state(scheduler):
-    """The state of a schedule that holds functions: objects with `__call__` are saved by their attributes, plain
-    functions not at all.
+    """Return the state of a scheduler with functions: callable objects are saved by their attributes, plain functions
+    are not saved.
     """
     state = {key: value for key, value in scheduler.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
     state["lr_lambdas"] = [
@@ -75,7 +75,7 @@ class LambdaLR(LRScheduler):
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -116,7 +116,7 @@ class MultiplicativeLR(LRScheduler):
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -185,7 +185,9 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes linearly from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters`
+    epochs.
+    """
 
     def __init__(
         self,
@@ -368,7 +370,7 @@ class SequentialLR(LRScheduler):
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
@@ -409,16 +411,17 @@ class ChainedScheduler(LRScheduler):
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times `factor` when a metric, given to `step(metric)`, has not improved for more than `patience` epochs.
+    """Multiplies the rate by `factor` if the metric passed to `step(metric)` has not improved for more than `patience`
+    epochs.
 
-    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs".
-    cooldown: epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller
-    changes are left out.
+    mode: "min" or "max". threshold, threshold_mode: the least improvement, "rel" (to the best) or "abs". cooldown:
+    epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are
+    skipped.
     """
 
     def __init__(

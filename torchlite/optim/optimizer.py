@@ -115,9 +115,9 @@ _HOOK_TABLES = (
 class Optimizer:
     """The base class of all optimizers.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults:
-    the options of groups that do not state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from
-    parameter to its state; `defaults`.
+    params: tensors, (name, tensor) pairs, or dicts with `params` and group options (parameter groups). defaults: the
+    options of groups that do not set them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter
+    to its state; `defaults`.
     """
 
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
@@ -234,7 +234,7 @@ class Optimizer:
 
     @staticmethod
     def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
-        """A loaded tensor in the parameter's dtype and on its device; the count of steps keeps its own unless fused or
+        """Return a loaded tensor in the parameter's dtype and on its device. Step counts are unchanged unless fused or
         capturable.
         """
         if key == "step":
@@ -249,8 +249,8 @@ class Optimizer:
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's
-        (ValueError).
+        """Load the result of `state_dict`. ValueError if the number or the sizes of the groups differ from this
+        optimizer's.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -307,9 +307,7 @@ class Optimizer:
                     param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters from their gradients; `closure` computes the loss anew where an
-        optimizer wants that.
-        """
+        """Update the parameters from their gradients; `closure` recomputes the loss if the optimizer needs it."""
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -413,8 +411,8 @@ def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: b
 
 
 def _choose_implementation(optimizer, foreach, fused, differentiable):
-    """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
-    found.
+    """Check the implementation flags: RuntimeError if they exclude each other. With `fused` the step accepts the
+    results of a gradient scaler.
     """
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
@@ -524,7 +522,7 @@ def _get_value(value):
 
 
 def _scalar_tensor(value=0.0):
-    """The 0-d tensor in which a state keeps a number (a count of steps, ...)."""
+    """Return a 0-d tensor for a scalar of the state (a step count, ...)."""
     dtype = torch.float64 if torch.get_default_dtype() is torch.float64 else torch.float32
     return torch.tensor(value, dtype=dtype)
 
@@ -555,8 +553,8 @@ def _is_step_on_device(group, param):
 
 
 def _increment_step(step, on_device=False):
-    """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so
-    that nothing waits.
+    """Increment the step count and return it as a number; with `on_device` a device tensor is returned as is, without
+    synchronization.
     """
     step += 1
     return step if on_device and not step.is_cpu else step.item()

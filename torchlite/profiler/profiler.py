@@ -53,7 +53,7 @@ class ProfilerAction(enum.Enum):
 
 
 def kineto_available() -> bool:
-    """Whether Kineto, PyTorch's tracing library, is there: it is not, and nothing here wants it."""
+    """Return False: Kineto, PyTorch's tracing library, is not used."""
     return False
 
 
@@ -167,15 +167,15 @@ class _Steps:
 
 
 class profile:
-    """The times of the ops of this thread, in a block or in the steps that a schedule names.
+    """Profiles the ops of this thread, in a block or in the steps that a schedule selects.
 
-    activities: what is looked at, by default all of `supported_activities()`. schedule: a function from the number of
-    the step to what is done, such as `schedule(...)` gives; then the program calls `step()` after each step.
-    on_trace_ready: called with the profile when there is a trace. record_shapes, profile_memory, with_stack,
+    activities: the profiled activities, by default all of `supported_activities()`. schedule: a function from the step
+    number to an action, such as `schedule(...)` returns; then the program calls `step()` after each step.
+    on_trace_ready: called with the profile when a trace is complete. record_shapes, profile_memory, with_stack,
     with_flops: as in `torch.autograd.profiler.profile`.
 
-    acc_events: a later trace adds its events. custom_trace_id_callback: makes the traces' identifiers.
-    `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
+    acc_events: a later trace adds its events. custom_trace_id_callback: returns the traces' identifiers.
+    `experimental_config` and `post_processing_timeout_s` have no effect: they configure Kineto.
 
     >>> import torchlite as torch
     >>> traces, x = [], torch.ones(2)
@@ -330,7 +330,7 @@ class profile:
         self._finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write the program's lines and times for flame graphs; wants `with_stack`."""
+        """Write source lines and times for flame graphs; requires `with_stack`."""
         self._finished().export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:

@@ -65,13 +65,13 @@ def log_softmax(input, dim, *, dtype=None):
 
 
 def spsolve(input, other, *, left=True):
-    """Solving sparse systems wants cuDSS in PyTorch, and no backend here has it: NotImplementedError."""
+    """Raise NotImplementedError: PyTorch solves sparse systems with cuDSS, which no backend has."""
     raise no_kernel_error("_spsolve", input)
 
 
 class check_sparse_tensor_invariants:
-    """Whether constructors of sparse tensors check what they are given: `enable()`, `disable()`, `is_enabled()`; as a
-    context manager or decorator for a while.
+    """Switch of the invariant checks in constructors of sparse tensors: `enable()`, `disable()`, `is_enabled()`; also a
+    context manager or decorator.
 
     >>> import torchlite as torch
     >>> with torch.sparse.check_sparse_tensor_invariants():

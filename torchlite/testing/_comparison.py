@@ -67,7 +67,7 @@ class _Comparison:
                     where,
                 )
             keys: Any = list(expected)
-            with contextlib.suppress(TypeError):  # keys of several types keep their order
+            with contextlib.suppress(TypeError):  # keys of mixed types stay in insertion order
                 keys = sorted(keys)
             return [pair for key in keys for pair in self.pairs(actual[key], expected[key], (*where, key))]
         return [(self.kind(actual, expected, where), actual, expected, where)]

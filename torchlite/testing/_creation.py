@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
-    """The least value of a dtype, what is above all of them, and the limits of `make_tensor` by default."""
+    """Return the least value of a dtype, an exclusive upper bound, and the default limits of `make_tensor`."""
     if dtype is torch.bool:
         return 0, 2, 0, 2
     if dtype.category < 2:

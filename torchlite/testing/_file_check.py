@@ -22,7 +22,7 @@ class FileCheck:
         return self
 
     def check(self, test_string: str) -> FileCheck:
-        """It stands after what was checked before."""
+        """Check that the text comes after the previous match."""
         return self._with("check", test_string)
 
     def check_next(self, test_string: str) -> FileCheck:
@@ -30,15 +30,15 @@ class FileCheck:
         return self._with("next", test_string)
 
     def check_same(self, test_string: str) -> FileCheck:
-        """It stands in the same line, after what was checked before."""
+        """Check that the text comes after the previous match, in the same line."""
         return self._with("same", test_string)
 
     def check_not(self, test_string: str) -> FileCheck:
-        """It does not stand between what is checked before and after."""
+        """Check that the text is absent between the previous and the next match."""
         return self._with("not", test_string)
 
     def check_dag(self, test_string: str) -> FileCheck:
-        """It stands somewhere after what was checked before; several in any order."""
+        """Check that the text comes after the previous match; several such checks match in any order."""
         return self._with("dag", test_string)
 
     def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:

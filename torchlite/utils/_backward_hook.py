@@ -55,7 +55,7 @@ class BackwardHook:
         self.inputs_tapped = False
 
     def _tap(self, values, callback, are_inputs):
-        """`values` with its tensors replaced by tapped ones, or None when no tensor of it wants a gradient."""
+        """Return `values` with its tensors replaced by tapped ones, or None if none of them requires grad."""
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
         if not torch.is_grad_enabled() or not any(values[place].requires_grad for place in places):
             return None

@@ -40,7 +40,7 @@ class DeviceContext(TorchFunctionMode):
         self.device = torch.device(device)
 
     def __enter__(self) -> Any:
-        # Every way of making a tensor asks for the default device, so no call needs to be looked at.
+        # Every factory reads the default device, so calls need not be intercepted.
         return self.device.__enter__()
 
     def __exit__(self, *exc: Any) -> None:

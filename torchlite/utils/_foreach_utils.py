@@ -36,7 +36,7 @@ def _get_foreach_kernels_supported_devices() -> list[str]:
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """Device types whose optimizers have fused steps."""
+    """Return the device types that have fused optimizer steps."""
     return ["cpu", "cuda", "opencl"]
 
 

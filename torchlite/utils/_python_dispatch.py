@@ -14,11 +14,10 @@ __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
 
 class TorchDispatchMode(DispatchMode):
-    """While entered, every op of this thread, of backward passes too, goes to
-    `__torch_dispatch__(func, types, args, kwargs)` of this object, below autograd and autocast; `func(*args, **kwargs)`
-    in it goes to the next one below.
+    """Context manager: every op of this thread, also in backward, calls `__torch_dispatch__(func, types, args, kwargs)`
+    of this object, below autograd and autocast. `func(*args, **kwargs)` in it calls the next mode below.
 
-    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that PyTorch writes in others are seen as these.
+    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that are composite in PyTorch appear as their parts.
 
     >>> import torchlite as torch
     >>> from torchlite.utils._python_dispatch import TorchDispatchMode

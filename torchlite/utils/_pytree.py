@@ -166,7 +166,7 @@ def _deregister_pytree_node(cls: type) -> None:
 
 
 def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
-    """Give a class of named tuples a name, so that specs with it can be written."""
+    """Name a named tuple class, so that specs with it can be serialized."""
     _text.register(cls, serialized_type_name, None, None)
 
 
@@ -260,7 +260,7 @@ def is_constant_class(cls: type) -> bool:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `tree` is no container, or `is_leaf(tree)` says so."""
+    """True if `tree` is not a container, or `is_leaf(tree)` is true."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
@@ -277,9 +277,7 @@ def _flatten_into(tree, leaves, is_leaf):
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """(the leaves in order, the structure). `is_leaf(subtree)`, where given, says of more things that they are
-    leaves.
-    """
+    """Return (the leaves in order, the structure). `is_leaf(subtree)`, if given, marks additional leaves."""
     leaves: list[Any] = []
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
@@ -310,7 +308,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
-    """The leaves of all arguments, those given by name last."""
+    """Return the leaves of all arguments, keyword arguments last."""
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
@@ -325,12 +323,12 @@ def treespec_leaf() -> TreeSpec:
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The structure of a tuple whose items have these structures."""
+    """Return the structure of a tuple with items of these structures."""
     return TreeSpec(tuple, None, [_expect_spec(child) for child in iterable])
 
 
 def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: Any) -> TreeSpec:
-    """The structure of a dict whose values have these structures."""
+    """Return the structure of a dict with values of these structures."""
     specs = dict(mapping, **kwargs)
     return TreeSpec(dict, list(specs), [_expect_spec(child) for child in specs.values()])
 
@@ -365,7 +363,7 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Is
 
 
 def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """`tree_map` for what `func` does: returns `tree` itself."""
+    """`tree_map` for side effects: returns `tree` itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for args in zip(leaves, *[spec.flatten_up_to(rest) for rest in rests], strict=True):
         func(*args)
@@ -460,7 +458,7 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[t
 
 
 def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """`tree_map` whose function gets the leaf's path first."""
+    """`tree_map` with the leaf's path as the first argument of the function."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
     return spec.unflatten([func(*pair, *rest) for pair, *rest in zip(pairs, *others, strict=True)])

@@ -122,7 +122,7 @@ def node_type(tree: Any) -> Any:
     if kind not in SUPPORTED_NODES:
         if is_namedtuple_class(kind):
             return namedtuple
-        if kind.__module__ == f"{package_name()}.return_types":  # what an op of several results returned
+        if kind.__module__ == f"{package_name()}.return_types":  # the result of an op with several results
             SUPPORTED_NODES[kind] = _sequence_node(kind)
     return kind
 
@@ -163,7 +163,7 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The specs of the items; deprecated, as `children()` says it."""
+        """The specs of the items; deprecated in favour of `children()`."""
         warnings.warn(
             "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
             "`treespec.children()` to get all children.",

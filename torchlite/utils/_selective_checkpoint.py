@@ -20,7 +20,7 @@ from ._pytree import tree_leaves, tree_map_only
 SAC_IGNORED_OPS = {"alias", "detach"}
 
 
-# Products of matrices by the dimensions of their arguments: what policies name.
+# Matrix products, by the dimensions of their arguments, under the names that policies use.
 _PRODUCTS = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}
 
 
@@ -125,7 +125,7 @@ class _CachedOutput:
 
 
 class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
-    """The first run: keeps results."""
+    """The first run: saves results."""
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)

@@ -60,12 +60,12 @@ def _combine_masks(
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where all of several say that a place counts."""
+    """Return a mask_mod that is true where all of the given ones are."""
     return _combine_masks(mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where one of several says that a place counts."""
+    """Return a mask_mod that is true where any of the given ones is."""
     return _combine_masks(mask_mods, False, lambda a, b: a | b)
 
 
@@ -85,8 +85,7 @@ def _evaluate_mod(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, 
 def create_mask(
     mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
 ) -> Tensor:
-    """The mask (B, H, Q_LEN, KV_LEN) of a mask_mod, True where it says so; of a score_mod, where its scores
-    are not -inf.
+    """Return the mask (B, H, Q_LEN, KV_LEN) of a mask_mod; of a score_mod, True where its scores are not -inf.
 
     >>> create_mask(lambda b, h, q, k: q >= k, 1, 1, 2, 2)
     tensor([[[[ True, False],
@@ -191,8 +190,9 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """A BlockMask of what queries see; what keys see is worked out. `dq_write_order`, `dq_write_order_full` and
-        `dq_kv_order` have no effect: they order the writes of a Triton kernel.
+        """Return a BlockMask from the key blocks of each query block; the query blocks of each key block are computed.
+        `dq_write_order`, `dq_write_order_full` and `dq_kv_order` have no effect: they order the writes of a Triton
+        kernel.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")

@@ -26,9 +26,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al.
     2017).
 
-    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N,
-    in_features) or (in_features) and targets (N) or (): gives `output` (the log probability of each target) and `loss`
-    (minus their mean).
+    cutoffs: the first class of each cluster; div_value: the factor by which each cluster's projection shrinks. Call
+    with inputs (N, in_features) or (in_features) and targets (N) or (): returns `output` (the log probability of each
+    target) and `loss` (minus their mean).
     """
 
     def __init__(

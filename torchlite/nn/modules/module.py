@@ -182,7 +182,7 @@ def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
 
 
 class Module(_Parts):
-    """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
+    """The base class of all layers and models: stores parameters, buffers and submodules, and is callable.
 
     Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()`
     first and define `forward`.
@@ -250,7 +250,7 @@ class Module(_Parts):
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """Run `module(...)`: the compiled call if there is one, else `_call_impl`."""
-        # What `_call_impl` does where nothing is to be done around `forward`, without a second call of Python's.
+        # The same as `_call_impl` without hooks, in one Python call less.
         own = self.__dict__
         try:
             hooked = (
@@ -266,7 +266,7 @@ class Module(_Parts):
                 or "_compiled_call_impl" in own
             )
         except KeyError:
-            # The class keeps the tables, or `Module.__init__` was not called: attributes find them, or do not.
+            # The class defines the tables, or `Module.__init__` was not called: attribute access finds them or raises.
             hooked = True
         if not hooked and type(self)._call_impl is _PLAIN_CALL:
             if kwargs:
@@ -295,7 +295,8 @@ class Module(_Parts):
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
-        # Reached for parameters, buffers and submodules, which no instance dictionary holds; a subclass may ask first.
+        # Reached for parameters, buffers and submodules, which are in no instance dictionary. A subclass may override
+        # it.
         attributes = self.__dict__
         for kind in _REGISTRIES:
             if kind in attributes:
@@ -357,7 +358,9 @@ class Module(_Parts):
     # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under `name` (no dots, not taken); None keeps the name reserved and out of `state_dict`."""
+        """Add a parameter under `name` (no dots, not taken). None reserves the name and adds nothing to
+        `state_dict`.
+        """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name(self, "parameter", name, self._parameters)
@@ -646,7 +649,7 @@ class Module(_Parts):
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def _replicate_for_data_parallel(self):
-        """A copy for another device: its own tables, the parameters to be set as ordinary attributes."""
+        """Return a copy for another device, with separate tables. Its parameters are to be set as plain attributes."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
         replica._parameters = {}
@@ -744,8 +747,8 @@ def _get_leaf(module, target, accept, message):
 
 
 def _convert(module, name, param, fn):
-    """A parameter converted by `fn`, and its gradient: the same object with other data unless `torch.__future__`
-    says otherwise or the devices forbid it.
+    """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__` or the
+    devices require a new one.
     """
     grad = param.grad
     with torch.no_grad():
@@ -802,9 +805,9 @@ def buffer_of(module: Any, kind: type, name: str) -> Any:
 
 
 def weight_and_bias(module: Any, kind: type) -> Any:
-    """`module.weight, module.bias`, faster where the module is exactly a `kind`.
+    """Return `module.weight, module.bias`, faster if the module is exactly a `kind`.
 
-    Python asks `__getattr__` only after its own look-up has failed, which takes half a microsecond a name: a third of a
+    Python calls `__getattr__` only after its normal lookup fails, which takes half a microsecond a name: a third of a
     small linear layer's time.
     """
     own = module.__dict__

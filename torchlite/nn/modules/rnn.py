@@ -100,7 +100,7 @@ class RNNBase(Module):
         self._init_flat_weights()
         self.reset_parameters()
 
-    # The weights once more, as a list: what forward hands to the op. Programs put others into it.
+    # The weights as a list, which forward passes to the op. Programs replace its items.
 
     def _init_flat_weights(self):
         self._flat_weights: list[Any] = [getattr(self, name, None) for name in self._flat_weights_names]
@@ -330,12 +330,11 @@ def _run_one_state(module, input, hx):
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu, with one or more layers and directions (Elman
     1990).
 
     Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state
-    (layers * directions, N, hidden_size), zeros where not given. Returns the outputs of the last layer, and the last
-    states.
+    (layers * directions, N, hidden_size), by default zeros. Returns the outputs of the last layer, and the last states.
 
     >>> output, hidden = torchlite.nn.RNN(10, 20, 2)(torchlite.zeros(5, 3, 10))
     >>> output.shape, hidden.shape

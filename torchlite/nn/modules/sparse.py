@@ -137,10 +137,10 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of rows of a table: (B, N) of bags, or (N) with `offsets` where each bag begins -> (B,
+    """Sums, means or maxima of rows of a table: bags (B, N), or (N) with the start of each bag in `offsets` -> (B,
     embedding_dim).
 
-    per_sample_weights (mode "sum" only) weigh the rows; rows of `padding_idx` are left out. An empty bag gives zeros.
+    per_sample_weights (mode "sum" only) weigh the rows; rows of `padding_idx` are skipped. An empty bag is zeros.
     """
 
     __constants__ = [

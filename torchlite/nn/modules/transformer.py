@@ -264,9 +264,9 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of an encoder layer, one after the other, then `norm` where given.
+    """`num_layers` copies of an encoder layer in sequence, then an optional `norm`.
 
-    enable_nested_tensor and mask_check belong to PyTorch's nested-tensor fast path; here they change nothing.
+    enable_nested_tensor and mask_check configure PyTorch's nested-tensor fast path; they have no effect here.
     """
 
     __constants__ = ["norm"]
@@ -313,7 +313,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a decoder layer, one after the other, then `norm` where given."""
+    """`num_layers` copies of a decoder layer in sequence, then an optional `norm`."""
 
     __constants__ = ["norm"]
 

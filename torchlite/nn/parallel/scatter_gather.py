@@ -17,8 +17,8 @@ def is_namedtuple(obj: Any) -> bool:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """`inputs` for each of several devices: tensors are cut along `dim`, as `chunk` does, and moved, those in tuples,
-    lists and dicts too; what else there is goes to each as it is. Gradients come back to the tensors.
+    """Split `inputs` over several devices. Tensors, also in tuples, lists and dicts, are cut along `dim` as in `chunk`,
+    and moved. Other values are passed to each device unchanged. Gradients flow back to the tensors.
 
     >>> import torchlite as torch
     >>> [list(part.shape) for part in torch.nn.parallel.scatter(torch.ones(5, 2), ["cpu", "cpu"])]

@@ -60,8 +60,8 @@ def _set_data(destination, source):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... where
-    `right_inverse` gives several.
+    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... if
+    `right_inverse` returns several.
     """
 
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
                     "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
                     f"original.dtype: {original_dtype}\nright_inverse(original).dtype: {new.dtype}"
                 )
-            # The optimizer may hold the original already: it stays the same object.
+            # The optimizer may refer to the original already: it stays the same object.
             with torch.no_grad():
                 _set_data(original, new)
             _register_tensor(self, "original", original)
@@ -238,11 +238,11 @@ def _check_inverse(parametrization, x, y, name):
 
 
 def register_parametrization(module: Module, tensor_name: Any, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
+    """Replace `module.<tensor_name>` by `parametrization(original)`, computed on every read.
 
     The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
-    parametrization gives the original for a value, at registration and on assignment. Several may be registered on one
-    tensor. `unsafe` skips the check of dtype and shape. Returns the module.
+    parametrization computes the original from a value, at registration and on assignment. Several may be registered on
+    one tensor. `unsafe` skips the check of dtype and shape. Returns the module.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):

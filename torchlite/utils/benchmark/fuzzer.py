@@ -66,8 +66,8 @@ class FuzzedParameter:
 
 
 class FuzzedTensor:
-    """A random tensor whose size names parameters; it is contiguous with a probability, else has its dimensions in
-    another order.
+    """A random tensor whose size refers to parameters. It is contiguous with a given probability, else its dimensions
+    are permuted.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class FuzzedSparseTensor(FuzzedTensor):
 
 
 class Fuzzer:
-    """Draws parameters and tensors; `take(n)` gives n of (tensors by name, what they are like, parameters).
+    """Draws parameters and tensors; `take(n)` yields n tuples (tensors by name, their properties, parameters).
 
     >>> from torchlite.utils import benchmark
     >>> fuzzer = benchmark.Fuzzer(

@@ -19,8 +19,8 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Dataset(Generic[Item]):
-    """Items by index: subclasses have `__getitem__(index)`, usually `__len__`, and may have `__getitems__(indices)` to
-    fetch a batch at once.
+    """Items by index: subclasses define `__getitem__(index)`, usually `__len__`, and optionally `__getitems__(indices)`
+    to fetch a batch in one call.
     """
 
     def __getitem__(self, index: Any) -> Item:
@@ -61,7 +61,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
 
 class StackDataset(Dataset[Item]):
-    """Several data sets side by side: item i is the tuple (or dict, if they were given by name) of their items i."""
+    """Several data sets in parallel: item i is the tuple (or dict, for keyword arguments) of their items i."""
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:

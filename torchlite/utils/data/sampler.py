@@ -1,4 +1,4 @@
-"""Samplers: orders in which the items of a data set are visited. Seeded alike, they give PyTorch's orders."""
+"""Samplers: orders in which the items of a data set are visited. For equal seeds the orders equal PyTorch's."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import numpy as np
 
 
 def to_image(array: np.ndarray, order: str) -> np.ndarray:
-    """(height, width, 3 or 4) of an array whose dimensions are named by `order`; several images lie in rows of eight.
-    AssertionError where the names do not fit.
+    """Return (height, width, 3 or 4) from an array with dimensions named by `order`; several images are put in rows of
+    eight. AssertionError if the names do not fit.
     """
     order = order.upper()
     if len(set(order)) != len(order):
@@ -31,7 +31,7 @@ def to_image(array: np.ndarray, order: str) -> np.ndarray:
 
 
 def make_grid(images: np.ndarray, columns: int = 8) -> np.ndarray:
-    """(n, height, width, channels) as one image, row by row; what is left over is black."""
+    """Arrange (n, height, width, channels) in one image, row by row; unused cells are black."""
     count, height, width, channels = images.shape
     columns = min(count, columns)
     rows = math.ceil(count / columns)

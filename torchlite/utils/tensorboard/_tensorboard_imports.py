@@ -15,7 +15,7 @@ MISSING_PACKAGE = (
 )
 
 
-# What tensorboardX has in one folder is with the plugins in tensorboard.
+# tensorboardX has these in one folder, tensorboard with the plugins.
 _PLUGINS = {
     "api_pb2": "hparams.api_pb2",
     "layout_pb2": "custom_scalar.layout_pb2",

@@ -111,7 +111,7 @@ def video(tag: str, tensor: Any, fps: float = 4) -> Any:
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
-    """Sound of one channel, from -1 to 1, as WAV. What is louder is cut off. AssertionError for several channels."""
+    """Return mono sound, from -1 to 1, as WAV; larger values are clipped. AssertionError for several channels."""
     sound = as_array(tensor).squeeze()
     if sound.ndim != 1:
         raise AssertionError("input tensor should be 1 dimensional.")

@@ -16,7 +16,7 @@ default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 _CONVERT_KINDS = "biufc"
-np_str_obj_array_pattern = re.compile("[SaUO]")  # packages ask it of an array's `dtype.str`
+np_str_obj_array_pattern = re.compile("[SaUO]")  # packages match it against an array's `dtype.str`
 
 
 def default_convert(data: Any) -> Any:

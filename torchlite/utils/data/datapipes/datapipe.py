@@ -24,7 +24,7 @@ class _DataPipeBase:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
-        """Have pipes of this kind answer to a name."""
+        """Register a function under a name on pipes of this kind."""
         cls.functions[function_name] = function
 
     @classmethod
@@ -82,8 +82,8 @@ class DataChunk(list):
 
 
 class functional_datapipe:
-    """A decorator of a pipe's class: other pipes make one by calling this name. TypeError for what is no pipe.
-    `enable_df_api_tracing` has no effect: there is no tracing of data frames.
+    """Decorator that registers a pipe's class under a name, as a method of other pipes. TypeError for a class that is
+    not a pipe. `enable_df_api_tracing` has no effect: data frames are not traced.
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:

@@ -14,7 +14,7 @@ __all__ = ["Batcher", "Collator", "Concater", "Filter", "IterableWrapper", "Mapp
 
 
 class IterableWrapper(IterDataPipe):
-    """A pipe of what an iterable gives; a copy of it each time where that can be had."""
+    """A pipe over an iterable, deep-copied for each iteration if possible."""
 
     def __init__(self, iterable: Any, deepcopy: bool = True) -> None:
         self.iterable, self.deepcopy = iterable, deepcopy
@@ -24,7 +24,7 @@ class IterableWrapper(IterDataPipe):
         if self.deepcopy:
             try:
                 source = copy.deepcopy(source)
-            except TypeError:  # what cannot be copied, a generator, is read once
+            except TypeError:  # an iterable that cannot be copied, such as a generator, is read once
                 source = self.iterable
         yield from source
 
@@ -66,7 +66,7 @@ class Mapper(IterDataPipe):
 
 @functional_datapipe("filter")
 class Filter(IterDataPipe):
-    """The items (or those whose column `input_col`) of which a function says so."""
+    """The items for which a function of the item (or of its column `input_col`) is true."""
 
     def __init__(self, datapipe: Any, filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
