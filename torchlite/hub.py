@@ -128,7 +128,7 @@ def _check_ref(owner: str, name: str, ref: str) -> None:
 
 
 def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
-    """The folder of a repository of GitHub, downloaded unless it is there."""
+    """Return the folder of a GitHub repository, downloaded if it is missing."""
     owner, name, branch = _parts(github)
     os.makedirs(get_dir(), exist_ok=True)
     folder = os.path.join(get_dir(), "_".join((owner, name, branch.replace("/", "_"))))
@@ -222,7 +222,8 @@ def _bar(length: str | None, progress: bool) -> Any:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`.
+    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`. progress: show a tqdm
+    bar if tqdm is installed and stderr is a terminal, else plain lines.
 
     progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
     """
@@ -281,7 +282,7 @@ def load_state_dict_from_url(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # packages show their own downloads by it
+    if name == "tqdm":  # packages use it for their own downloads
         from .utils._progress_bar import PlainProgress
 
         try:

@@ -52,7 +52,7 @@ def set_crc32_options(compute_crc32: bool) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` computes the checksums of records."""
+    """True if `save` computes the checksums of records."""
     return save_load_options.save.compute_crc32
 
 
@@ -229,7 +229,7 @@ class _open_buffer_writer(_opener):
 
 
 def _open_file_like(name_or_buffer: Any, mode: str) -> _opener:
-    """A path opened, or an open file as it is, for a `with` block."""
+    """Context manager: a path opened, or an open file unchanged."""
     if _is_path(name_or_buffer):
         return _open_file(name_or_buffer, mode)
     if "w" in mode:
@@ -245,8 +245,8 @@ class _open_zipfile_reader(_opener):
 
 
 class _open_zipfile_writer(_opener):
-    """A PyTorchFileWriter on a path or binary file, which the end of the block finishes; after an error in the block
-    the file at a path is as it was.
+    """Context manager: a PyTorchFileWriter on a path or binary file, finished at the end of the block. After an error
+    in the block the file at a path is unchanged.
     """
 
     def __init__(self, name_or_buffer: Any):
@@ -268,7 +268,7 @@ class _open_zipfile_writer(_opener):
 
 
 def _is_zipfile(f: Any) -> bool:
-    """Whether a zip archive begins where the file stands. The file stands there afterwards."""
+    """True if a zip archive begins at the file's position, which is unchanged afterwards."""
     start = f.tell()
     head = f.read(4)
     f.seek(start)
@@ -308,7 +308,7 @@ def mkdtemp():
 def check_module_version_greater_or_equal(
     module: Any, req_version_tuple: tuple, error_if_malformed: bool = True
 ) -> bool:
-    """Whether a module's `__version__` is a version or a later one. RuntimeError (or a warning, and True) for a version
+    """True if a module's `__version__` is a version or a later one. RuntimeError (or a warning, and True) for a version
     that is not numbers with dots between them.
     """
     try:
@@ -359,7 +359,7 @@ def register_package(priority: int, tagger: Callable, deserializer: Callable) ->
 
 
 def default_restore_location(storage, location: str):
-    """The storage moved to the device that a file names. RuntimeError when that device is not there."""
+    """Return the storage moved to the device that a file names. RuntimeError if there is no such device."""
     for _, _, deserializer in _package_registry:
         out = deserializer(storage, location)
         if out is not None:
@@ -389,7 +389,7 @@ def default_restore_location(storage, location: str):
 
 
 def validate_cuda_device(location: str) -> int:
-    """The index of the CUDA device that a checkpoint names. RuntimeError where there is no such device."""
+    """Return the index of the CUDA device that a checkpoint names. RuntimeError if there is no such device."""
     default_restore_location(UntypedStorage(0), location)
     return device_type(location).index or 0
 
@@ -436,10 +436,10 @@ def save(
 ) -> None:
     """Write an object with its tensors to a file that torchlite and PyTorch can load.
 
-    obj: anything that pickles; tensors that share memory are stored once and share it again after loading. f: a path,
-    or a binary file open for writing. A path is replaced only when all is written, so a failure leaves the old file.
-    With `_use_new_zipfile_serialization=False` the file has the format from before PyTorch 1.6. RuntimeError when the
-    folder does not exist; pickle's errors for objects that do not pickle.
+    obj: any picklable object; tensors that share memory are stored once and share it again after loading. f: a path, or
+    a binary file open for writing. A path is replaced only on completion, so a failure leaves the old file.
+    `_use_new_zipfile_serialization=False` writes the legacy format (before PyTorch 1.6). RuntimeError if the folder
+    does not exist; pickle's errors for objects that cannot be pickled.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()

@@ -20,8 +20,8 @@ _TEMPORARY = ".torchlite-tmp-"  # prefix of temporary file names, short enough f
 
 
 def open_regular(path: Any, mode: str = "rb") -> Any:
-    """A file of a disk, opened for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device,
-    which would block or have no end; OSError where there is no such file, or a folder.
+    """Open a regular file for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device, which
+    would block or be endless; OSError if there is no such file, or for a folder.
     """
     _check_mode(os.stat(path).st_mode, path)
     flags = os.O_RDWR if "+" in mode else os.O_RDONLY
@@ -123,7 +123,7 @@ def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
 
 
 def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
-    """The file that is there, None for none. `_failed` where it cannot be written."""
+    """Return the stat of the existing file, or None. `_failed` if it cannot be written."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -187,7 +187,9 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
 
 
 def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_result | None:
-    """The file at a path (as the program named it, and without links), None for none; an error where none can be."""
+    """Return the stat of the file at a path (as given, and with links resolved), or None; an error if no file can be
+    there.
+    """
     if not os.path.basename(wanted):
         if plain:
             raise _write_error(errno.EISDIR if wanted else errno.ENOENT, wanted, plain)
@@ -214,7 +216,7 @@ def _copy_into(stream, path: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name durable where the system has a way to."""
+    """Make the new name durable, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

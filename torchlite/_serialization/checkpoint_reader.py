@@ -165,7 +165,7 @@ def make_storage(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
 
 
 def _parse_persistent_id(identity: Any, length: int) -> list:
-    """The parts of a storage's persistent id, as text and numbers that were looked at."""
+    """Return the validated parts of a storage's persistent id."""
     if type(identity) is not tuple or len(identity) != length:
         raise pickle.UnpicklingError(f"a storage's id has {length} parts, but got {short_repr(identity)}")
     parts = [v.decode("ascii") if isinstance(v, bytes) else v for v in identity[1:5]]
@@ -298,7 +298,7 @@ def _storage_part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
 
 
 class _FilledStorages:
-    """The same storages once they are filled, where they are wanted."""
+    """The same storages after they are filled, on their target devices."""
 
     def __init__(self, storages: _LegacyStorages, restore: Callable):
         self._storages, self._restore = storages, restore
@@ -314,7 +314,8 @@ class _FilledStorages:
 
 
 def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
-    """The object of a checkpoint in the format from before PyTorch 1.6.
+    """Return the object of a legacy checkpoint (before PyTorch 1.6). Storages follow the object that refers to them, so
+    it is unpickled on the CPU; for other devices once more after the storages are read.
 
     Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
     are wanted, once more when their bytes are there.

@@ -44,7 +44,7 @@ class StorageCollector:
         self._tag = tag
         self.arrays: list[np.ndarray] = []
         self._keys: dict[int, tuple[str, Any]] = {}
-        self._keep: list[Any] = []  # storages stay alive, so that their numbers stay theirs
+        self._keep: list[Any] = []  # storages stay alive, so that their ids stay unique
 
     def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
         """The reference of a storage seen as elements of a dtype, None for bytes."""
@@ -240,7 +240,7 @@ def pickle_object(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str
 
 
 def write_archive(writer: ArchiveWriter, data: bytes, storages: StorageCollector, byteorder: bool) -> None:
-    """The records of a checkpoint, but for those that end an archive."""
+    """Write the records of a checkpoint, except those that end an archive."""
     writer.record("data.pkl", data)
     writer.record(".format_version", b"1")
     writer.record(".storage_alignment", str(save_load_options.save.storage_alignment).encode())

@@ -21,20 +21,20 @@ from .._types.layouts import Size
 from . import pytorch_names
 from .resource_budget import MAX_DEPTH, Budget, BudgetExceeded
 
-CALL_COST = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
+CALL_COST = 40  # for the object created; the shortest call of a pickle that `save` wrote takes four bytes
 TENSOR_COST = 250  # which takes some fifty bytes
 _SMALL = 1 << 60  # integers below it are their own hash
-_KEYS = 64  # small integers as keys between two looks at the clock
+_KEYS = 64  # small integer keys between two clock reads
 _MOST_VISITS = 1 << 62
-_SEARCHES = 3  # of an OrderedDict for a key that is put into it
-_NAME = 8  # steps of an attribute's name that is looked up in a class
+_SEARCHES = 3  # of an OrderedDict for each key added
+_NAME = 8  # steps of an attribute lookup in a class
 _PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
 
 def short_repr(value: Any) -> str:
-    """A value as an error shows it: never long, and without a look into containers, which may be deep."""
+    """Format a value for an error message: short, and without the items of containers, which may be deep."""
     if value is None or isinstance(value, (bool, float)):
         return repr(value)
     if type(value) is int:
@@ -71,7 +71,9 @@ class Meter:
         self._last = now
 
     def check_key(self, key: Any) -> None:
-        """Pay for the hash of a key of a dict or set, before it is hashed, and for the time of those before."""
+        """Charge for the hash of a key of a dict or set before it is computed, and for the time since the last
+        charge.
+        """
         kind = type(key)
         if kind is str or kind is bytes or key is None:
             return
@@ -119,7 +121,7 @@ def visits_of(value: Any) -> tuple[int, int]:
     >>> visits_of((pair, pair))
     (7, 3)
     """
-    visits: dict[int, int] = {}  # of the containers that are done, by identity; 0 of those under way
+    visits: dict[int, int] = {}  # of finished containers, by identity; 0 of those in progress
     under_way: list[tuple[int, Any, int]] = []
     counts: list[int] = []
     texts = 0

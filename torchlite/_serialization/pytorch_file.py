@@ -98,7 +98,7 @@ class PyTorchFileReader:
             opened.close()
 
     def has_record(self, name: str) -> bool:
-        """Whether there is a record of that name."""
+        """True if there is a record of that name."""
         return self._reader.has(name)
 
     def get_all_records(self) -> list[str]:
@@ -106,7 +106,7 @@ class PyTorchFileReader:
         return self._reader.names()
 
     def get_record(self, name: str) -> bytes:
-        """The bytes of a record. RuntimeError where it is not there or damaged."""
+        """Return the bytes of a record. RuntimeError if it is missing or damaged."""
         return self._reader.bytes(name)
 
     def get_record_size(self, name: str) -> int:
@@ -122,7 +122,9 @@ class PyTorchFileReader:
         return self._reader.header_offset(name)
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
-        """A tensor of `numel` elements on the bytes of a record; for a storage class in place of a dtype, of bytes."""
+        """Return a tensor of `numel` elements on the bytes of a record; a storage class instead of a dtype
+        means bytes.
+        """
         from .._types import dtypes
 
         kind = dtype if isinstance(dtype, dtypes.dtype) else dtypes.uint8

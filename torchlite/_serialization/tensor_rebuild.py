@@ -33,7 +33,7 @@ def _ints(values) -> tuple[int, ...]:
 
 
 def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Sizes, strides and offset, each looked at."""
+    """Return the validated sizes, strides and offset."""
     if not isinstance(d, dtypes.dtype):
         raise RuntimeError(f"expected a dtype, but got {_kind(d)}")
     size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))

@@ -74,7 +74,7 @@ _CALLABLE_IDS = {id(value) for value in _CALLABLES.values()}
 _NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
-_LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
+_LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a memo entry
 _PLACES = 1024  # memo entries charged in one step
 _SET_ITEM = (dict.__setitem__, collections.OrderedDict.__setitem__)
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
@@ -276,7 +276,7 @@ class RestrictedUnpickler:
         return check_call(self._meter, function, args)
 
     def _call(self, function, how, args: tuple) -> Any:
-        """The result of `how`, which makes an object by a function or class that the pickle may call."""
+        """Return the result of `how`, a function or class that the pickle may call."""
         self._meter.start()
         paid = self._check(function, args)
         self._budget.spend(CALL_COST)

@@ -172,9 +172,9 @@ class ArchiveReader:
                     "zip archive", f"{info.filename[:200]!r} is not in its folder {self.top[:200]!r}"
                 )
             name = info.filename[len(self.top) :]
-            if name in self._records:  # another reader could take the other one
+            if name in self._records:  # another reader could use the other one
                 raise corrupt_archive_error(f"file {name[:200]}", "there are two records of this name")
-            if name.lower() in folded and not name.endswith(_CODE):  # PyTorch's reader looks at no case
+            if name.lower() in folded and not name.endswith(_CODE):  # PyTorch's reader ignores case
                 raise corrupt_archive_error(f"file {name[:200]}", "there is a record whose name differs by case alone")
             folded.add(name.lower())
             self._records[name] = info
@@ -209,7 +209,7 @@ class ArchiveReader:
             )
 
     def _check_places(self) -> None:
-        """RuntimeError for records that lie over each other: all of them are no longer than the archive."""
+        """RuntimeError for overlapping records: the sum of their sizes must not exceed the archive."""
         end, before = 0, ""
         for info in sorted(self._records.values(), key=lambda info: info.header_offset):
             if info.header_offset < end:
@@ -218,7 +218,7 @@ class ArchiveReader:
             before = info.filename
 
     def _check_version(self) -> None:
-        """RuntimeError for a version of the format that is none, or that PyTorch does not read."""
+        """RuntimeError for an invalid format version, or one that PyTorch does not read."""
         info, start = self._locate("version" if self.has("version") else ".data/version")
         self._stream.seek(start)
         text = self._stream.read(min(info.file_size, 20))

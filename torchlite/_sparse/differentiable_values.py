@@ -15,7 +15,7 @@ from .sparse_tensor import SparseData, wrap_sparse
 
 
 class _GetValues(Function):
-    """The values of a sparse tensor; their gradient lies at its places."""
+    """The values of a sparse tensor; their gradient has the same indices."""
 
     @staticmethod
     def forward(ctx, tensor):
@@ -27,7 +27,7 @@ class _GetValues(Function):
         places = ctx.places
         if places.layout is not torch.sparse_coo or places.coalesced:
             return with_values(places, g)
-        # Values at the same place add up, so each has the place's gradient, which counts once.
+        # Values at equal indices are summed, so each gets the gradient at that index, counted once.
         index, where = CALLBACKS.sparse("unique_indices")(places)
         count = torch.bincount(where).to(g.dtype).reshape(-1, *[1] * (g.ndim - 1))
         new = g.new_zeros((index.shape[1], *g.shape[1:])).index_add(0, where, g) / count

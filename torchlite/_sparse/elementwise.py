@@ -21,13 +21,13 @@ from .layout_conversion import (
 )
 from .sparse_tensor import BLOCK_LAYOUTS, LAYOUT_NAMES, SparseData, is_sparse, no_kernel_error, wrap_sparse
 
-# Ops of one tensor that take zero to zero, so that they are ops of the values.
+# Unary ops with f(0) = 0, which apply to the values.
 ZERO_PRESERVING = frozenset((
     "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
     "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg",
     "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 ))  # fmt: skip
-# Of these, those that are linear: they need no coalesced tensor.
+# The linear ones of these: they do not need a coalesced tensor.
 LINEAR = frozenset(("conj_physical",))
 # The names in PyTorch's history.
 _BACKWARD = {"square": "PowBackward0"}
@@ -225,7 +225,7 @@ def _mul_data(input, other):
 
 
 def broadcast(tensor, shape):
-    """A COO tensor in a larger shape: dimensions of one entry get several, and new ones come first."""
+    """Broadcast a COO tensor to a larger shape: dimensions of size one are repeated, and new ones come first."""
     if tuple(shape) == tuple(tensor.shape):
         return tensor
     if tensor.layout is not torch.sparse_coo:

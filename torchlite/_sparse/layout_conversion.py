@@ -24,7 +24,7 @@ from .sparse_tensor import (
 
 
 def flatten_indices(indices, sizes):
-    """Each column of indices as one number: its place in row-major order."""
+    """Return each column of indices as its linear index in row-major order."""
     out = torch.zeros(indices.shape[1], dtype=torch.int64, device=indices.device)
     for index, size in zip(indices, sizes, strict=True):
         out = out * size + index
@@ -164,7 +164,7 @@ def densify(tensor):
 
 
 def to_dense(tensor, dtype=None, *, masked_grad=None):
-    """The tensor itself where it is dense, else a dense one of the same elements."""
+    """Return a dense tensor unchanged, else a dense copy of a sparse one."""
     out = tensor
     if is_sparse(tensor):
         out = _ToDense.apply(tensor) if masked_grad is False else densify(tensor)
@@ -172,14 +172,14 @@ def to_dense(tensor, dtype=None, *, masked_grad=None):
 
 
 def unique_indices(data: SparseData):
-    """The places of a COO tensor, each once and sorted, and which of them each of its values is at."""
+    """Return the unique indices of a COO tensor, sorted, and the inverse: the index of each value among them."""
     sizes = index_sizes(data)
     line, where = torch.unique(flatten_indices(data.parts[0], sizes), return_inverse=True)
     return unflatten_indices(line, sizes), where
 
 
 def coalesce_coo(tensor):
-    """A COO tensor with sorted indices, none of which comes twice: values at the same place are added up."""
+    """Coalesce a COO tensor: sort the indices, and sum the values at equal indices."""
     data = tensor._tl_array
     if data.coalesced:
         return tensor
@@ -325,7 +325,7 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
 
 
 class _FromDense(Function):
-    """A dense tensor as a sparse one; its gradient is dense, wherever the sparse one has elements."""
+    """Convert a dense tensor to a sparse one; its gradient is dense, at the specified elements."""
 
     @staticmethod
     def forward(ctx, tensor, data):

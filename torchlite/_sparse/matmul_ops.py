@@ -39,8 +39,8 @@ def _entries(data: SparseData):
 
 
 def _to_rows(data: SparseData, turned: bool):
-    """The elements of a matrix, or of the transposed one, row by row: where rows start, the elements' columns, and the
-    order that the elements are in then (None for their own).
+    """Return the elements of a matrix, or of its transpose, by rows: the row pointers, the column indices, and the
+    permutation of the elements (None for the identity).
     """
     if data.layout is (torch.sparse_csc if turned else torch.sparse_csr) and not data.batch:
         return (*data.parts, None)
@@ -71,7 +71,9 @@ def _multiply(data: SparseData, values, dense, turned: bool = False):
 
 
 class _SampledMatmul(Function):
-    """The product of two dense matrices at the places of a sparse one: `left @ right.mT` there, as its values."""
+    """The product of two dense matrices sampled at the indices of a sparse one: `left @ right.mT` there, as its
+    values.
+    """
 
     @staticmethod
     def forward(ctx, left, right, data):
@@ -92,7 +94,7 @@ class _SampledMatmul(Function):
 
 
 def _sampled_matmul(data: SparseData, left, right):
-    """`left @ right.mT` at the places of a sparse matrix, as its values."""
+    """Return `left @ right.mT` at the indices of a sparse matrix, as its values."""
     if data.layout not in BLOCK_LAYOUTS:
         return _SampledMatmul.apply(left, right, data)
     (rows, columns), (height, width) = _entries(data), data.blocksize
@@ -102,15 +104,15 @@ def _sampled_matmul(data: SparseData, left, right):
 
 
 def _sampled_gradient(tensor, left, right):
-    """The gradient of a sparse matrix: `left @ right.mT` at its places."""
+    """Return the gradient of a sparse matrix: `left @ right.mT` at its indices."""
     tensor = wrap_sparse(tensor._tl_array)
     data = (coalesce_coo(tensor) if tensor.layout is torch.sparse_coo else tensor)._tl_array
     return with_values(data, _sampled_matmul(data, left, right))
 
 
 class _SparseDenseMatmul(Function):
-    """`sparse @ dense`, or with `turned` `sparse.mH @ dense`. The gradient of the sparse one lies at its places
-    (`masked`), or is dense, as PyTorch has it in `torch.sparse.mm` and in `torch.mm`.
+    """`sparse @ dense`, or with `turned` `sparse.mH @ dense`. The gradient of the sparse operand is sparse (`masked`)
+    or dense, as PyTorch has it in `torch.sparse.mm` and in `torch.mm`.
     """
 
     @staticmethod
@@ -424,7 +426,7 @@ def _only_coo(name: str, tensor) -> None:
 
 
 def smm(input, mat):
-    """`torch.smm`: sparse times dense as a sparse matrix of all places."""
+    """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
     empty = sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
     return sspaddmm(empty, input, mat, beta=0)
 

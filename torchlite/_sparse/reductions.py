@@ -62,7 +62,7 @@ def sum_op(input, dim=None, keepdim=False, dtype=None):
 
 
 def _sum_keepdim(input, dims, dtype):
-    """The sum over some dimensions, which stay with one entry."""
+    """Sum over dimensions with keepdim."""
     data, values = input._tl_array, values_of(input)
     cut, index = data.sparse_dim, data.parts[0]
     keep = torch.tensor([[0 if d in dims else 1] for d in range(cut)], device=index.device, dtype=torch.int64)
@@ -80,7 +80,7 @@ def _accumulate_dtype(dtype):
 
 
 def _sum_dims(input, dims, dtype, name: str):
-    """The sum over some dimensions: dense where no sparse dimension is left."""
+    """Sum over dimensions; the result is dense if no sparse dimension remains."""
     data, values = input._tl_array, values_of(input)
     cut = data.sparse_dim
     inner = [d - cut + 1 for d in dims if d >= cut]

@@ -50,7 +50,7 @@ class SparseData:
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:
-        """The same places with other values."""
+        """Return the same indices with other values."""
         return SparseData(self.layout, self.shape, self.parts, values, self.coalesced)
 
     @property
@@ -92,7 +92,7 @@ class SparseData:
         return tuple(self.values.shape[at : at + 2]) if self.layout in BLOCK_LAYOUTS else (1, 1)
 
     def same_places(self, other: SparseData) -> bool:
-        """Whether the indices are the same tensors."""
+        """True if the indices are the same tensors."""
         return self.layout is other.layout and all(
             a is b or a._tl_array is b._tl_array for a, b in zip(self.parts, other.parts, strict=True)
         )
@@ -261,5 +261,5 @@ def pickle_parts(tensor) -> tuple:
 
 
 def is_sparse(value) -> bool:
-    """Whether a value is a sparse tensor."""
+    """True if a value is a sparse tensor."""
     return getattr(value, "_tl_is_sparse", False)

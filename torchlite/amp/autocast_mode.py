@@ -69,7 +69,7 @@ class _Autocast(Interceptor):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if (
             function is not op.function or kwargs.get("out") is not None
-        ):  # in place, out=, creation: PyTorch casts nothing here
+        ):  # in place, out=, creation: PyTorch does not cast here
             return function(*args, **kwargs)
         run = op.direct or unintercepted_function_for(op)
         if stack.items and not op.is_implicit:  # somebody looks on below
@@ -231,7 +231,7 @@ def _known(function: str, device_type) -> str:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on for a device type in this thread.
+    """True if autocast is enabled for a device type in this thread.
 
     >>> import torchlite as torch
     >>> with torch.autocast("cpu"):
@@ -242,13 +242,13 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def is_any_autocast_enabled() -> bool:
-    """Whether autocast is on for some device type in this thread."""
+    """True if autocast is enabled for any device type in this thread."""
     return _state.intercepting
 
 
 def set_autocast_enabled(device_type: str = "cuda", enabled: Any = None) -> None:
-    """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a
-    block.
+    """Enable or disable autocast for a device type in this thread; one argument means CUDA. `torch.autocast` does it
+    for a block.
     """
     if enabled is None:
         device_type, enabled = "cuda", device_type
@@ -422,7 +422,7 @@ class autocast(_AutocastRegion):
 
 
 def is_only_autocast_active() -> bool:
-    """Whether autocast is all that stands on this thread's stack."""
+    """True if autocast is the only interceptor on this thread's stack."""
     return stack.items == [_autocast]
 
 

@@ -50,14 +50,14 @@ class _MultiDeviceReplicator:
 
 
 class GradScaler:
-    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without
-    overflow.
+    """Scales a loss before backward and unscales the gradients before the step. It searches for the largest scale
+    without overflow.
 
     device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite
-    or NaN gradient is left out and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row
-    without one it is multiplied by `growth_factor`. enabled: False makes every method do nothing but
-    `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and none for an
-    optimizer with `fused=True`.
+    or NaN gradient is skipped, and the scale is multiplied by `backoff_factor`; after `growth_interval` successful
+    steps in a row it is multiplied by `growth_factor`. enabled: False disables all methods except `optimizer.step()`.
+    The check runs on the gradients' device; `step` reads one number from it, and none for an optimizer with
+    `fused=True`.
 
     >>> import torchlite as torch
     >>> weight = torch.nn.Parameter(torch.ones(2))
@@ -144,8 +144,8 @@ class GradScaler:
 
     @record_as_single_step
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
-        `step`, which else does it.
+        """Divide the gradients of an optimizer's parameters by the scale, in place. Call it to clip or inspect them
+        before `step`, which unscales otherwise.
         """
         if not self._enabled:
             return
@@ -176,7 +176,7 @@ class GradScaler:
                 if param.grad.dtype is float16 and not allow_fp16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 grad = param.grad
-                if grad.is_sparse:  # its values; of float16 added up first, where the sum may be infinite
+                if grad.is_sparse:  # the values; float16 ones are summed first, and the sum may be infinite
                     if grad.dtype is float16:
                         param.grad = grad = grad.coalesce()
                     grad = grad._values()
@@ -330,7 +330,7 @@ class GradScaler:
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
-        """Whether this scaler scales."""
+        """True if this scaler is enabled."""
         return self._enabled
 
     # -- checkpoints

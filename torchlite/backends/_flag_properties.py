@@ -11,20 +11,20 @@ from .._settings.backend_flags import FLAGS
 
 
 def disable_global_flags() -> None:
-    """From now on the switches of `cudnn` and `mkldnn` are set by their `flags(...)` only, which puts them back:
-    setting an attribute raises a RuntimeError. For test suites.
+    """Make the switches of `cudnn` and `mkldnn` read-only except through their `flags(...)`: setting an attribute
+    raises a RuntimeError. For test suites.
     """
     FLAGS.flags_frozen = True
 
 
 def flags_frozen() -> bool:
-    """Whether `disable_global_flags` was called."""
+    """True if `disable_global_flags` was called."""
     return FLAGS.flags_frozen
 
 
 @contextlib.contextmanager
 def allow_mutation() -> Iterator[None]:
-    """Inside, switches may be set in any case."""
+    """Context manager in which switches may always be set."""
     before, FLAGS.flags_frozen = FLAGS.flags_frozen, False
     try:
         yield

@@ -51,7 +51,7 @@ class cuBLASModule:
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
+        """True if float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
         return FLAGS.tf32("matmul")
 
     @allow_tf32.setter
@@ -117,9 +117,7 @@ def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) 
 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
-    """Choose the library for linear algebra on CUDA ("default" or "cusolver"), and return the choice. There is no MAGMA
-    here.
-    """
+    """Set the library for linear algebra on CUDA ("default" or "cusolver"), and return it. MAGMA is not supported."""
     return _preferred("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
 
 
@@ -160,7 +158,7 @@ def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
 
 
 def is_flash_attention_available() -> bool:
-    """Whether a fused attention kernel can run: on any CUDA device."""
+    """True if a fused attention kernel can run: on any CUDA device."""
     from .. import cuda
 
     return cuda.is_available()

@@ -26,7 +26,7 @@ def _library_or_reason() -> Any:
 
 
 def is_available() -> bool:
-    """Whether oneDNN was found, so that it computes the CPU's convolutions while `enabled` is on."""
+    """True if oneDNN was found. It then computes the CPU's convolutions while `enabled` is set."""
     return _library_or_reason().library is not None
 
 

@@ -38,7 +38,7 @@ class Stream:
 
 
 class Event:
-    """A place in the work: always reached."""
+    """A point in the stream's work, which is always complete."""
 
     def query(self) -> bool:
         """True: everything has run."""

@@ -22,7 +22,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether a device can read the memory of another one. AssertionError for a device that is not there."""
+    """True if a device can access the memory of another one. AssertionError for an invalid device."""
     there, peer = cuda.index(device), cuda.index(peer_device)
     count = cuda.device_count()
     if not 0 <= there < count:
@@ -35,8 +35,8 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def get_arch_list() -> list[str]:
-    """The architectures that kernels are built for: those of the devices that are there, since every kernel is built
-    when it is first used.
+    """Return the architectures that kernels are built for: those of the visible devices, since every kernel is built on
+    first use.
 
     >>> import torchlite as torch
     >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
@@ -53,7 +53,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def is_tf32_supported() -> bool:
-    """Whether the current device multiplies in TF32 (compute capability 8.0 and up)."""
+    """True if the current device supports TF32 (compute capability 8.0 and up)."""
     return cuda.is_available() and get_device_capability() >= (8, 0)
 
 

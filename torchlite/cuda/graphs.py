@@ -22,9 +22,7 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the calling thread's work is being recorded for a graph. False, and no device is taken into use, where
-    none is.
-    """
+    """True if the calling thread's work is being captured for a graph. Does not initialise a device."""
     return cuda.is_initialized() and cuda.runtime(cuda.current_device()).is_capturing()
 
 
@@ -82,9 +80,7 @@ class CUDAGraph:
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
-        """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream
-        than it began in.
-        """
+        """End the capture and allow `replay`. RuntimeError if no capture began, or it began in another stream."""
         if self._stream is None:
             raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
         if cuda.current_stream() != self._stream:
@@ -179,7 +175,7 @@ class graph:
 
 
 def _flatten_tensors(value: Any) -> tuple[list, Callable[[list], Any]]:
-    """The tensors in nested tuples, lists and dictionaries, and a function that puts others in their places."""
+    """Return the tensors in nested tuples, lists and dictionaries, and a function that replaces them."""
     parts: list
     build: Callable[[list], Any]
     if isinstance(value, dict):
@@ -242,8 +238,8 @@ class _GraphedCallable:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
         if not self.wanted or not any(o.requires_grad for o in self.outputs):
             return
-        # Gradients of parameters outlive the step: their memory is not the pool's, where the next forward replay may
-        # write.
+        # Gradients of parameters outlive the step, so their memory is not in the pool, which the next forward replay
+        # may overwrite.
         kept = {
             i: t.detach().clone() for i, t in enumerate(self.inputs) if t.requires_grad and i >= len(self.arguments)
         }

@@ -36,12 +36,12 @@ def max_memory_cached(device: Any = None) -> int:
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """`reset_peak_memory_stats` by an old name: all peaks begin anew."""
+    """`reset_peak_memory_stats` under an old name: resets all peaks."""
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: Any = None) -> None:
-    """`reset_peak_memory_stats` by an old name: all peaks begin anew."""
+    """`reset_peak_memory_stats` under an old name: resets all peaks."""
     reset_peak_memory_stats(device)
 
 
@@ -58,8 +58,8 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let tensors of this process take no more than a part of the device's memory; beyond it `OutOfMemoryError`. 1: all
-    of it.
+    """Limit this process's tensors to a fraction of the device's memory; allocations beyond it raise
+    `OutOfMemoryError`. 1: all of it. TypeError unless it is a float, ValueError unless it is between 0 and 1.
 
     TypeError unless it is a float, ValueError unless it is between 0 and 1.
     """

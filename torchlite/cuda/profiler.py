@@ -12,7 +12,7 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start() -> None:
-    """Let the profiler look from here on. RuntimeError without a device."""
+    """Start collection by the profiler. RuntimeError without a device."""
     runtime_of(None, "profiler", "profile").profile(True)
 
 
@@ -23,7 +23,7 @@ def stop() -> None:
 
 @contextlib.contextmanager
 def profile():
-    """Let the profiler look at a `with` block.
+    """Context manager: the profiler collects in the block.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():

@@ -51,7 +51,8 @@ class ExternalStream(Stream):
 
 
 class Event(_streams.Event):
-    """A place in a stream's work, to wait for and to measure with.
+    """A point in a stream's work, for synchronization and timing. enable_timing: for `elapsed_time`. blocking: accepted
+    without effect, the driver decides whether a wait sleeps. interprocess: RuntimeError.
 
     enable_timing: for `elapsed_time`. blocking: accepted, a wait lets the processor sleep or not as the driver likes.
     interprocess: RuntimeError.

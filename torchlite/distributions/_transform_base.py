@@ -64,7 +64,7 @@ class Transform:
 
     @property
     def sign(self):
-        """+1 where the transform is increasing, -1 where decreasing; NotImplementedError if it is not monotone."""
+        """+1 if the transform is increasing, -1 if decreasing; NotImplementedError if it is not monotone."""
         raise NotImplementedError
 
     def with_cache(self, cache_size=1):
@@ -188,7 +188,7 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other: the first part is applied first.
+    """A composition of transforms; the first part is applied first.
 
     >>> import torchlite as torch
     >>> D = torch.distributions

@@ -15,7 +15,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A table from constraints' classes to functions that make a transform for a constraint.
+    """A registry from constraint classes to functions that return a transform for a constraint.
 
     >>> import torchlite as torch
     >>> D = torch.distributions

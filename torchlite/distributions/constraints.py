@@ -58,7 +58,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value):
-        """Whether each event of `value` satisfies the constraint: a bool tensor of the value's batch shape."""
+        """Return whether each event of `value` satisfies the constraint: a bool tensor of the value's batch shape."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Constraint:
 
 
 class _BoundedConstraint(Constraint):
-    """A constraint by bounds, which its name shows."""
+    """A constraint by bounds, which its repr shows."""
 
     def __repr__(self) -> str:
         bounds = [f"{name}={getattr(self, name)}" for name in ("lower_bound", "upper_bound") if name in self.__dict__]
@@ -74,7 +74,7 @@ class _BoundedConstraint(Constraint):
 
 
 class _Dependent(Constraint):
-    """In the place of constraints that depend on other variables: they cannot be checked."""
+    """Placeholder of constraints that depend on other variables and cannot be checked."""
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -105,7 +105,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint) -> bool:
-    """Whether a constraint is one that depends on other variables.
+    """True if a constraint depends on other variables.
 
     >>> import torchlite as torch
     >>> constraints = torch.distributions.constraints

@@ -52,7 +52,9 @@ class Distribution:
         super().__init__()
 
     def _check_parameters(self) -> None:
-        """ValueError for a parameter that its constraint refuses. Lazy ones that nobody gave are not computed."""
+        """ValueError for a parameter that violates its constraint. Lazy parameters that were not given are not
+        computed.
+        """
         try:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
@@ -165,7 +167,7 @@ class Distribution:
         raise NotImplementedError
 
     def icdf(self, value) -> torch.Tensor:
-        """The quantile: where the `cdf` has `value`."""
+        """The quantile function, the inverse of `cdf`."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:

@@ -55,7 +55,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        # Nothing is rounded to 0, where log_prob would be infinite; the gradient does not see this.
+        # Clamped away from 0, where log_prob would be infinite, without effect on the gradient.
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)
         return value
 

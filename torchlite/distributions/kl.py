@@ -75,7 +75,7 @@ def register_kl(type_p, type_q):
 
 @total_ordering
 class _Match:
-    """Types, less than others where each is a subclass: the least of several matches is the most specific one."""
+    """A pair of types, ordered by subclassing: the least of several matches is the most specific one."""
 
     __slots__ = ["types"]
 
@@ -100,7 +100,7 @@ class _Match:
 
 
 def _dispatch_kl(type_p, type_q):
-    """The formula of the most specific match; where the left type and the right one disagree, the left one's, with a
+    """Return the formula of the most specific match; if the left and the right type disagree, that of the left, with a
     warning.
     """
     matches = [(sp, sq) for sp, sq in _KL_REGISTRY if issubclass(type_p, sp) and issubclass(type_q, sq)]
@@ -185,7 +185,7 @@ def _kl_beta_beta(p, q):
 
 @register_kl(Binomial, Binomial)
 def _kl_binomial_binomial(p, q):
-    # Trials are compared one by one. If p has more trials than q, p has mass outside of q's support.
+    # The divergence of one trial, times the number of trials; infinite if p has mass outside of q's support.
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())

@@ -14,7 +14,8 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of y = t(x) for an x of `base_distribution` and transforms that are applied one after the other.
+    """The distribution of y = t(x) for an x of `base_distribution` and a sequence of transforms. log p(y) = log p(x) -
+    log |det dy/dx|.
 
     log p(y) = log p(x) - log |det dy/dx|.
 
@@ -57,7 +58,7 @@ class TransformedDistribution(Distribution):
         if more > 0:
             base_distribution = Independent(base_distribution, more)
         self.base_dist = base_distribution
-        # Events of the base that the transforms leave as they are.
+        # Event dimensions of the base that the transforms do not change.
         grown = whole.codomain.event_dim - whole.domain.event_dim
         event_dim = max(whole.codomain.event_dim, len(base_distribution.event_shape) + grown)
         cut = len(shape) - event_dim

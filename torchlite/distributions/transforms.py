@@ -376,10 +376,10 @@ class SoftmaxTransform(_ParameterFreeTransform):
 
 
 class StickBreakingTransform(_ParameterFreeTransform):
-    """n numbers as a point of the simplex with n + 1 entries: each takes a share of the stick that the others left.
+    """n numbers as a point of the simplex with n + 1 entries: each takes a share of the rest of the stick.
 
-    The share is the logistic function of x less the logarithm of how many entries are still to come, so that x = 0
-    makes all entries equal (Stan's reference manual, "Unit simplex").
+    The share is the logistic function of x less the logarithm of the number of remaining entries, so that x = 0 makes
+    all entries equal (Stan's reference manual, "Unit simplex").
     """
 
     domain = constraints.real_vector

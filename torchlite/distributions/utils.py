@@ -25,8 +25,8 @@ __all__ = [
 
 
 def broadcast_all(*values):
-    """Numbers and tensors as tensors of one shape. Numbers get the dtype and device of the first tensor, or the default
-    dtype where there is none.
+    """Broadcast numbers and tensors to one shape. Numbers get the dtype and device of the first tensor, by default the
+    default dtype. ValueError for anything else.
 
     ValueError for anything else.
 

@@ -55,7 +55,7 @@ def _storage_of(memory: Any) -> Any:
 
 
 def _known_memory(descriptor: int) -> Any:
-    """The array on the memory behind a descriptor; None where there is none in this process."""
+    """Return the array on the memory behind a descriptor, or None if this process has none."""
     about = os.fstat(descriptor)
     return _shared_storages.get((about.st_dev, about.st_ino))
 

@@ -191,7 +191,7 @@ def _implicit_dim(name, ndim, stacklevel):
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
-    """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken,
+    """``torch.softmax``. Without ``dim`` it uses the first dimension of 1-d and 3-d inputs and the second of others,
     with a warning.
     """
     if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
@@ -549,9 +549,8 @@ def _pad_mask(mask):
 
 
 def _is_batch_first_view(x):
-    """Whether (length, batch, features) is a view of (batch, length, features) in row-major order: worked on in that
-    order nothing needs to be copied. The result is in the other order all the same: the dropout behind it draws in the
-    order of its memory.
+    """True if (length, batch, features) is a view of (batch, length, features) in row-major order, so that it can be
+    processed without a copy.
     """
     return x.ndim == 3 and not x.is_contiguous() and x.transpose(0, 1).is_contiguous()
 

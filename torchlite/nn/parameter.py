@@ -205,5 +205,5 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> Any:
-    """Whether a parameter or buffer still waits for its shape."""
+    """True if a parameter or buffer is uninitialised."""
     return isinstance(param, UninitializedTensorMixin)

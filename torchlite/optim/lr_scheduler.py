@@ -346,7 +346,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = schedulers[0].get_last_lr()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Take back the last step of the inner schedules, of those inside them as well."""
+        """Undo the last step of the inner schedulers, recursively."""
         scheduler: Any = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for one in scheduler._schedulers:
@@ -366,7 +366,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -407,7 +407,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [_copy(group["lr"]) for group in self._schedulers[-1].optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -510,7 +510,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> Any:
-        """Whether a reduction was so recent that epochs do not count."""
+        """True if epochs do not count yet after a reduction."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):
@@ -520,4 +520,4 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 for _name in (*__all__, "_LRScheduler"):
-    globals()[_name].__module__ = __name__  # pickles name them here
+    globals()[_name].__module__ = __name__  # pickles refer to them here

@@ -135,7 +135,7 @@ class Optimizer:
     profile_hook_step = staticmethod(_wrap_with_hooks)
 
     def _patch_step_function(self):
-        """See to it that the step of the class runs hooks, also where a program put another there."""
+        """Wrap the `step` of the class so that it runs hooks, also if a program replaced it."""
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
         if not getattr(type(self).step, "hooked", False):
             type(self).step = _wrap_with_hooks(type(self).step)  # type: ignore[method-assign]
@@ -362,7 +362,7 @@ class Optimizer:
     # Common parts of the steps
 
     def _cuda_graph_capture_health_check(self):
-        """RuntimeError where a graph is being recorded that would take the same step in every replay."""
+        """RuntimeError if the captured CUDA graph would repeat the same step number in every replay."""
         if torch.cuda.is_current_stream_capturing():
             if not all(group["capturable"] for group in self.param_groups):
                 raise RuntimeError(
@@ -379,14 +379,14 @@ def _split_names(optimizer, group):
     if not all(named):
         raise ValueError("all optimizer params should be with/without names. Some param names are missing")
     names, params = zip(*group["params"], strict=True)
-    # The names come after the parameters, as in PyTorch's dicts.
+    # The names follow the parameters, as in PyTorch's dicts.
     options = {key: value for key, value in group.items() if key != "params"}
     group.clear()
     group.update(params=list(params), param_names=list(names), **options)
 
 
 def _use_grad_for_differentiable(func: Any) -> Any:
-    """A step that records only where the optimizer is `differentiable`."""
+    """A step that records gradients only if the optimizer is `differentiable`."""
 
     @functools.wraps(func)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -436,8 +436,8 @@ def _scaler_tensors(optimizer, group):
 
 
 def _is_step_skipped(optimizer, group, init, grad_scale, found_inf):
-    """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
-    its scale, in place.
+    """For a step without a multi-tensor kernel: True if a scaler skips it; else divide the gradients by its scale, in
+    place.
     """
     if found_inf is not None and found_inf.item():
         for _ in _params_with_grad(optimizer, group, init):  # the states are created nevertheless
@@ -510,7 +510,7 @@ def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
 
 
 def _view_as_real(*tensors):
-    """Complex tensors seen as real ones with one more dimension; None stays."""
+    """Return complex tensors as real ones with one more dimension; None is unchanged."""
     return tuple(
         torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors
     )
@@ -548,7 +548,7 @@ def _init_step_count(group, param, value=0.0):
 
 
 def _is_step_on_device(group, param):
-    """Whether steps are counted on the parameter's device, in float32."""
+    """True if step counts are float32 tensors on the parameter's device."""
     return bool(group.get("fused") or group.get("capturable") and not param.is_cpu)
 
 
@@ -616,7 +616,7 @@ def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
 
 
 def _has_capturable_kernel(group, names):
-    """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a
+    """True if the multi-tensor kernel supports a group with `capturable`: Adam's does, if the learning rate is a
     number.
     """
     return (
@@ -627,8 +627,8 @@ def _has_capturable_kernel(group, names):
 
 
 def _fused_gradients(optimizer, number, group, init, names):
-    """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path
-    does it.
+    """Return (plan, gradients of its packs) if a multi-tensor kernel supports this group, else None for the
+    single-tensor step.
     """
     if (
         group.get("differentiable")

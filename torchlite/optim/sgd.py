@@ -98,8 +98,8 @@ class SGD(Optimizer):
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             scaler, names = _scaler_tensors(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE
-            # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may
-            # leave it out.
+            # The first step creates the buffers from the gradients, without a multi-tensor kernel, except if a scaler
+            # may skip it.
             first = scaler[1] is not None and bool(names) and _is_first_step(self, number, group)
             fused = _fused_gradients(self, number, group, _init_zero_momentum if first else _init_empty_state, names)
             if fused is None:
@@ -121,7 +121,7 @@ class SGD(Optimizer):
 
 
 def _is_first_step(optimizer, number, group):
-    """Whether no parameter has a momentum buffer."""
+    """True if no parameter has a momentum buffer."""
     if number in optimizer.__dict__.get("_plans", ()):
         return False
     return all(
@@ -156,5 +156,5 @@ def _init_empty_state(state, param, grad):
 
 
 def _init_zero_momentum(state, param, grad):
-    """Momentum that stays zero if the first step is left out."""
+    """Return zero momentum buffers, which stay zero if the first step is skipped."""
     state["momentum_buffer"] = _zeros_like(param)

@@ -140,7 +140,7 @@ def _averaged_tensors(model, module):
 
 
 def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
-    """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of
+    """Recompute the running statistics of every batch norm in `model`, as cumulative means over the batches of
     `loader`.
     """
     momenta = {

@@ -324,8 +324,8 @@ class profile:
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"; it is always
-        Python that does. `use_python_export` has no effect: Python always writes the file.
+        """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz". `use_python_export`
+        has no effect: Python always writes the file.
         """
         self._finished().export_chrome_trace(path)
 

@@ -48,7 +48,7 @@ class _Comparison:
         raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
 
     def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
-        """The pairs to compare, each with its place; the structures must be alike."""
+        """Return the pairs to compare, each with its location; the structures must match."""
         both = (actual, expected)
         if all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
             if len(actual) != len(expected):
@@ -109,7 +109,7 @@ class _Comparison:
             self.fail(_scalar_message(a, e, rtol, atol), where)
 
     def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
-        """Whether two numbers are."""
+        """True if two numbers are close."""
         if actual == expected:
             return True
         if self.options["equal_nan"] and cmath.isnan(actual) and cmath.isnan(expected):

@@ -8,7 +8,8 @@ from torchlite.autograd.hook_runner import check_hook_results
 
 
 class BackwardHookFunction(Function):
-    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in the backward pass.
+    """The identity on several tensors; `callback(grads)` receives, and may replace, their gradients in backward.
+    are_inputs: a missing gradient is zeros; else None.
 
     are_inputs: a gradient that did not come is zeros; else None.
     """
@@ -33,7 +34,7 @@ def _as_tuple(value):
 
 
 def _replace_at(values, places, items):
-    """`values`, a tuple of any class, with `items` at `places`."""
+    """Return `values`, a tuple of any class, with `items` at the indices `places`."""
     changed = list(values)
     for place, item in zip(places, items, strict=True):
         changed[place] = item
@@ -70,7 +71,7 @@ class BackwardHook:
 
     def _on_inputs(self, grads):
         if self.grad_outputs is None:
-            return grads  # they did not come through the module's output, as in double backward
+            return grads  # they did not pass through the module's output, as in double backward
         for hook in self.user_hooks:
             result = hook(self.module, grads, self.grad_outputs)
             if result is None:
@@ -123,7 +124,7 @@ class BackwardHook:
         return args if tapped is None else tapped
 
     def setup_output_hook(self, args):
-        """The result, a tensor or a tuple, tapped where a gradient is wanted; anything else as it is."""
+        """Return the result, a tensor or a tuple, with tensors that require grad tapped; other values are unchanged."""
         tapped = self._tap(_as_tuple(args), self._on_outputs, False)
         if tapped is None:
             return args

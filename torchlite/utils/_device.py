@@ -16,7 +16,7 @@ CURRENT_DEVICE: Any = None
 
 @functools.cache
 def _device_constructors() -> set[Callable]:
-    """The functions that make tensors of no tensor."""
+    """Return the functions that create tensors from no tensor."""
     names = (
         "empty empty_permuted empty_strided ones arange bartlett_window blackman_window eye full fill hamming_window "
         "hann_window kaiser_window linspace logspace rand randn randint randperm range sparse_coo_tensor "
@@ -54,10 +54,10 @@ class DeviceContext(TorchFunctionMode):
 
 
 def device_decorator(device: Any, func: Callable) -> Callable:
-    """A function that makes its tensors on a device."""
+    """Return a function that creates its tensors on a device."""
     return torch.device(device)(func)
 
 
 def set_device(device: Any) -> Callable[[Callable], Callable]:
-    """A decorator: the function makes its tensors on a device."""
+    """Decorator: the function creates its tensors on a device."""
     return lambda func: device_decorator(torch.device(device), func)

@@ -40,6 +40,6 @@ class ExceptionWrapper:
             raise KeyError(KeyErrorMessage(message))
         try:
             error = self.exc_type(message)
-        except Exception:  # the user's exception may take other arguments
+        except Exception:  # the user's exception may need other arguments
             raise RuntimeError(message) from None
         raise error

@@ -46,12 +46,12 @@ class TorchDispatchMode(DispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether the mode belongs to PyTorch's own tracing: none here does."""
+        """Return False: no mode here belongs to PyTorch's tracing infrastructure."""
         return False
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that leaves every op as it is."""
+    """A mode that passes every op on unchanged."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -68,7 +68,7 @@ def _get_current_dispatch_mode() -> DispatchMode | None:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode sees the ops of this thread: any, or one that is not of the library's own kind
+    """True if a mode intercepts the ops of this thread: any, or only modes that are not infrastructure
     (`is_infra_mode`).
     """
     modes = _get_current_dispatch_mode_stack()
@@ -76,7 +76,7 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
-    """Whether a mode sees the ops of this thread."""
+    """True if a mode intercepts the ops of this thread."""
     return is_in_torch_dispatch_mode()
 
 

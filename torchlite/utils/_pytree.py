@@ -139,7 +139,7 @@ def register_pytree_node(
 def _register_pytree_node(
     cls: type, flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None, maybe_from_str_fn: Any = None, **options: Any
 ) -> None:
-    """The older name of `register_pytree_node`, which registers anew with a warning."""
+    """The older name of `register_pytree_node`, which allows registering twice, with a warning."""
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
         "`torch.utils._pytree.register_pytree_node` instead.",
@@ -177,8 +177,8 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Make a dataclass a container of the fields `field_names` (all that `__init__` takes); those of
-    `drop_field_names`, which need defaults, are left out.
+    """Register a dataclass as a container of the fields `field_names` (by default all in `__init__`). Those of
+    `drop_field_names`, which need defaults, are skipped.
     """
     drop = list(drop_field_names or ())
     if dataclasses.is_dataclass(cls):
@@ -236,7 +236,7 @@ class ConstantNode:
 
 
 def register_constant(cls: type) -> None:
-    """Make the instances of a class part of the structure: they are neither containers nor leaves. The class needs
+    """Register a class whose instances are part of the structure: neither containers nor leaves. The class needs
     `__eq__` and `__hash__`.
     """
     for name in ("__eq__", "__hash__"):
@@ -289,12 +289,12 @@ def _expect_spec(treespec):
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
-    """The tree of these leaves and this structure; ValueError if they are not as many as it has."""
+    """Return the tree of these leaves and this structure; ValueError if their number does not match."""
     return _expect_spec(treespec).unflatten(leaves)
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves in order."""
+    """Iterate over the leaves in order."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
     else:
@@ -303,7 +303,7 @@ def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
 
 
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
-    """The list of leaves."""
+    """Return the list of leaves."""
     return list(tree_iter(tree, is_leaf))
 
 
@@ -313,7 +313,7 @@ def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The structure without the leaves."""
+    """Return the structure without the leaves."""
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -355,8 +355,8 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """The tree of `func(leaf, ...)`, with the parts of `rests` at the leaf's place as further arguments; ValueError
-    where one of them has not the structure of `tree`.
+    """Return the tree of `func(leaf, ...)`, with the corresponding subtrees of `rests` as further arguments; ValueError
+    if the structure of one differs from that of `tree`.
     """
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(list(map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests])))
@@ -371,8 +371,8 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator: the function is called for values of these classes, or for which this function is true; others are
-    returned as they are.
+    """Decorator: the function is called for values of these classes, or for which this function is true; others are
+    returned unchanged.
     """
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
@@ -394,7 +394,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """`tree_map` where only leaves of these classes (or for which this function is true) are changed."""
+    """`tree_map` over the leaves of these classes (or for which this function is true); others are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -406,22 +406,22 @@ def tree_map_only_(
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of all leaves."""
+    """True if `pred` is true of all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of a leaf."""
+    """True if `pred` is true of a leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of all leaves of these classes."""
+    """True if `pred` is true of all leaves of these classes."""
     return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of a leaf of these classes."""
+    """True if `pred` is true of a leaf of these classes."""
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 

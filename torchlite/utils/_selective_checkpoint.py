@@ -70,7 +70,7 @@ class _SelectiveCheckpointMode(Interceptor):
             with op.around(functools.partial(self.around, op.overload)):
                 return function(*args, **kwargs)
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
-            return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
+            return function(*args, **kwargs)  # it writes in place, or is a factory
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
         name = _aten_overload(op, args, kwargs)
         wanted = self.whole or self.keeps(name, args, kwargs)
@@ -139,7 +139,7 @@ class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
 
 
 class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
-    """The second run: takes them."""
+    """The recomputation: reuses saved results."""
 
     is_recompute = True
 

@@ -204,8 +204,8 @@ class CheckpointFunction(Function):
 
 
 class GraphExecGroup:
-    """Inside, checkpointed parts run again at most once, in however many backward passes; each saved tensor serves one
-    of them. For parts with `use_reentrant=False`. RuntimeError inside another.
+    """Context manager: checkpointed parts are recomputed at most once, in any number of backward passes; each saved
+    tensor serves one pass. For parts with `use_reentrant=False`. RuntimeError when nested.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import GraphExecGroup, checkpoint
@@ -471,7 +471,7 @@ def recompute_context(again: _CheckpointFrame, first: Any) -> Iterator[None]:
 def checkpoint_context(
     function: Any, args: Any, kwargs: Any, context_fn: Any, preserve_rng_state: bool, determinism_check: str
 ) -> Any:
-    """The context of a first run that begins now, and that somebody else makes; `function` is the second run."""
+    """Return the context of a first run, entered by the caller; `function` is the recomputation."""
     first, second = context_fn()
     surroundings = _AmbientState(preserve_rng_state, [*args, *kwargs.values()])
     return recompute_context(

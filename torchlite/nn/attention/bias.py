@@ -20,7 +20,7 @@ class CausalVariant(enum.IntEnum):
 
 
 class CausalBias(Tensor):
-    """A causal mask (seq_len_q, seq_len_kv) for `attn_mask`; other functions do not take it.
+    """A causal mask (seq_len_q, seq_len_kv) for `attn_mask`; other functions do not accept it.
 
     >>> from torchlite.nn.attention.bias import causal_lower_right
     >>> causal_lower_right(2, 3)

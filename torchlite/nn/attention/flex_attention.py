@@ -70,7 +70,7 @@ def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
-    """For each dimension its positions, as a tensor that broadcasts with the others'."""
+    """Return the positions of each dimension, as tensors that broadcast against each other."""
     return [
         torch.arange(size, device=device).reshape([-1 if d == i else 1 for d in range(len(shape))])
         for i, size in enumerate(shape)
@@ -98,7 +98,7 @@ def create_mask(
 
 
 def _is_score_mod(mod: Callable[..., Any]) -> bool:
-    """Whether a function is a score_mod (five positional parameters) and no mask_mod (four)."""
+    """True if a function is a score_mod (five positional parameters) and no mask_mod (four)."""
     kinds = inspect.Parameter
     places = [
         p
@@ -131,10 +131,12 @@ def _pair(size: Any) -> tuple[int, int]:
 
 
 class BlockMask:
-    """A mask by blocks: which blocks of keys each block of queries sees in part (`kv_indices`, the first
-    `kv_num_blocks` of a row) and in full (`full_kv_indices`), and the same seen from the keys (`q_indices` …). Inside
-    blocks that are seen in part `mask_mod` decides. `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and
-    `dq_kv_order_spt` have no effect: they order the writes of a Triton kernel.
+    """A block mask: the blocks of keys that each block of queries sees partially (`kv_indices`, the first
+    `kv_num_blocks` of a row) and fully (`full_kv_indices`), and the transposed tables (`q_indices` …). Inside partial
+    blocks `mask_mod` decides.
+
+    `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and `dq_kv_order_spt` have no effect: they order the writes
+    of a Triton kernel.
     """
 
     def __init__(
@@ -384,11 +386,11 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """softmax(score_mod(query key^T * scale) where block_mask says so) value.
+    """Return softmax(score_mod(query key^T * scale), masked by block_mask) value.
 
     query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev); with `enable_gqa` Hq is a multiple of Hkv. Returns
-    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the logarithms of sums). A
-    query that sees no key gives zeros. All scores are computed: blocks save nothing yet. ValueError for sizes, dtypes
+    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the log-sum-exp). A query
+    without visible keys yields zeros. All scores are computed: blocks are not skipped yet. ValueError for sizes, dtypes
     or devices that do not fit.
 
     `kernel_options` has no effect: it tunes Triton kernels.

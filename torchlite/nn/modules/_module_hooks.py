@@ -134,7 +134,7 @@ class _WrappedHook:
 class HooksMixin:
     """Hook methods of Module, and the call that runs the hooks."""
 
-    # Tables that Module's __init__ makes.
+    # Created by Module's __init__.
     _forward_pre_hooks: OrderedDict[int, Any]
     _forward_pre_hooks_with_kwargs: OrderedDict[int, Any]
     _forward_hooks: OrderedDict[int, Any]
@@ -210,8 +210,8 @@ class HooksMixin:
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in
-        place.
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is complete; it changes the dict
+        in place.
         """
         hook._from_public_api = True
         return _register(self._state_dict_hooks, hook)
@@ -239,7 +239,7 @@ class HooksMixin:
         return _register(self._load_state_dict_post_hooks, hook)
 
     def _get_backward_hooks(self):
-        """(full hooks, older hooks) that a call has to serve now."""
+        """Return (full hooks, non-full hooks) for the present call."""
         full: list[Any] = []
         older: list[Any] = []
         everywhere = full if GLOBAL_HOOKS["_global_is_full_backward_hook"] is True else older
@@ -251,7 +251,7 @@ class HooksMixin:
         return [*GLOBAL_HOOKS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
 
     def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn):
-        """Warn where the node of the result does not see all gradients of the module."""
+        """Warn if the node of the result does not receive all gradients of the module."""
         results, inputs = _as_tensor_tuple(result), _as_tensor_tuple(inputs)
         if results is None:
             what = "s on a Module that does not return a single Tensor or a tuple of Tensors", "some of the grad_output"

@@ -42,7 +42,7 @@ class _IncompatibleKeys(_Keys):
 
 
 class _DryRun(threading.local):
-    """While `active`, loading only collects errors: a failing load must leave the module as it was."""
+    """While `active`, loading only collects errors: a failing load must not change the module."""
 
     active = False
 

@@ -77,7 +77,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Initialise the parameters."""
         self.head.reset_parameters()
         for down, out in self.tail:
             down.reset_parameters()

@@ -92,7 +92,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Initialise the parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -312,7 +312,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
-        """The padding that makes the output as large as `output_size`, which a stride leaves open."""
+        """Return the output padding for `output_size`, which is ambiguous with a stride."""
         if output_size is None:
             return _single(self.output_padding)
         batched = input.dim() == num_spatial_dims + 2

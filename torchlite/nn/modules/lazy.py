@@ -53,7 +53,7 @@ class LazyModuleMixin:
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer still waits for its shape."""
+        """True if a parameter or buffer is uninitialised."""
         return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
 
     def _infer_parameters(self, module, args, kwargs=None):

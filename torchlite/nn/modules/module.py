@@ -155,7 +155,7 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
 
 
 def _has_any_global_hook() -> bool:
-    """Whether there is a hook of all modules' calls."""
+    """True if a global hook is registered."""
     return bool(
         _global_backward_pre_hooks
         or _global_backward_hooks

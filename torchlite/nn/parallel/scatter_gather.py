@@ -12,7 +12,7 @@ __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether something is a named tuple."""
+    """True if `obj` is a named tuple."""
     return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
 
 

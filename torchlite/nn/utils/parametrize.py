@@ -281,7 +281,7 @@ def register_parametrization(module: Module, tensor_name: Any, parametrization: 
 
 
 def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
-    """Whether the module, or that tensor of it, is parametrized."""
+    """True if the module, or the given tensor of it, is parametrized."""
     parametrizations = getattr(module, "parametrizations", None)
     if parametrizations is None or not isinstance(parametrizations, ModuleDict):
         return False

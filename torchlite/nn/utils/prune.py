@@ -421,7 +421,7 @@ def remove(module: Module, name: str) -> Any:
 
 
 def is_pruned(module: Module) -> Any:
-    """Whether a parameter of the module or of a submodule is pruned."""
+    """True if a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
     )

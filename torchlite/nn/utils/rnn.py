@@ -107,11 +107,11 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> Any:
-        """Whether the data is on a CUDA device."""
+        """True if the data is on a CUDA device."""
         return self.data.is_cuda
 
     def is_pinned(self) -> Any:
-        """Whether the data is in pinned memory."""
+        """True if the data is in pinned memory."""
         return self.data.is_pinned()
 
 

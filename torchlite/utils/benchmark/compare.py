@@ -109,7 +109,7 @@ class Compare:
         return "\n".join([*lines, "", f"Times are in {words[unit]}.", ""])
 
     def _coloured(self, text: str, row: Any, column: Any, by_place: dict, rows: list, columns: list) -> str:
-        """A cell in green where it is the best, in red where it takes twice as long."""
+        """Colour a cell green if it is the best, red if it takes twice as long."""
         mine = by_place.get((row, column))
         if self._colorize is Colorize.NONE or mine is None:
             return text

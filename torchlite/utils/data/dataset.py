@@ -102,7 +102,7 @@ def _rebuild_item(stack, items):
 
 
 class ConcatDataset(Dataset[Item]):
-    """Data sets one after the other."""
+    """Concatenation of data sets."""
 
     @staticmethod
     def cumsum(sequence: Any) -> list[int]:
@@ -134,7 +134,7 @@ class ConcatDataset(Dataset[Item]):
 
 
 class ChainDataset(IterableDataset[Item]):
-    """Streams one after the other."""
+    """Concatenation of streams."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()

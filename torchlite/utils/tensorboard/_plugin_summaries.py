@@ -11,7 +11,7 @@ from ._tensorboard_imports import as_array, import_proto
 
 
 def plugin_summary(tag: str, name: str, tensor: Any, content: bytes = b"") -> Any:
-    """A summary of a tensor that a plugin shows."""
+    """Return a tensor summary for a plugin."""
     messages = import_proto("summary_pb2")
     plugin = messages.SummaryMetadata.PluginData(plugin_name=name, content=content)
     made = messages.Summary.Value(tag=tag, metadata=messages.SummaryMetadata(plugin_data=plugin), tensor=tensor)

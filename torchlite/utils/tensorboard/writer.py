@@ -213,7 +213,7 @@ class SummaryWriter:
     def add_custom_scalars_marginchart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """A chart of a scalar between two others. AssertionError unless there are three."""
+        """Add a chart of a scalar between a lower and an upper one. AssertionError unless there are three."""
         if len(tags) != 3:
             raise AssertionError(f"a chart with margins shows three tags, got {tags}")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})

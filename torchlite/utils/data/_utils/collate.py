@@ -20,7 +20,7 @@ np_str_obj_array_pattern = re.compile("[SaUO]")  # packages match it against an 
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays (also inside containers) as tensors; everything else as it is."""
+    """Convert NumPy arrays to tensors, also inside containers; other values are unchanged."""
     if isinstance(data, torch.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -91,7 +91,7 @@ def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Text stays as it is."""
+    """Return strings unchanged."""
     return batch
 
 

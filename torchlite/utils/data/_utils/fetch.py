@@ -26,7 +26,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
     """Batches of a data set with items by index."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """One item, or the batch of those that a collection of indices names."""
+        """Return one item, or the batch of a collection of indices."""
         dataset, index = self.dataset, possibly_batched_index
         if not self.auto_collation:
             return self.collate_fn(dataset[index])

@@ -104,7 +104,7 @@ def _write_all(file: Any, part: memoryview) -> None:
 
 @contextlib.contextmanager
 def _socket_of(connection: Any) -> Any:
-    """The socket that is behind a two-way pipe."""
+    """Return the socket of a two-way pipe."""
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, connection.fileno())
     try:
         found.settimeout(None)  # a default time limit is not for this
@@ -129,7 +129,7 @@ def _send_descriptor(connection: Any, descriptor: int) -> None:
 
 
 def _receive_descriptor(connection: Any) -> int:
-    """The descriptor that follows a message; -1 where the sender had to take the message back."""
+    """Return the descriptor that follows a message; -1 if the sender had to cancel the message."""
     with _socket_of(connection) as pipe:
         mark, descriptors, *_ = socket.recv_fds(pipe, 1, 1)
     if not mark:

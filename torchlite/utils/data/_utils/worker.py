@@ -149,7 +149,7 @@ def _send_answer(connection, number: int, answer, settings: WorkerSettings, wher
         send(connection, (number, answer), settings.limit)
     except (BrokenPipeError, ConnectionResetError):
         raise
-    except Exception as raised:  # the batch, or the exception, does not pickle
+    except Exception as raised:  # the batch, or the exception, cannot be pickled
         cause = answer.exc_msg if isinstance(answer, ExceptionWrapper) else ""
         wrapped = ExceptionWrapper(raised, where)
         wrapped.exc_type, wrapped.exc_msg = RuntimeError, cause + wrapped.exc_msg
@@ -157,7 +157,7 @@ def _send_answer(connection, number: int, answer, settings: WorkerSettings, wher
 
 
 def _wait_for_task(connection) -> bool:
-    """Whether a task came; False when the main process is gone."""
+    """True if a task has arrived; False if the main process is gone."""
     parent = multiprocessing.parent_process()
     while not connection.poll(MP_STATUS_CHECK_INTERVAL):
         if parent is not None and not parent.is_alive():

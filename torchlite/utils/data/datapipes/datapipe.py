@@ -31,8 +31,8 @@ class _DataPipeBase:
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
     ) -> None:
-        """Have pipes of this kind make another one. Exception for a name that is taken. `enable_df_api_tracing` has no
-        effect: there is no tracing of data frames.
+        """Register another pipe as a method of pipes of this kind. Exception for a registered name.
+        `enable_df_api_tracing` has no effect: data frames are not traced.
         """
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")

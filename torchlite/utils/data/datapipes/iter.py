@@ -34,7 +34,7 @@ class IterableWrapper(IterDataPipe):
 
 @functional_datapipe("map")
 class Mapper(IterDataPipe):
-    """A function's results; of one column of each item with `input_col`, put in the place of `output_col`."""
+    """The results of a function; with `input_col` of one column of each item, stored in `output_col`."""
 
     def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
         if input_col is None and output_col is not None:
