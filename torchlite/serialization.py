@@ -135,7 +135,7 @@ class skip_data:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let `load(weights_only=True)` use these classes and functions as well. An item is a class or function, or a pair
+    """Allow these classes and functions in `load(weights_only=True)`. An item is a class or function, or a pair
     (object, "full.name").
     """
     known = weights_only_unpickler.user_globals()
@@ -456,7 +456,7 @@ def save(
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         _save_legacy(obj, f, pickle_module, pickle_protocol)
         return
-    # All that the program's own objects can spoil is done before a file is opened.
+    # All errors of user-defined objects are raised before a file is opened.
     data, storages = checkpoint_writer.pickle_object(obj, pickle_module, pickle_protocol, location_tag)
     with _open_zipfile_writer(f) as zip_file:
         checkpoint_writer.write_archive(zip_file._writer, data, storages, not _disable_byteorder_record)

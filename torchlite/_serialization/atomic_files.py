@@ -12,7 +12,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be removed
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl: Any = None  # type: ignore[no-redef]
 
 
@@ -123,7 +123,7 @@ def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
 
 
 def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
-    """Return the stat of the existing file, or None. `_failed` if it cannot be written."""
+    """Return the stat of the existing file, or None. `_write_error` if it cannot be written."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -129,7 +129,7 @@ def check_sparse(tensors: list[Any], budget: Budget) -> None:
 
 
 class _UserFunctionError(Exception):
-    """An error of the program's own function, which is no fault of the file's."""
+    """An error in a user-defined function, not caused by the file."""
 
     def __init__(self, cause: Exception):
         self.cause = cause
@@ -158,7 +158,7 @@ class LoadRequest:
 
 
 def make_storage(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
-    """A storage on loaded bytes; `d` is None for untyped ones."""
+    """Return a storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
     untyped = untyped_of(call.wrap(table, table.backend.from_foreign_array(array), dtypes.uint8))
     return untyped if d is None else typed_storage_over(untyped, d)

@@ -38,7 +38,7 @@ class _Reference:
 
 
 class StorageCollector:
-    """The storages met while pickling, each once. `tag` names the device of a tensor or storage."""
+    """The storages encountered while pickling, each once. `tag` returns the device name of a tensor or storage."""
 
     def __init__(self, tag: Callable[[Any], str]):
         self._tag = tag
@@ -47,7 +47,7 @@ class StorageCollector:
         self._keep: list[Any] = []  # storages stay alive, so that their ids stay unique
 
     def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
-        """The reference of a storage seen as elements of a dtype, None for bytes."""
+        """Return the reference of a storage viewed as elements of a dtype, None for bytes."""
         key, known = self._keys.get(storage._cdata, (None, dtype))
         if known is not dtype and known is not None and dtype is not None:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")

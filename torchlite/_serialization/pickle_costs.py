@@ -22,8 +22,8 @@ from . import pytorch_names
 from .resource_budget import MAX_DEPTH, Budget, BudgetExceeded
 
 CALL_COST = 40  # for the object created; the shortest call of a pickle that `save` wrote takes four bytes
-TENSOR_COST = 250  # which takes some fifty bytes
-_SMALL = 1 << 60  # integers below it are their own hash
+TENSOR_COST = 250  # about fifty bytes of pickle
+_SMALL = 1 << 60  # hash(n) == n below it
 _KEYS = 64  # small integer keys between two clock reads
 _MOST_VISITS = 1 << 62
 _SEARCHES = 3  # of an OrderedDict for each key added
@@ -61,7 +61,7 @@ class Meter:
         self.start()
 
     def start(self) -> None:
-        """Begin to measure CPU time."""
+        """Start the measurement of CPU time."""
         self._last = time.thread_time_ns()
 
     def tick(self) -> None:
@@ -165,8 +165,8 @@ def visits_of(value: Any) -> tuple[int, int]:
 
 
 def _hashed_values(value: Any) -> Any:
-    """The values that a hash or a comparison visits: items of a container, named tuples included, and attributes of an
-    object of a class that the user allowed, such as a frozen dataclass.
+    """Return the values that a hash or a comparison visits: items of a container, named tuples included, and attributes
+    of an object of a user-allowed class, such as a frozen dataclass.
     """
     if isinstance(value, (tuple, frozenset, list, set)):
         return value
@@ -374,6 +374,6 @@ CHECKS = {
 
 
 def check_text(function: Any) -> Any:
-    """Let a function be called with text alone, which it may copy."""
+    """Allow only text as the arguments of a function that may copy it."""
     CHECKS[id(function)] = _text
     return function

@@ -9,7 +9,7 @@ import time
 _FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
 _FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times the need of valid files
 _FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
-_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps, where times of budgets were chosen
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps on the machine where the time limits were chosen
 MAX_DEPTH = 100  # the maximum nesting depth of a file's objects
 
 

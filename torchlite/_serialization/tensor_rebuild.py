@@ -136,4 +136,4 @@ def _get_layout(name):
 
 
 for _function in [f for name, f in globals().items() if name.startswith("_rebuild_")]:
-    _function.__module__ = f"{package_name()}._utils"  # where programs find it
+    _function.__module__ = f"{package_name()}._utils"  # programs refer to it here

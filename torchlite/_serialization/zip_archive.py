@@ -209,7 +209,7 @@ class ArchiveReader:
             )
 
     def _check_places(self) -> None:
-        """RuntimeError for overlapping records: the sum of their sizes must not exceed the archive."""
+        """RuntimeError for overlapping records. Their sizes in total are then at most that of the archive."""
         end, before = 0, ""
         for info in sorted(self._records.values(), key=lambda info: info.header_offset):
             if info.header_offset < end:
@@ -235,7 +235,7 @@ class ArchiveReader:
             )
 
     def _map_file(self, how: str) -> mmap_module.mmap:
-        # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is to be shared.
+        # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is shared.
         access = mmap_module.ACCESS_WRITE if how == "shared" else mmap_module.ACCESS_COPY
         mapped = mmap_module.mmap(self._stream.fileno(), 0, access=access)
         if how == "shared":

@@ -22,7 +22,7 @@ class _RawGradientMode(RawMode):
     @staticmethod
     def run(node, g):
         if g.__class__ is SparseData:
-            # Formulas whose ops have rules for sparse tensors; without a rule the gradient is dense.
+            # The formula's ops may have rules for sparse tensors; without a rule the gradient is dense.
             try:
                 found = TensorMode.run(node, wrap_sparse(g))
             except (NotImplementedError, RuntimeError):

@@ -182,8 +182,8 @@ sparse_bsr_tensor, sparse_bsc_tensor = _define_constructor(torch.sparse_bsr), _d
 
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
                              device=None, pin_memory=False, requires_grad=False, check_invariants=None):  # fmt: skip
-    """A sparse tensor in one of the compressed layouts, CSR, CSC, BSR or BSC, which `layout` names. RuntimeError for
-    another.
+    """A sparse tensor in one of the compressed layouts: CSR, CSC, BSR or BSC. RuntimeError for other values of
+    `layout`.
 
     >>> import torchlite as torch
     >>> made = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
@@ -372,8 +372,8 @@ def csr_to_coo_indices(crow_indices, col_indices, *, out_int32=False, transpose=
 
 
 def spdiags(diagonals, offsets, shape, layout=None):
-    """A sparse matrix with the rows of `diagonals` as its diagonals at `offsets`; column j of a row stands in column j
-    of the matrix. RuntimeError for tensors that do not fit each other, ValueError for no matrix's shape.
+    """A sparse matrix with the rows of `diagonals` as its diagonals at `offsets`; column j of a row is in column j of
+    the matrix. RuntimeError for tensors that do not fit each other, ValueError for a shape that is not a matrix's.
 
     >>> import torchlite as torch
     >>> torch.sparse.spdiags(torch.ones(1, 2), torch.tensor([1]), (2, 2)).to_dense()

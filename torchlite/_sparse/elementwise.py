@@ -39,7 +39,7 @@ def backward_name(name: str) -> str:
 
 
 class _ToDenseDenseGrad(Function):
-    """The dense tensor that a sparse one is, with a dense gradient."""
+    """Convert a sparse tensor to dense, with a dense gradient."""
 
     @staticmethod
     def forward(ctx, tensor):
@@ -59,14 +59,14 @@ def map_values(name: str, function, tensor):
 
 
 def _promoted_values(a, b):
-    """The values of two tensors in one dtype."""
+    """Return the values of two tensors in one dtype."""
     left, right = values_of(a), values_of(b)
     to = torch.promote_types(left.dtype, right.dtype)
     return left.to(to), right.to(to)
 
 
 def add_scaled(a, b, scale=1):
-    """`a + scale * b`, of which one at least is sparse."""
+    """Return `a + scale * b`, with one or two sparse operands."""
     if not (is_sparse(a) and is_sparse(b)):
         if a.shape != b.shape:
             dense, sparse = (b, a) if is_sparse(a) else (a, b)
@@ -163,8 +163,8 @@ class _LinearMap(Function):
 
 
 class _Mul(Function):
-    """A product of which one factor at least is sparse. As in PyTorch a factor's gradient is the other factor times the
-    gradient, sparse where one of these is.
+    """A product with one or two sparse factors. As in PyTorch a factor's gradient is the other factor times the
+    gradient, sparse if one of these is.
     """
 
     @staticmethod
@@ -240,7 +240,7 @@ def broadcast(tensor, shape):
 
 
 def _mul_intersection(a, b):
-    """The product of two sparse tensors, where both are specified."""
+    """The product of two sparse tensors at the indices that both specify."""
     alike = [(x._tl_array.sparse_dim, x._tl_array.shape[: x._tl_array.sparse_dim + x._tl_array.batch]) for x in (a, b)]
     if a.ndim != b.ndim or a.layout is b.layout and alike[0] != alike[1] or a.shape != b.shape:
         raise RuntimeError(

@@ -50,7 +50,7 @@ def sum_by_index(values, into: int, index):
 
 
 def expand_compressed(compressed, count: int):
-    """The row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
+    """Return the row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
     lead, rows = tuple(compressed.shape[:-1]), compressed.shape[-1] - 1
     counts = (compressed[..., 1:] - compressed[..., :-1]).reshape(-1)
     if not lead:
@@ -77,14 +77,18 @@ def concat_ranges(first, counts):
 
 
 def rows_and_columns(data: SparseData):
-    """The rows and the columns of a compressed tensor's blocks (elements are blocks of one), (*batch, nnz) each."""
+    """Return the rows and the columns of a compressed tensor's blocks (elements are blocks of one), (*batch,
+    nnz) each.
+    """
     first, second = (part.to(torch.int64) for part in data.parts)
     rows = expand_compressed(first, data.nnz)
     return (rows, second) if data.layout in ROW_COMPRESSED else (second, rows)
 
 
 def block_indices(data: SparseData):
-    """The indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all blocks)."""
+    """Return the indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all
+    blocks).
+    """
     pair = rows_and_columns(data)
     first = data.parts[0]
     lead = tuple(first.shape[:-1])
@@ -258,7 +262,7 @@ def _count_per_batch(line, batches: int, size: int) -> int:
 
 
 def _dense_to_coo(tensor, sparse_dim: int):
-    """The elements of a dense tensor that are not zero, or its parts of which one is not."""
+    """Convert a dense tensor to COO: its nonzero elements, or its slices with a nonzero element."""
     lead = tuple(tensor.shape[:sparse_dim])
     if not sparse_dim:
         index = torch.zeros(0, 1, dtype=torch.int64, device=tensor.device)
@@ -377,7 +381,7 @@ def _check_blocksize(name: str, shape, batch: int, blocksize) -> tuple[int, int]
     return tuple(blocksize)
 
 
-# The compressed layouts that a compressed one is converted to.
+# The target layouts of each compressed layout.
 _CONVERTIBLE_LAYOUTS = {
     torch.sparse_csr: (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc),
     torch.sparse_csc: (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc),
@@ -411,7 +415,7 @@ _ConvertLayout._backward_cls.__name__ = "ToSparseBackward1"
 
 
 def _convert_layout(tensor, kind, blocksize):
-    """From one sparse layout to another."""
+    """Convert between sparse layouts."""
     data = tensor._tl_array
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if data.layout is kind and (blocksize is None or tuple(blocksize) == data.blocksize):

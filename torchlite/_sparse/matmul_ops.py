@@ -54,7 +54,9 @@ def _to_rows(data: SparseData, turned: bool):
 
 
 def _multiply(data: SparseData, values, dense, turned: bool = False):
-    """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse one."""
+    """Multiply sparse by dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse
+    operand.
+    """
     if data.layout in BLOCK_LAYOUTS:
         data = to_coo(wrap_sparse(data.over(values)))._tl_array
         values = data.values
@@ -88,7 +90,7 @@ class _SampledMatmul(Function):
         left, right = ctx.saved_tensors
         needs, tensor = ctx.needs_input_grad, with_values(ctx.places, g)
         to_left = sparse_dense_matmul(tensor, right.conj(), True) if needs[0] else None
-        # The transposed matrix is the conjugate of the adjoint one.
+        # The transpose is the conjugate of the adjoint.
         to_right = _SparseDenseMatmul.apply(tensor, left, True, True).conj() if needs[1] else None
         return to_left, to_right, None
 
@@ -169,12 +171,12 @@ def _check(name: str, a, b) -> None:
 
 
 def sparse_dense_matmul(tensor, dense, masked: bool, node: str = "MmBackward0"):
-    """Sparse matrices times dense ones of the same batch."""
+    """Multiply sparse matrices by dense ones of the same batch."""
     return with_node_name(_SparseDenseMatmul, node).apply(tensor, dense, masked, False)
 
 
 def sparse_matmul(a, b, masked: bool = False, node: str = "MmBackward0"):
-    """The product of two matrices, of which one at least is sparse; of two sparse ones it is sparse."""
+    """Return the product of two matrices, at least one of them sparse; two sparse ones have a sparse product."""
     _check("mm", a, b)
     if is_sparse(a) and is_sparse(b):
         return _sparse_sparse_matmul(a, b) if masked else _SparseMm.apply(a, b)
@@ -432,7 +434,7 @@ def smm(input, mat):
 
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """`torch.sspaddmm`: rows that `mat1` has are filled, and stand behind the elements of `input`."""
+    """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
     _only_coo("sspaddmm", mat1)
     _check("sspaddmm", mat1, mat2)
     flat = coalesce_coo(mat1)

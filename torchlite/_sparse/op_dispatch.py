@@ -135,7 +135,7 @@ def imag(input):
 
 @implements("triangular_solve")
 def triangular_solve(b, A, upper, transpose, unitriangular):
-    """Of a triangle in the CSR or BSR layout, as of the dense one."""
+    """Solve with a triangle in the CSR or BSR layout, as with a dense one."""
     if is_sparse(b) or A.layout is torch.sparse_coo:
         raise no_kernel_error("triangular_solve", b if is_sparse(b) else A)
     if A.layout not in ROW_COMPRESSED:

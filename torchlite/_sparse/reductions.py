@@ -14,7 +14,7 @@ from .sparse_tensor import SparseData, is_sparse, no_kernel_error
 
 
 class _Sum(Function):
-    """The sum over dimensions, all sparse ones among them, with a dense gradient."""
+    """The sum over dimensions that include all sparse ones, with a dense gradient."""
 
     @staticmethod
     def forward(ctx, tensor, dims, dtype):

@@ -208,18 +208,18 @@ _Unsqueeze._backward_cls.__name__ = "UnsqueezeBackward0"
 
 
 def unsqueeze(input, dim):
-    """One more dimension of one entry."""
+    """Insert a dimension of size one."""
     _only_coo(input)
     return _Unsqueeze.apply(input, wrap_dim(dim, input.ndim + 1))
 
 
 def squeeze(input, dim=None):
-    """Remove dimensions of size one; other dimensions are unchanged, as in `torch.squeeze`."""
+    """Raise PyTorch's error: `squeeze` is a view, which sparse tensors do not support."""
     raise no_kernel_error("as_strided", input)
 
 
 def narrow_copy(input, dim, start, length):
-    """Some entries along a dimension that follow each other."""
+    """Return a copy of a range of entries along a dimension."""
     _only_coo(input)
     data, values = input._tl_array, values_of(input)
     dim = wrap_dim(dim, data.ndim)

@@ -59,8 +59,8 @@ _state = _State()
 
 
 class _Autocast(Interceptor):
-    """Stands on the stack of a thread while autocast is enabled there for some device, below the modes of the user,
-    which see the ops as called.
+    """The interceptor of a thread while autocast is enabled for a device type, below the user's modes, which see the
+    uncast ops.
     """
 
     intercepts_library = False
@@ -72,7 +72,7 @@ class _Autocast(Interceptor):
         ):  # in place, out=, creation: PyTorch does not cast here
             return function(*args, **kwargs)
         run = op.direct or unintercepted_function_for(op)
-        if stack.items and not op.is_implicit:  # somebody looks on below
+        if stack.items and not op.is_implicit:  # other interceptors are below
             run = function
         elif stack.items or saved_tensor_hooks.stack:  # saved tensors pass through user-defined hooks
 
@@ -147,7 +147,7 @@ def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
 
 
 def _with_dtype(op, where: str, args: tuple, kwargs: dict):
-    """The arguments with dtype=float32, unless the caller chose one."""
+    """Return the arguments with dtype=float32, unless the caller chose one."""
     if not _eligible(next(_tensors(args)), where):
         return args, kwargs
     place = [p.name for p in op.params].index("dtype")
@@ -215,7 +215,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def _check_device_type(function: str, device_type) -> str:
-    """The device type, if it is the name of one."""
+    """Return the device type, if it is valid."""
     if not isinstance(device_type, str):
         raise TypeError(
             f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}"
@@ -309,13 +309,13 @@ def autocast_increment_nesting() -> int:
 
 
 def autocast_decrement_nesting() -> int:
-    """Count one region less; at 0 the cache is to be cleared."""
+    """Decrement the nesting count; at 0 the caller clears the cache."""
     _state.nesting -= 1
     return _state.nesting
 
 
 def _deprecated(name: str, new: str, function, device_type: str):
-    """PyTorch's older function of one device type."""
+    """Return PyTorch's deprecated function of one device type."""
 
     @functools.wraps(function)
     def older(*args):
@@ -354,7 +354,7 @@ class _AutocastRegion:
     def __init__(self, device_type: str, enabled: bool, fast_dtype: Any, cache_enabled: bool) -> None:
         self.device, self.fast_dtype = device_type, fast_dtype
         self._enabled, self._cache_enabled = enabled, cache_enabled
-        self._before: list[tuple] = []  # a region may be entered again inside itself
+        self._before: list[tuple] = []  # a region may be nested in itself
 
     def __enter__(self) -> Any:
         name = self.device
@@ -485,8 +485,8 @@ def _cast(value, device_type: str, dtype):
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
-    """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
-    dtype and with autocast off.
+    """Decorator of `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
+    dtype and with autocast disabled.
 
     >>> import torchlite as torch
     >>> class Product(torch.autograd.Function):

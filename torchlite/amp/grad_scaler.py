@@ -161,7 +161,9 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool) -> dict:
-        """Multiply the gradients and note on each device whether one is not finite: {device: 0-d float32 tensor}."""
+        """Multiply the gradients, and record for each device whether one is not finite: {device: 0-d float32
+        tensor}.
+        """
         from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
         from .. import float16
 
@@ -188,7 +190,7 @@ class GradScaler:
         return notes.made
 
     def _check_inf_per_device(self, optimizer) -> dict:
-        """Look for infinities without changing a gradient."""
+        """Check for infinities without changing a gradient."""
         scale, _ = self._made("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, _new_found_inf(scale) + 1, _new_found_inf(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
@@ -295,7 +297,7 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale as a number, read from the device; 1.0 where scaling is disabled."""
+        """Return the scale as a number, read from the device; 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
@@ -336,8 +338,8 @@ class GradScaler:
     # -- checkpoints
 
     def state_dict(self) -> dict:
-        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is
-        disabled. Call it after `update`.
+        """Return the scale, the factors, the interval and the count of successful steps, as numbers; empty if scaling
+        is disabled. Call it after `update`.
         """
         if not self._enabled:
             return {}

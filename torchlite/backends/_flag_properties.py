@@ -61,7 +61,7 @@ def precision(what: str, doc: str) -> Any:
 
 
 class Precision:
-    """An object with `fp32_precision` of one kind of op."""
+    """An object with the `fp32_precision` of one kind of op."""
 
     _what: str
 

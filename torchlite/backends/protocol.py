@@ -529,7 +529,7 @@ class StreamRuntime(DeviceRuntime, Protocol):
 
     def new_pool(self) -> Any: ...
 
-    # Optional, each for itself: without one `torch.cuda` raises NotImplementedError, and memory is not pinned.
+    # Optional, each separately: without one `torch.cuda` raises NotImplementedError, and memory is not pinned.
 
     def can_access(self, peer: int) -> bool:
         """True if this device can read the memory of device `peer`."""

@@ -14,7 +14,7 @@ __all__ = [
 
 
 class Stream:
-    """An order of work: there is one, since everything has run when a call returns."""
+    """A queue of work: the only one, which is empty whenever a call returns."""
 
     def __init__(self, priority: int = -1):
         pass
@@ -78,7 +78,7 @@ def current_device() -> str:
 
 
 def set_device(device: Any) -> None:
-    """Accepted: there is one."""
+    """Accepted without effect: there is one device."""
 
 
 def current_stream(device: Any = None) -> Stream:
@@ -87,7 +87,7 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """A `with` block in which nothing changes.
+    """A context manager without effect. `stream` has no effect: the CPU has one stream.
 
     `stream` has no effect: the CPU has one stream.
 

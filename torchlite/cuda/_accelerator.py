@@ -16,7 +16,7 @@ def runtime_of(device: Any, what: str, method: str) -> Any:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The device's compute capability, such as (8, 0) for an A100."""
+    """Return the device's compute capability, such as (8, 0) for an A100."""
     found = cuda.get_device_properties(device)
     return found.major, found.minor
 

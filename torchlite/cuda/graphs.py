@@ -196,7 +196,7 @@ def _flatten_tensors(value: Any) -> tuple[list, Callable[[list], Any]]:
 
 
 class _GraphedCallable:
-    """One callable, its two graphs, and the tensors that they read and write: always the same ones."""
+    """A callable, its two graphs, and the fixed tensors that they read and write."""
 
     def __init__(self, function: Callable, sample: tuple, allow_unused: bool):
         self.function, self.sample, self.allow_unused = function, sample, allow_unused
@@ -264,7 +264,7 @@ class _GraphedCallable:
         count = len(self.arguments)
         for parameter, fixed in zip(self.parameters, self.grad_inputs[count:], strict=True):
             if fixed is not None and parameter.grad is not None and parameter.grad._tl_array is fixed._tl_array:
-                parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
+                parameter.grad = parameter.grad.clone()  # still needed: the replay is about to overwrite it
         self.backward.replay()
         # A parameter's `.grad` may alias the memory until the next replay. Others get views, which are copied where
         # they are stored.
@@ -313,8 +313,8 @@ def _check_module(module: Any) -> None:
 
 
 def _make_graphed_forward(module: Any, run: Callable) -> Any:
-    """The module with graphs for its forward, used while it is in the mode (training or not) in which they were
-    recorded.
+    """Return a forward that replays graphs while the module is in the mode (training or not) in which they were
+    captured.
     """
     recorded, eager = module.training, module.forward
     module.forward = lambda *args, **kwargs: (run if module.training == recorded else eager)(*args, **kwargs)
@@ -357,9 +357,9 @@ def make_graphed_callables(
             for _ in range(num_warmup_iters):
                 one.run_once()
     cuda.synchronize()
-    for one in (
-        made
-    ):  # in the order in which they will run, since they share memory: forward passes, then backward ones from the last
+    for (
+        one
+    ) in made:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
         one.capture_forward(pool)
     for one in reversed(made):
         one.capture_backward(pool)

@@ -17,7 +17,7 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Let it look no longer."""
+    """Stop collection by the profiler."""
     runtime_of(None, "profiler", "profile").profile(False)
 
 

@@ -137,7 +137,7 @@ class _ParameterFreeTransform(Transform):
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform, by the transform's own methods."""
+    """The inverse of a transform, computed by the transform's methods."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
@@ -218,7 +218,7 @@ class ComposeTransform(Transform):
     def domain(self):
         if not self.parts:
             return constraints.real
-        # Events are as large as the largest that a part needs, seen from before the first.
+        # The event dimensions are the most that any part needs, counted before the first part.
         needed = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             needed = max(needed + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
@@ -346,4 +346,4 @@ class IndependentTransform(Transform):
 
 
 for _class in (Transform, _InverseTransform, ComposeTransform, IndependentTransform):
-    _class.__module__ = "torchlite.distributions.transforms"  # where programs find them
+    _class.__module__ = "torchlite.distributions.transforms"  # programs refer to them here

@@ -131,7 +131,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _ConstraintWrapper(Constraint):
-    """A constraint over another one."""
+    """Base of constraints that wrap another one."""
 
     base_constraint: Constraint
 

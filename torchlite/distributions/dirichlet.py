@@ -77,7 +77,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> torch.Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
-        # Where no component exceeds 1 the density grows towards the corners: the likeliest of them.
+        # If no component exceeds 1 the density grows towards the corners: take the most likely one.
         corner = (self.concentration < 1).all(dim=-1, keepdim=True)
         likeliest = torch.nn.functional.one_hot(mode.argmax(dim=-1), self.concentration.shape[-1])
         return torch.where(corner, likeliest.to(mode), mode)

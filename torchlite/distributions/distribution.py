@@ -148,7 +148,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
-        """Draws that depend on the parameters differentiably, where `has_rsample`; else NotImplementedError."""
+        """Draw samples with gradients to the parameters, if `has_rsample`; else NotImplementedError."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> torch.Tensor:
@@ -171,8 +171,8 @@ class Distribution:
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
-        """All values of a discrete distribution along a new first dimension, of shape `(count,) + batch_shape +
-        event_shape`; `expand=False` leaves the batch's dimensions at 1. NotImplementedError unless
+        """Return all values of a discrete distribution along a new first dimension, of shape `(count,) + batch_shape +
+        event_shape`; `expand=False` returns batch dimensions of size 1. NotImplementedError unless
         `has_enumerate_support`.
         """
         raise NotImplementedError

@@ -154,7 +154,7 @@ def _trace_of_square(matrix):
     return matrix.pow(2).sum((-2, -1))
 
 
-# --- of one family --------------------------------------------------------------------------------
+# --- within one family ----------------------------------------------------------------------------
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -606,7 +606,7 @@ def _kl_uniform_pareto(p, q):
     return result.masked_fill(p.low < q.support.lower_bound, torch.inf)
 
 
-# --- where p has mass that q has not --------------------------------------------------------------
+# --- infinite: p has mass outside of q's support --------------------------------------------------
 
 
 def _register_infinite_kl(name):

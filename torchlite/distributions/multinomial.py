@@ -71,7 +71,7 @@ class Multinomial(Distribution):
     def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         sample_shape = torch.Size(sample_shape)
         draws = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
-        draws = draws.movedim(0, -1)  # the draws of one count lie last
+        draws = draws.movedim(0, -1)  # the draws of one count are the last dimension
         counts = draws.new(self._extended_shape(sample_shape)).zero_()
         counts.scatter_add_(-1, draws, torch.ones_like(draws))
         return counts.type_as(self.probs)

@@ -355,7 +355,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_ParameterFreeTransform):
-    """y = softmax(x) along the last dimension: not bijective, for it forgets one degree of freedom."""
+    """y = softmax(x) along the last dimension: not bijective, since it loses one degree of freedom."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -521,7 +521,7 @@ class CatTransform(_PiecewiseTransform):
             if transform.event_dim < self.event_dim:
                 log = _sum_rightmost(log, self.event_dim - transform.event_dim)
             logs.append(log)
-        # The dimension counted from the end, without those of the event.
+        # The dimension counted from the end, without event dimensions.
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return torch.cat(logs, dim=dim) if dim < 0 else sum(logs)

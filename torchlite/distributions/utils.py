@@ -82,7 +82,7 @@ def clamp_probs(probs):
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
+    """Return log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)

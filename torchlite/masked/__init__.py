@@ -45,7 +45,7 @@ def _limits(dtype):
 
 
 def _dims(input, dim):
-    """Dimensions counted from the front; None means all. RuntimeError for a repeated one."""
+    """Return nonnegative dimensions; None means all. RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(input.ndim))
     given = (dim,) if isinstance(dim, int) else tuple(dim)

@@ -54,7 +54,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _die_with_parent(parent: int) -> None:
-    """On Linux: SIGINT when the parent ends, also by SIGKILL; SIGTERM where SIGINT is ignored, as in a shell's
+    """On Linux: send SIGINT when the parent ends, also by SIGKILL; SIGTERM if SIGINT is ignored, as in a shell's
     background.
     """
     if sys.platform == "linux":

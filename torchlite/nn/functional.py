@@ -392,7 +392,8 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of bags of embeddings, without keeping the embeddings.
+    """Sums, means or maxima of bags of embeddings, without storing the embeddings. Each row of a 2-d ``input`` is a
+    bag; a 1-d one has bags that begin at ``offsets``.
 
     A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
     """
@@ -477,7 +478,7 @@ def _normalize_bags(input, offsets, per_sample_weights):
 
 
 def _additive_mask(mask, name, dtype):
-    """A mask as floats to add: minus infinity where a boolean one is True."""
+    """Return a float mask to add: minus infinity where a boolean one is True."""
     if mask is None:
         return None
     if mask.dtype is torch.bool:
@@ -520,7 +521,7 @@ def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_
 
 
 def _in_projection_packed(query, key, value, weight, bias):
-    """Queries, keys and values from one packed weight, in as few products as the inputs allow."""
+    """Return queries, keys and values from one packed weight, in as few products as the inputs allow."""
     size = query.shape[-1]
     if key is value:
         if query is key:
@@ -542,7 +543,7 @@ def _in_projection(query, key, value, weights, bias):
 
 
 def _pad_mask(mask):
-    """A mask with a column for one more key, which all may see."""
+    """Return a mask with a column for one more key, visible to all queries."""
     if mask is None:
         return None
     return torch.cat([mask, torch.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)

@@ -146,7 +146,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a 3-, 4- or 5-dimensional convolution weight so that the layer passes its input channels on."""
+    """Fill a 3-, 4- or 5-dimensional convolution weight with the identity over the input channels."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")

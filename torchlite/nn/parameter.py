@@ -102,7 +102,7 @@ class UninitializedTensorMixin:
         )
 
     def _converted(self, tensor):
-        """An uninitialised tensor like `tensor` in dtype and device."""
+        """Return an uninitialised tensor like `tensor` in dtype and device."""
         kind: Any = type(self)
         return kind(
             device=tensor.device,

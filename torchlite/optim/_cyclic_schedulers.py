@@ -124,7 +124,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state; a plain `scale_fn` is left out."""
+        """Return the state, without a plain `scale_fn`."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         function = state.pop("_scale_fn_custom")
@@ -144,8 +144,8 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter
-    2017); `step` takes fractions of epochs.
+    """Cosine annealing that restarts after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter 2017);
+    `step` accepts fractions of epochs.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ _FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "ma
 
 
 def _check_tensor_betas(betas: Any, capturable: bool, foreach: bool | None) -> None:
-    """ValueError unless the betas are both numbers or both tensors of one element."""
+    """ValueError unless the betas are both numbers or both one-element tensors."""
     tensors = [isinstance(beta, torch.Tensor) for beta in betas]
     if not all(tensors) and not all(isinstance(beta, float) for beta in betas):
         raise ValueError("betas must be either both floats or both Tensors")

@@ -54,7 +54,7 @@ def _load_function_state(scheduler, state_dict):
 
 
 class LambdaLR(LRScheduler):
-    """base_lr times `lr_lambda(epoch)`; one function, or one for each group."""
+    """Multiplies base_lr by `lr_lambda(epoch)`; one function, or one for each group."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ def _as_lambda_list(optimizer, lr_lambda):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The rate times `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
+    """Multiplies the rate by `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
 
     def __init__(
         self,
@@ -306,7 +306,7 @@ def _load_nested(scheduler, state_dict):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other, changing at the epochs `milestones` (one less than schedules)."""
+    """Several schedulers in sequence, with changes at the epochs `milestones` (one less than schedulers)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1

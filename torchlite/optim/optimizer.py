@@ -59,7 +59,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
 
 
 def _wrap_with_hooks(step):
-    """`step` with the hooks around it, once even where a subclass calls the step of its base."""
+    """Return `step` with hooks, which run once even if a subclass calls the step of its base."""
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -311,8 +311,8 @@ class Optimizer:
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in
-        one group only.
+        """Add a group: a dict with `params` and the options that differ from the defaults. Each parameter may be in one
+        group only.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -471,8 +471,8 @@ def _run_single_tensor(optimizer, closure, init, update, refuses_complex=False):
 
 
 def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_sparse=False):
-    """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
-    `maximize`.
+    """Return (parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated if
+    `maximize`. `init(state, param, grad)` fills an empty state; without `init` there is no state.
 
     `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
     """
@@ -498,7 +498,7 @@ def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_spars
 
 
 def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
-    """RuntimeError where a gradient is sparse, and that cannot be."""
+    """RuntimeError for a sparse gradient, if the optimizer does not support it."""
     name = type(optimizer).__name__
     if takes_sparse and group.get("fused"):
         raise RuntimeError(f"`_fused_{name.lower()}` does not support sparse gradients")
@@ -517,7 +517,7 @@ def _view_as_real(*tensors):
 
 
 def _get_value(value):
-    """An option that may be a tensor of one element."""
+    """Return an option that may be a one-element tensor as a number."""
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
@@ -539,8 +539,8 @@ def _apply_weight_decay(group, param, grad, lr):
 
 
 def _init_step_count(group, param, value=0.0):
-    """The count of steps, or another number of a new state: on the parameter's device where a step must not need the
-    host.
+    """Return the initial step count, or another number of a new state: on the parameter's device if a step must not
+    need the host.
     """
     if _is_step_on_device(group, param):
         return torch.full((), value, dtype=torch.float32, device=param.device)

@@ -32,7 +32,7 @@ _NONE, _MOMENTUM = (), ("momentum_buffer",)
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013) where wanted.
+    """Stochastic gradient descent, optionally with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013).
 
     g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g +
     momentum b with `nesterov`).
@@ -152,9 +152,9 @@ def _single_tensor_step(optimizer, group):
 
 
 def _init_empty_state(state, param, grad):
-    """The state of SGD begins empty."""
+    """Initialise the state of SGD, which is empty."""
 
 
 def _init_zero_momentum(state, param, grad):
-    """Return zero momentum buffers, which stay zero if the first step is skipped."""
+    """Initialise the state with a zero momentum buffer, for a first step that may be skipped."""
     state["momentum_buffer"] = _zeros_like(param)

@@ -112,7 +112,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Any) -> Any:
-        """Take the parameters of `model` into the averages."""
+        """Add the parameters of `model` to the averages."""
         averages = [tensor.detach() for tensor in _averaged_tensors(self, self.module)]
         values = [
             tensor.detach().to(average.device)

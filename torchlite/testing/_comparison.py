@@ -37,7 +37,7 @@ def _format_location(where: tuple) -> str:
 
 
 class _Comparison:
-    """One call of `assert_close`: its options."""
+    """The options of one call of `assert_close`."""
 
     def __init__(self, msg: str | Callable[[str], str] | None, **options: Any):
         self.msg = msg
@@ -177,8 +177,8 @@ class _Comparison:
 
 
 def _to_comparable(x: torch.Tensor) -> torch.Tensor:
-    """A tensor in a dtype that can be subtracted: integers as the largest, small floating-point numbers as
-    larger ones.
+    """Return a tensor in a dtype that can be subtracted: integers in the widest type, small floating-point types
+    widened.
     """
     if x.dtype.category < 2:
         return x.to(torch.int64)

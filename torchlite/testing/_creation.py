@@ -28,7 +28,7 @@ def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
 
 
 def _draw_interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
-    """The interval to draw from. ValueError for one that is empty or that the dtype has no value of."""
+    """Return the interval to draw from. ValueError if it is empty or contains no value of the dtype."""
     lowest, above, default_low, default_high = _dtype_limits(dtype)
     low = default_low if low is None else low
     high = default_high if high is None else high

@@ -42,7 +42,8 @@ def _replace_at(values, places, items):
 
 
 class BackwardHook:
-    """The backward hooks of one call of a module.
+    """The backward hooks of one call of a module. `setup_input_hook(args)` returns the arguments, and
+    `setup_output_hook(result)` the result, with identity functions that observe the gradients.
 
     `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, through which the
     gradients are seen. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
@@ -117,7 +118,7 @@ class BackwardHook:
         return grads
 
     def setup_input_hook(self, args):
-        """The arguments, tapped where a gradient is wanted; called before `setup_output_hook`."""
+        """Return the arguments, with tensors that require grad tapped; called before `setup_output_hook`."""
         self.n_inputs = len(args)
         tapped = self._tap(args, self._on_inputs, True)
         self.inputs_tapped = tapped is not None

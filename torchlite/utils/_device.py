@@ -27,7 +27,7 @@ def _device_constructors() -> set[Callable]:
 
 
 class DeviceContext(TorchFunctionMode):
-    """While entered, the default device is `device`.
+    """Context manager that sets the default device to `device`.
 
     >>> import torchlite as torch
     >>> from torchlite.utils._device import DeviceContext

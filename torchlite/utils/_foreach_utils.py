@@ -31,7 +31,7 @@ def _group_tensors_by_device_and_dtype(
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Device types where an op over a list of tensors is worth it."""
+    """Return the device types where multi-tensor ops are faster."""
     return ["cuda", "opencl"]
 
 

@@ -157,7 +157,7 @@ def _register_pytree_node(
 
 
 def _deregister_pytree_node(cls: type) -> None:
-    """Take a class out again."""
+    """Unregister a class."""
     del SUPPORTED_NODES[cls]
     name = SUPPORTED_SERIALIZED_TYPES.pop(cls).serialized_type_name
     if SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name) is cls:
@@ -401,7 +401,7 @@ def tree_map_only(
 def tree_map_only_(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """`tree_map_` for such leaves only."""
+    """`tree_map_` over such leaves only."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -443,7 +443,7 @@ def _leaves_with_path(path, tree, is_leaf):
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """(path, leaf) pairs in order; a path is a tuple of keys, as `keystr` writes and `key_get` follows.
+    """Return (path, leaf) pairs in order; a path is a tuple of keys, for `keystr` and `key_get`.
 
     >>> from torchlite.utils._pytree import keystr, tree_leaves_with_path
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
@@ -465,7 +465,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, i
 
 
 def keystr(kp: KeyPath) -> str:
-    """A path as Python would write it."""
+    """Format a path as a Python expression."""
     return "".join(map(str, kp))
 
 

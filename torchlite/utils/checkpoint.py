@@ -258,7 +258,7 @@ class _NoopSaveInputs(Function):
 
 
 class _OpLogger(Interceptor):
-    """Notes the ops that are called inside."""
+    """Logs the names of the ops called inside."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
@@ -353,7 +353,7 @@ class _CheckpointFrame:
                 if place is not None:
                     place.made[key] = tensor
             elif not frame.complete:
-                return tensor  # a backward within the first run has not seen all of it
+                return tensor  # a backward within the first run sees only a part of it
             made.append(frame.check(tensor))
             if frame.early_stop and len(made) == len(frame.places):
                 raise _StopRecomputationError

@@ -24,7 +24,7 @@ def _shape_of(value: Any) -> Any:
 
 
 def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
-    """A formula of shapes as one of tensors."""
+    """Convert a formula of shapes to one of tensors."""
 
     def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         args, kwargs, out = _pytree.tree_map(_shape_of, (args, kwargs, out_val))

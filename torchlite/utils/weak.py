@@ -84,7 +84,7 @@ class WeakIdKeyDictionary(MutableMapping):
         return len(self.data)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another one with the same keys and values."""
+        """Return a copy with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy

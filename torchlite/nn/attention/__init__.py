@@ -9,7 +9,7 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):
-    """PyTorch's implementations. Where a device has but one, the choice among them changes nothing."""
+    """PyTorch's attention implementations. The choice has no effect on a device with only one."""
 
     ERROR = -1
     MATH = 0

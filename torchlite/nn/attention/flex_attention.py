@@ -231,7 +231,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is seen, at least in part."""
+        """Return 1 for each block that is visible, at least partially."""
         dense = _ordered_to_dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             return dense | _ordered_to_dense(self.full_kv_num_blocks, self.full_kv_indices)
@@ -293,7 +293,8 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+    """Return the BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+    `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 
     `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 

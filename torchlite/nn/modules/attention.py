@@ -173,8 +173,8 @@ class MultiheadAttention(Module):
         return output, weights
 
     def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Any:
-        """One mask of both, for (N, L, E) queries, and its kind: (None, None), (key_padding_mask, 1), or a mask of all
-        heads (N, num_heads, L, L) and 2.
+        """Merge both masks for (N, L, E) queries. Returns the mask and its type: (None, None), (key_padding_mask, 1),
+        or a mask of all heads (N, num_heads, L, L) and 2.
         """
         if attn_mask is None:
             return key_padding_mask, (None if key_padding_mask is None else 1)
@@ -188,4 +188,4 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # where programs and pickles find it
+MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # programs and pickles refer to it here

@@ -156,7 +156,7 @@ class Sequential(Module):
         return self
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Put a module before position `index`. Returns self."""
+        """Insert a module before position `index`. Returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -217,7 +217,7 @@ class ModuleList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Put a module before position `index`."""
+        """Insert a module before position `index`."""
         modules = list(self)
         modules.insert(index, module)
         _renumber(self, modules)

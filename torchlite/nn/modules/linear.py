@@ -156,7 +156,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Make the parameters from the shape of the first input."""
+        """Create the parameters from the shape of the first input."""
         if self.has_uninitialized_params():
             with torch.no_grad():
                 self.in_features = input.shape[-1]

@@ -175,7 +175,7 @@ else:
 
 
 def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
-    """The call of a module without the thread's trace: its compiled form if there is one, else with its hooks."""
+    """Call a module without the thread's trace: its compiled form if there is one, else with its hooks."""
     if module._compiled_call_impl is not None:
         return module._compiled_call_impl(*args, **kwargs)
     return module._call_impl(*args, **kwargs)
@@ -234,7 +234,7 @@ class Module(_Parts):
         T_destination = T_destination
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """The call: `forward`, with the hooks around it where there are any."""
+        """Run `forward` and the hooks."""
         if (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -271,7 +271,7 @@ class Module(_Parts):
         if not hooked and type(self)._call_impl is _PLAIN_CALL:
             if kwargs:
                 return self.forward(*args, **kwargs)
-            # One argument, as most have, takes the interpreter's short way into a function.
+            # One argument, the common case, uses the interpreter's fast path into a function.
             return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
         if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
             return trace.call_module(self, _untraced_call, args, kwargs)
@@ -284,7 +284,7 @@ class Module(_Parts):
         return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Replace the module's call by `torchlite.compile` of it, in place."""
+        """Replace the module's call by its `torchlite.compile`, in place."""
         part = getattr(type(self), "_compiled_part", None)
         if part is not None:  # it talks to other processes around that part's call
             getattr(self, part).compile(*args, **kwargs)
@@ -380,8 +380,8 @@ class Module(_Parts):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out
-        of `state_dict`.
+        """Add a tensor that is state but not a parameter, such as a running mean. A non-persistent one is not in
+        `state_dict`.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -421,7 +421,7 @@ class Module(_Parts):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put `module` at the dotted name `target`; with `strict` something must already be there."""
+        """Set the submodule at the dotted name `target` to `module`; with `strict` it must exist already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -727,7 +727,7 @@ def _set_buffer(module, name, value, buffers):
     if "persistent" in inspect.signature(module.register_buffer).parameters:
         module.register_buffer(name, value, value.persistent)
     elif value.persistent:
-        module.register_buffer(name, value)  # a subclass's own, written before buffers could be left out
+        module.register_buffer(name, value)  # a subclass's override, from before buffers could be non-persistent
     else:
         raise RuntimeError(
             "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
@@ -758,7 +758,7 @@ def _convert(module, name, param, fn):
         param.grad = None
         try:
             torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-        except Exception as error:  # the gradient is put back
+        except Exception as error:  # the gradient is restored
             param.grad = grad
             raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
         if grad is not None and new_grad is not None:
@@ -783,8 +783,8 @@ def _cast(module, dtype):
 
 _PLAIN_CALL = Module._call_impl
 
-# Written in other files, they are methods of Module itself: no class of ours stands in the order in which subclasses
-# look names up, and messages name Module.
+# Defined in other files, they are methods of Module itself: no internal class is in the method resolution order of
+# subclasses, and messages name Module.
 for _part in (HooksMixin, StateDictMixin):
     for _name, _method in vars(_part).items():
         if callable(_method) and not _name.startswith("__"):
@@ -794,7 +794,7 @@ del _part, _name, _method
 
 
 def buffer_of(module: Any, kind: type, name: str) -> Any:
-    """`getattr(module, name)` of a buffer, faster where the module is exactly a `kind`: see `weight_and_bias`."""
+    """`getattr(module, name)` of a buffer, faster if the module is exactly a `kind`: see `weight_and_bias`."""
     own = module.__dict__
     if type(module) is kind and name not in own:
         try:

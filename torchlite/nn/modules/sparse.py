@@ -80,7 +80,7 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Draw the table anew."""
+        """Initialise the table."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
@@ -119,7 +119,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """An Embedding with the given table (2-dimensional), not trained while `freeze`."""
+        """Return an Embedding with the given table (2-dimensional), not trained if `freeze`."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -232,7 +232,7 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Any:
-        """An EmbeddingBag with the given table (2-dimensional), not trained while `freeze`."""
+        """Return an EmbeddingBag with the given table (2-dimensional), not trained if `freeze`."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -283,7 +283,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
-        # PyTorch's warning, for a way of computing that is not taken here in any case.
+        # PyTorch's warning about its nested-tensor fast path, which does not exist here.
         self.enable_nested_tensor = enable_nested_tensor
         why_not = _why_not_nested_tensor(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not

@@ -34,7 +34,7 @@ _cache_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 @contextmanager
 def cached() -> Any:
-    """Within this context a parametrized tensor is computed once, when it is first read."""
+    """Context manager: a parametrized tensor is computed once, on first read."""
     global _cache, _cache_depth
     with _cache_lock:
         _cache_depth += 1
@@ -55,7 +55,7 @@ def _register_tensor(module, name, tensor):
 
 
 def _set_data(destination, source):
-    """Share memory with `source`, or copy where that cannot be (another dtype or device)."""
+    """Share memory with `source`, or copy if that is impossible (another dtype or device)."""
     destination.data = source.data if source.dtype is destination.dtype else source.detach().to(destination.dtype)
 
 
@@ -205,7 +205,7 @@ def _inject_property(module, name):
         if not _cache_depth:
             return self.parametrizations[name]()
         key = (id(self), name)
-        cache = _cache  # another thread that leaves the last context puts an empty one in its place
+        cache = _cache  # another thread that exits the last context replaces it by an empty one
         if key not in cache:
             return cache.setdefault(key, self.parametrizations[name]())
         return cache[key]
@@ -289,8 +289,8 @@ def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
 
 
 def remove_parametrizations(module: Module, tensor_name: Any, leave_parametrized: bool = True) -> Any:
-    """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`,
-    the original).
+    """Remove the parametrizations of a tensor and set its parametrized value (or, with `leave_parametrized=False`, the
+    original).
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -329,8 +329,8 @@ def type_before_parametrizations(module: Module) -> Any:
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: Any = None) -> Any:
-    """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`,
-    which must not be of another type.
+    """Copy the parametrizations of `from_module` (of all its tensors, or of one) and their originals to `to_module`,
+    which must be of the same type.
     """
     if not is_parametrized(from_module):
         return to_module

@@ -117,7 +117,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several pruning methods of one parameter, applied one after the other."""
+    """Several pruning methods of one parameter, applied in sequence."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -192,13 +192,13 @@ def _validate_pruning_amount_init(amount):
 
 
 def _validate_pruning_amount(amount, tensor_size):
-    """No more can be pruned than there is."""
+    """Check that the amount is at most the number of elements."""
     if isinstance(amount, numbers.Integral) and amount > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
 def _validate_structured_pruning(t):
-    """A tensor of one dimension has no channels to prune."""
+    """Check that the tensor has more than one dimension: others have no channels to prune."""
     if t.dim() <= 1:
         raise ValueError(
             "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -348,7 +348,7 @@ def identity(module: Module, name: str) -> Any:
 
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Any:
-    """Prune elements of a parameter at random: `amount` of them, or that share of them where it is a float."""
+    """Prune random elements of a parameter: `amount` of them, or that fraction if it is a float."""
     RandomUnstructured.apply(module, name, amount)
     return module
 

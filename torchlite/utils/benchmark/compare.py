@@ -20,8 +20,8 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """Measurements as tables: one a label, with a row for each sub-label, environment and number of threads, and a
-    column for each description.
+    """Measurements as tables: one for each label, with a row for each sub-label, environment and number of threads, and
+    a column for each description.
 
     >>> from torchlite.utils import benchmark
     >>> def timed(code, name):
@@ -47,7 +47,7 @@ class Compare:
             self._results.append(result)
 
     def trim_significant_figures(self) -> None:
-        """Show only digits that can be trusted."""
+        """Show significant digits only."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:

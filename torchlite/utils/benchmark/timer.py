@@ -76,7 +76,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """Return a number of runs long enough to hide the timer's overhead, and at most a thousandth of the time."""
+        """Return a number of runs that hides the timer's overhead and takes at least a thousandth of `min_run_time`."""
         overhead = sorted(self._timeit(0) for _ in range(5))[2]
         number = 1
         while True:

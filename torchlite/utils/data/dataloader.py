@@ -35,7 +35,7 @@ _FIXED_ATTRIBUTES = ("batch_size", "batch_sampler", "sampler", "drop_last", "dat
 
 
 class _BaseDataLoaderIter:
-    """The batches of one epoch."""
+    """Iterator over the batches of one epoch."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._dataset = loader.dataset
@@ -64,7 +64,7 @@ class _BaseDataLoaderIter:
         return self
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another epoch."""
+        """Start another epoch."""
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._len_called = loader._IterableDataset_len_called
@@ -159,7 +159,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send_task()
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another epoch with the same workers."""
+        """Start another epoch with the same workers."""
         super()._reset(loader, first_iter)
         while self._waiting:
             self._receive()

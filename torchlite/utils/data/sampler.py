@@ -16,7 +16,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 def draw_seed(generator: Generator | None = None) -> int:
-    """One int64 of a generator's stream (None: the default generator's)."""
+    """Draw one int64 from a generator (None: the default generator)."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 

@@ -27,7 +27,7 @@ _PLUGINS = {
 
 
 def import_proto(name: str) -> Any:
-    """A module of protocol buffers. ImportError naming the extra where no package has them."""
+    """Return a module of protocol buffers. ImportError naming the extra if no package has it."""
     home = f"tensorboard.plugins.{_PLUGINS[name]}" if name in _PLUGINS else f"tensorboard.compat.proto.{name}"
     for place in (home, f"tensorboardX.proto.{name}"):
         try:

@@ -63,9 +63,9 @@ def _histogram_bins() -> list[float]:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, texts, pictures, sounds, curves and hyperparameters for TensorBoard into `log_dir`,
-    by default a folder of `runs` with the time and the machine's name. ImportError where neither tensorboard nor
-    tensorboardX is installed.
+    """Writes scalars, histograms, texts, images, sounds, curves and hyperparameters for TensorBoard into `log_dir`, by
+    default a folder of `runs` with the time and the host name. ImportError if neither tensorboard nor tensorboardX is
+    installed.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class SummaryWriter:
         self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Sound of one channel, from -1 to 1."""
+        """Add mono sound, from -1 to 1."""
         self._get_file_writer().add_summary(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:

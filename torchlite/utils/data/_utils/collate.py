@@ -61,12 +61,12 @@ def _rebuild_sequence(example, values: list):
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Tensors of one shape, stacked."""
+    """Stack tensors of one shape."""
     return torch.stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Arrays of one shape, stacked in a tensor; TypeError for text and objects."""
+    """Stack arrays of one shape in a tensor; TypeError for text and objects."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(default_collate_err_msg_format.format(first.dtype))

@@ -85,7 +85,7 @@ class WorkerSettings:
 
 
 def _watch_parent() -> None:
-    """End this process when its parent has ended, also while the data set computes or waits."""
+    """Exit this process when its parent has ended, also while the data set computes or waits."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True, name="torchlite-parent").start()

@@ -84,7 +84,7 @@ class Filter(IterDataPipe):
 
 @functional_datapipe("batch")
 class Batcher(IterDataPipe):
-    """Items in batches; the last one may be smaller, or is dropped."""
+    """Batches of items; the last one may be smaller, or is dropped."""
 
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk) -> None:
         if batch_size <= 0:
@@ -136,7 +136,7 @@ class Collator(Mapper):
 
 @functional_datapipe("concat")
 class Concater(IterDataPipe):
-    """One pipe after the other."""
+    """Concatenation of pipes."""
 
     def __init__(self, *datapipes: Any) -> None:
         if not datapipes:
@@ -154,7 +154,7 @@ class Concater(IterDataPipe):
 
 @functional_datapipe("zip")
 class Zipper(IterDataPipe):
-    """Tuples of one item each of several pipes."""
+    """Tuples of one item from each of several pipes."""
 
     def __init__(self, *datapipes: Any) -> None:
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
