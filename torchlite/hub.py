@@ -222,10 +222,9 @@ def _bar(length: str | None, progress: bool) -> Any:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`. progress: show a tqdm
-    bar if tqdm is installed and stderr is a terminal, else plain lines.
+    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`.
 
-    progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
+    progress: show a tqdm bar if tqdm is installed and stderr is a terminal, else plain lines.
     """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:

@@ -314,11 +314,10 @@ class _FilledStorages:
 
 
 def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
-    """Return the object of a legacy checkpoint (before PyTorch 1.6). Storages follow the object that refers to them, so
-    it is unpickled on the CPU; for other devices once more after the storages are read.
+    """Return the object of a legacy checkpoint (before PyTorch 1.6).
 
-    Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
-    are wanted, once more when their bytes are there.
+    Storages follow the object that refers to them, so it is unpickled on the CPU; for other devices once more after the
+    storages are read.
     """
     begin = stream.tell()
     stream.seek(0, os.SEEK_END)

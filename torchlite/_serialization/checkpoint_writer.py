@@ -159,7 +159,7 @@ def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
 
 
 def _has_custom_reduce(cls: type) -> bool:
-    """True if a subclass of Tensor defines its own pickling."""
+    """True if a subclass of Tensor overrides pickling."""
     return cls.__reduce_ex__ is not Tensor.__reduce_ex__ or cls.__reduce__ is not Tensor.__reduce__
 
 

@@ -325,9 +325,7 @@ def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
 
 
 def check_state(meter: Meter, cls: Any, state: Any) -> None:
-    """Check the attributes and slots set on a tensor subclass. A class with its own `__setstate__` gets the complete
-    state.
-    """
+    """Check the attributes and slots set on a tensor subclass. A class with `__setstate__` gets the complete state."""
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
         meter.check_arguments((state,))
         return

@@ -87,7 +87,7 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """A context manager without effect. `stream` has no effect: the CPU has one stream.
+    """A context manager without effect.
 
     `stream` has no effect: the CPU has one stream.
 

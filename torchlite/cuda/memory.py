@@ -59,7 +59,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
     """Limit this process's tensors to a fraction of the device's memory; allocations beyond it raise
-    `OutOfMemoryError`. 1: all of it. TypeError unless it is a float, ValueError unless it is between 0 and 1.
+    `OutOfMemoryError`. 1: all of it.
 
     TypeError unless it is a float, ValueError unless it is between 0 and 1.
     """

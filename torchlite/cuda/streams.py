@@ -51,10 +51,9 @@ class ExternalStream(Stream):
 
 
 class Event(_streams.Event):
-    """A point in a stream's work, for synchronization and timing. enable_timing: for `elapsed_time`. blocking: accepted
-    without effect, the driver decides whether a wait sleeps. interprocess: RuntimeError.
+    """A point in a stream's work, for synchronization and timing.
 
-    enable_timing: for `elapsed_time`. blocking: accepted, a wait lets the processor sleep or not as the driver likes.
+    enable_timing: for `elapsed_time`. blocking: accepted without effect, the driver decides whether a wait sleeps.
     interprocess: RuntimeError.
 
     >>> import torchlite as torch

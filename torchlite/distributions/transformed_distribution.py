@@ -14,8 +14,7 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of y = t(x) for an x of `base_distribution` and a sequence of transforms. log p(y) = log p(x) -
-    log |det dy/dx|.
+    """The distribution of y = t(x) for an x of `base_distribution` and a sequence of transforms.
 
     log p(y) = log p(x) - log |det dy/dx|.
 

@@ -26,7 +26,7 @@ __all__ = [
 
 def broadcast_all(*values):
     """Broadcast numbers and tensors to one shape. Numbers get the dtype and device of the first tensor, by default the
-    default dtype. ValueError for anything else.
+    default dtype.
 
     ValueError for anything else.
 

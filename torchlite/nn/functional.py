@@ -392,10 +392,9 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of bags of embeddings, without storing the embeddings. Each row of a 2-d ``input`` is a
-    bag; a 1-d one has bags that begin at ``offsets``.
+    """Sums, means or maxima of bags of embeddings, without storing the embeddings.
 
-    A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
+    Each row of a 2-d ``input`` is a bag; a 1-d one has bags that begin at ``offsets``.
     """
     if (
         _TRACES

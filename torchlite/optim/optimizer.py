@@ -472,9 +472,9 @@ def _run_single_tensor(optimizer, closure, init, update, refuses_complex=False):
 
 def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_sparse=False):
     """Return (parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated if
-    `maximize`. `init(state, param, grad)` fills an empty state; without `init` there is no state.
+    `maximize`.
 
-    `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
+    `init(state, param, grad)` fills an empty state; without `init` there is no state.
     """
     for param in group["params"]:
         grad = param.grad

@@ -9,9 +9,8 @@ from torchlite.autograd.hook_runner import check_hook_results
 
 class BackwardHookFunction(Function):
     """The identity on several tensors; `callback(grads)` receives, and may replace, their gradients in backward.
-    are_inputs: a missing gradient is zeros; else None.
 
-    are_inputs: a gradient that did not come is zeros; else None.
+    are_inputs: a missing gradient is zeros; else None.
     """
 
     @staticmethod
@@ -42,11 +41,10 @@ def _replace_at(values, places, items):
 
 
 class BackwardHook:
-    """The backward hooks of one call of a module. `setup_input_hook(args)` returns the arguments, and
-    `setup_output_hook(result)` the result, with identity functions that observe the gradients.
+    """The backward hooks of one call of a module.
 
-    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, through which the
-    gradients are seen. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
+    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, with identity functions
+    that observe the gradients. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
     grad_output)`.
     """
 

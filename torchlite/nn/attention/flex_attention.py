@@ -294,7 +294,6 @@ def create_block_mask(
     dq_kv_order: bool = True,
 ) -> BlockMask:
     """Return the BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
-    `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 
     `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 

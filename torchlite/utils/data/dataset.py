@@ -171,7 +171,7 @@ class Subset(Dataset[Item]):
 
 
 def _split_lengths(lengths, total: int) -> list[int]:
-    """Return integer lengths from fractions that sum to one; the remainder goes to the first ones in turn."""
+    """Return integer lengths from fractions that sum to one; the remainder is spread over the first ones."""
     out = []
     for i, fraction in enumerate(lengths):
         if fraction < 0 or fraction > 1:
