@@ -43,6 +43,8 @@ def described(value: Any) -> str:
     """A value as short text: dtypes and functions by their names, tensors by dtype and shape, containers by items."""
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
+    if isinstance(value, np.dtype):
+        return value.name
     if isinstance(value, (np.ndarray, torch.Tensor)):
         return f"{described(value.dtype)}[{shape_name(tuple(value.shape))}]"
     if isinstance(value, functools.partial):

@@ -60,9 +60,15 @@ def _lacks() -> list[str]:
 
 def lacked_ops() -> list[str]:
     """The ops that a minimal backend may lack."""
-    return [line for line in _lacks() if "::" not in line]
+    return [line for line in _lacks() if not line.startswith("tests/")]
 
 
 def lacked_tests() -> dict[str, str]:
     """Tests that may fail on a minimal backend, by node id, and why."""
     return {test: why for test, _, why in (line.partition("  # ") for line in _lacks() if "::" in line)}
+
+
+def lacked_files() -> dict[str, str]:
+    """Files and folders of tests that need more than a minimal backend, and why."""
+    return {path: why for path, _, why in (line.partition("  # ") for line in _lacks() if line.startswith("tests/"))
+            if "::" not in path}  # fmt: skip

@@ -300,7 +300,11 @@ class Backend(TOY["ToyBackend"]):
         }
 
     def from_cuda_array_interface(self, data):
-        return ToyArray(np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__)))
+        cells = np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__))
+        if cells.flags.forc:
+            return ToyArray(cells)
+        length = 1 + sum((n - 1) * step for n, step in zip(cells.shape, cells.strides, strict=True)) // cells.itemsize
+        return ToyArray(cells, ToyArray(np.lib.stride_tricks.as_strided(cells, (length,), (cells.itemsize,))))
 
     def to_dlpack(self, raw, stream):
         self.exported_for = stream

@@ -63,8 +63,8 @@ class DeviceArray(Protocol):
         ...
 
     @property
-    def dtype(self) -> Any:
-        """The backend's dtype object, which `Backend.dtype_of` translates."""
+    def dtype(self) -> np.dtype:
+        """The NumPy dtype of the elements, that of ml_dtypes for bfloat16 and float8."""
         ...
 
     @property
