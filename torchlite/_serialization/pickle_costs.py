@@ -180,8 +180,8 @@ def _hashed_values(value: Any) -> Any:
 
 
 def index_of_keys(keys: Any) -> dict[Any, int]:
-    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if the hashes of
-    the keys collide on purpose.
+    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if too many
+    hashes of the keys collide.
 
     >>> from torchlite._serialization.pickle_costs import index_of_keys
     >>> index_of_keys(["a", "b", "a"])

@@ -96,7 +96,7 @@ class CUDAGraph:
             )
 
     def instantiate(self) -> None:
-        """No effect: the graph is instantiated when capture ends."""
+        """Check that a graph was captured; it was instantiated when capture ended."""
         self._captured("instantiate")
 
     def _captured(self, what: str) -> Any:

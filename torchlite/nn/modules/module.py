@@ -169,7 +169,7 @@ def _has_any_global_hook() -> bool:
 if TYPE_CHECKING:
 
     class _Parts(HooksMixin, StateDictMixin):
-        """Base of Module with the methods defined in other files."""
+        """For type checkers: the base of Module with the methods defined in other files."""
 else:
     _Parts = object
 
