@@ -135,7 +135,7 @@ def imag(input):
 
 @implements("triangular_solve")
 def triangular_solve(b, A, upper, transpose, unitriangular):
-    """Of a triangle in the CSR or BSR layout, as of the dense one."""
+    """Solve with a triangle in the CSR or BSR layout, as with a dense one."""
     if is_sparse(b) or A.layout is torch.sparse_coo:
         raise no_kernel_error("triangular_solve", b if is_sparse(b) else A)
     if A.layout not in ROW_COMPRESSED:
@@ -254,7 +254,7 @@ def fill_(input, value):
 
 
 def _write_into(target, result):
-    """Give a tensor the elements and the history of another."""
+    """Copy the elements and the history of another tensor into a tensor."""
     if target._tl_node is LEAF and MODE.grad:
         call.check_in_place_autograd(target)
     target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
@@ -303,18 +303,18 @@ def detach(input):
 
 @implements("t_")
 def t_(input):
-    """In place."""
+    """`t` in place."""
     return _write_into(input, shape_ops.t(input))
 
 
 @implements("transpose_")
 def transpose_(input, dim0, dim1):
-    """In place."""
+    """`transpose` in place."""
     return _write_into(input, shape_ops.transpose(input, dim0, dim1))
 
 
 def run_op(op, values: list):
-    """An op with a sparse tensor among its values. NotImplemented where it runs as it is written."""
+    """Run an op with a sparse operand. NotImplemented for a composite op, which runs as its parts."""
     found = RULES.get(op.name)
     if found is not None:
         return found(*values)
@@ -369,7 +369,7 @@ def run_in_place(op, values: list):
 
 
 def _run_on_dense_target(op, target, rest):
-    """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
+    """Run an in-place op on a dense tensor with a sparse operand, which changes the specified places only."""
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
@@ -387,7 +387,7 @@ def _run_on_dense_target(op, target, rest):
 
 
 def _scatter_add(target, data, scale):
-    """`target += scale * sparse`, where the sparse one has elements."""
+    """Compute `target += scale * sparse` at the specified elements."""
     sizes = index_sizes(data)
     flat = target.detach().view(-1, *data.shape[len(sizes) :]) if sizes else target.detach().unsqueeze(0)
     flat.index_add_(0, flatten_indices(data.parts[0], sizes), data.values, alpha=scale)
@@ -396,7 +396,7 @@ def _scatter_add(target, data, scale):
 
 
 def write_out(result, out):
-    """`out=` where it or the result is sparse: the result in its place."""
+    """Write the result to `out=` if it or the result is sparse."""
     if is_sparse(result) != is_sparse(out):
         if is_sparse(out) or not isinstance(out, torch.Tensor):
             raise no_kernel_error("copy_", out)
