@@ -43,6 +43,8 @@ def described(value: Any) -> str:
     """A value as short text: dtypes and functions by their names, tensors by dtype and shape, containers by items."""
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
+    if isinstance(value, np.dtype):
+        return value.name
     if isinstance(value, (np.ndarray, torch.Tensor)):
         return f"{described(value.dtype)}[{shape_name(tuple(value.shape))}]"
     if isinstance(value, functools.partial):
@@ -57,7 +59,8 @@ def described(value: Any) -> str:
     if type(value) in (tuple, list, set, frozenset):
         opening, closing = "()" if isinstance(value, tuple) else "[]" if isinstance(value, list) else "{}"
         comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return f"{opening}{','.join(map(described, value))}{comma}{closing}"
+        items = list(map(described, value))  # of a set in an order that is the same in all processes
+        return f"{opening}{','.join(sorted(items) if isinstance(value, (set, frozenset)) else items)}{comma}{closing}"
     name = getattr(value, "__name__", None)
     if isinstance(name, str) and callable(value):
         return name

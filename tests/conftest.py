@@ -75,6 +75,11 @@ def pytest_configure(config):
 
         register_backend("cc", CompiledBackend())
 
+    if "toy" in config.getoption("--device"):  # the backend of docs/backend.md
+        from tests.toy_backend import register_for_tests
+
+        register_for_tests()
+
 
 def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:
@@ -96,6 +101,16 @@ def pytest_collection_modifyitems(config, items):
             return False
         return "device" in item.fixturenames or not config.getoption("--device-only")
 
+    if "toy" in config.getoption("--device"):
+        from tests.toy_backend import lacked_files, lacked_tests
+
+        reasons, files = lacked_tests(), lacked_files()
+        for item in items:
+            file = next((path for path in files if item.nodeid.startswith(path)), None)
+            if file is not None and "device" in item.fixturenames:
+                item.add_marker(pytest.mark.skip(reason=files[file]))
+            if item.nodeid in reasons:
+                item.add_marker(pytest.mark.xfail(reason=reasons[item.nodeid], strict=True))
     others = [item for item in items if not wanted(item)]
     items[:] = [item for item in items if wanted(item)]
     config.hook.pytest_deselected(items=others)

@@ -55,7 +55,7 @@ def test_positions_are_refused():
 
 def test_samples_of_an_op():
     load_rows()
-    assert sample_label("sum", S((2, 3), 0, keepdim=True)) == "2x3,dim=0,keepdim=True"
-    assert sample_label("add", S(A((3,), dtype="int64"), 2)) == "3:int64,other=2"
-    assert sample_label("cat", S([(2, 3), (1, 3)], 0)) == "[2x3,1x3],dim=0"
+    assert sample_label(ROWS["sum"], S((2, 3), 0, keepdim=True)) == "2x3,dim=0,keepdim=True"
+    assert sample_label(ROWS["mul"], S(A((3,), dtype="int64"), 2)) == "3:int64,other=2"
+    assert sample_label(ROWS["cat"], S([(2, 3), (1, 3)], 0)) == "[2x3,1x3],dim=0"
     assert all(len(set(row.labels)) == len(row.samples) for row in ROWS.values())

@@ -29,19 +29,18 @@ CROSS_CUTTING = {
 }
 # Files directly in tests/ that are not named for a module of torchlite/.
 ABOUT_THE_REPOSITORY = {
-    "arguments", "broad_excepts", "case_names", "docs", "docs_call_paths", "imports", "mirror", "toy_backend", "unused_parameters",
+    "arguments", "broad_excepts", "case_names", "docs", "docs_call_paths", "imports", "mirror", "recorded_files",
+    "toy_backend", "unused_parameters",
 }  # fmt: skip
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
-    "aten": "kernel_overrides",
     "autograd": "compositions in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
-    "distributed/ddp": "ddp",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers",
     "dynamo": "adversarial_programs adversarial_state layers_and_optimizers random_programs training_losses "
@@ -52,7 +51,7 @@ SUBJECTS = {
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
     "ops": "argument_checks edge_values error_messages half_precision saved_tensors",
-    "optim": "capturable grad_scaling optimizers subclasses",
+    "optim": "capturable formulas grad_scaling optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",
     "tensor": "complex32",

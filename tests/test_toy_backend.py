@@ -1,26 +1,25 @@
 """The backend of docs/backend.md, one page of code, carries tensors, gradients and training: what it gives is what the
-CPU gives.
+CPU gives. Installed by its entry point it works without a line of the program.
 """
 
-import re
-from pathlib import Path
+import subprocess
+import sys
+import tomllib
 
 import numpy as np
 import pytest
 
 import torchlite as torch
+from tests.toy_backend import PAGE, lacked_files, lacked_ops, lacked_tests, load_page, register, source
 from torchlite import nn
+from torchlite._dispatch import REGISTRY
+from torchlite.backends import protocol
 from torchlite.nn import functional as F
-
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "backend.md"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def toy():
-    names = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
-        if ">>>" not in block:
-            exec(compile(block, str(PAGE), "exec"), names)
+    register()
     return torch.device("toy")
 
 
@@ -78,6 +77,75 @@ def test_views_share_memory_and_count_versions():
     assert row._version == x._version == 3
 
 
+MODULES = {
+    "dropout": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.0)), (3, 4)),
+    "transformer layer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), (2, 3, 4)),
+    "convolution": (lambda: nn.Conv2d(2, 4, 3, padding=1, stride=2, groups=2), (2, 2, 5, 5)),
+    "transposed convolution": (lambda: nn.ConvTranspose2d(2, 3, 3), (2, 2, 4, 4)),
+    "batch norm and pooling": (lambda: nn.Sequential(nn.BatchNorm2d(2), nn.MaxPool2d(2)), (2, 2, 4, 4)),
+    "LSTM": (lambda: nn.LSTM(4, 3), (2, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_compute_as_on_the_cpu(name):
+    make, shape = MODULES[name]
+    found = {}
+    for device in ("cpu", "toy"):
+        torch.manual_seed(0)
+        module = make().to(device)
+        x = torch.tensor(data(*shape), device=device, requires_grad=True)
+        out = module(x)
+        out = out[0] if isinstance(out, tuple) else out
+        (out * out).sum().backward()
+        found[device] = [t.detach().cpu() for t in (out, x.grad, *(p.grad for p in module.parameters()))]
+    for there, here in zip(found["toy"], found["cpu"], strict=True):
+        torch.testing.assert_close(there, here, rtol=2e-4, atol=2e-5)
+
+
+def test_random_numbers():
+    torch.manual_seed(7)
+    first = torch.randn(2000, device="toy")
+    torch.manual_seed(7)
+    again, other = torch.randn(2000, device="toy"), torch.randn(2000, device="toy")
+    assert first.equal(again) and not first.equal(other)
+    assert abs(first.mean().item()) < 0.1 and abs(first.std().item() - 1) < 0.1
+    generator = torch.Generator("toy").manual_seed(3)
+    state = generator.get_state()
+    numbers = torch.randint(-5, 5, (500,), device="toy", generator=generator)
+    generator.set_state(state)
+    assert torch.randint(-5, 5, (500,), device="toy", generator=generator).equal(numbers)
+    assert sorted(set(numbers.tolist())) == list(range(-5, 5))
+    assert sorted(torch.randperm(50, device="toy").tolist()) == list(range(50))
+    with pytest.raises(RuntimeError, match="a state has 16 bytes, not 3"):
+        generator.set_state(torch.zeros(3, dtype=torch.uint8))
+    x = torch.ones(4000, device="toy", requires_grad=True)
+    y = F.dropout(x, 0.25)
+    y.sum().backward()
+    assert x.grad.equal(y) and sorted(set(y.tolist())) == pytest.approx([0, 4 / 3])
+    assert (y > 0).sum().item() / 4000 == pytest.approx(0.75, abs=0.05)
+
+
+def test_topk_and_nonzero():
+    x = torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], device="toy", requires_grad=True)
+    values, indices = x.topk(2)
+    assert (values.tolist(), indices.tolist()) == ([[3, 2], [5, 4]], [[0, 2], [1, 2]])
+    values.square().sum().backward()
+    assert x.grad.tolist() == [[6, 0, 4], [0, 10, 8]]
+    assert x.detach().nonzero().tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
+    assert torch.tensor(2.0, device="toy").nonzero().shape == (1, 0)
+
+
+def test_views_share_a_storage():
+    x = torch.arange(6.0, device="toy").view(2, 3)
+    row = x[1]
+    assert row.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() and x.untyped_storage().nbytes() == 24
+    assert x.as_strided((2, 2), (1, 3)).tolist() == [[0, 3], [1, 4]]
+    x.view(torch.int32)[0, 0] = 0x3F800000
+    x.diagonal().add_(1)
+    assert x.tolist() == [[2, 1, 2], [3, 5, 5]]
+
+
 def test_training_is_the_cpus():
     losses = {}
     for device in ("cpu", "toy"):
@@ -120,3 +188,70 @@ def test_gradients_move_between_devices():
     back.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), 8 * data(3), rtol=1e-6)
     assert x.grad.device.type == "cpu"
+
+
+def test_list_of_ops_that_it_lacks():
+    assert lacked_ops() == protocol.missing_kernels("toy")
+
+
+def test_no_kernel_is_superfluous():
+    """Each kernel's op is declared, and none has a composite, which would do."""
+    kernels = load_page().backend.kernels(0)
+    assert [name for name in kernels if REGISTRY[name].composite is not None] == []
+
+
+def test_tests_that_need_more_are_there():
+    """`pytest --device toy` then expects them to fail, and a pass is an error."""
+    root = PAGE.parents[1]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "--device", "toy", "-p", "no:cacheprovider"]
+    done = subprocess.run([*command, *lacked_tests()], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [path for path in lacked_files() if not (root / path).exists()] == []
+
+
+PROGRAM = """
+import torchlite as torch
+
+assert torch.device("toy:0").type == "toy"
+torch.manual_seed(0)
+layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, device="toy")
+layer(torch.randn(2, 3, 8, device="toy")).sum().backward()
+assert layer.linear1.weight.grad.device == torch.device("toy:0")
+x = torch.nn.Conv2d(2, 3, 3, device="toy")(torch.randn(1, 2, 5, 5, device="toy"))
+assert x.flatten().topk(3).values.shape == (3,) and x.nonzero().shape[1] == 4
+
+layer.eval()
+compiled = torch.compile(layer, fullgraph=True)
+x = torch.randn(2, 3, 8, device="toy")
+with torch.no_grad():
+    for _ in range(3):
+        assert torch.allclose(compiled(x), layer(x))
+print("fine")
+"""
+
+
+def test_the_entry_point_installs(tmp_path):
+    """A distribution as the page's pyproject.toml makes it, on the path of a process of its own."""
+    text = PAGE.read_text().split("```toml\n")[1].split("```")[0]
+    project = tomllib.loads(text)["project"]
+    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+        for group, points in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(groups))
+    (tmp_path / "toy_backend.py").write_text(source())
+    path = [str(tmp_path), *(entry for entry in sys.path if entry)]
+    environment = {"PYTHONPATH": ":".join(path), "PATH": "/usr/bin:/bin"}
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    done = run("-W", "error", "-c", PROGRAM)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+    done = run("-m", "torchlite", "info")
+    assert "toy:0" in done.stdout and "ready: NumPy arrays in disguise" in done.stdout, done.stdout + done.stderr

@@ -171,7 +171,7 @@ def result(record: Op, name: str, space: str = "torch") -> str:
         return f"results.{record.name.strip('_')}"
     if name in types.RESULTS:
         return types.RESULTS[name]
-    return types.ANY_NUMBER if record.several else "Tensor"
+    return types.ANY_NUMBER if record.multi_output else "Tensor"
 
 
 def signatures(record: Op, name: str, method: bool, space: str = "torch") -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ usage: python tools/record_aten.py
 
 It needs the extra `oracle`. tests/aten/overload_calls.npz gets a call of each overload that the samples and their
 backward passes make, with its results. tests/aten/dispatch_mode_calls.txt.gz gets a line for each sample: its row, its
-number, and the overloads with their arguments, tensors as their shapes and dtypes. What makes a tensor of Python's numbers (`lift_fresh`) and
-`detach` are left out, for torchlite's modes do not see them.
+number, and the overloads with their arguments, tensors as their shapes and dtypes. What makes a tensor of Python's
+numbers (`lift_fresh`) and `detach` are left out, for torchlite's modes do not see them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Record what PyTorch's nodes keep of inputs and outputs for every sample of the op table and every choice of inputs
-that want a gradient.
+"""Record the inputs and outputs that PyTorch's nodes save for every sample of the op table and every choice of inputs
+that require a gradient.
 
 usage: python tools/record_saved_tensors.py
 
@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from record_golden import resolve
 
 from tests.ops.op_db import ROWS, load_rows, public_name
-from tests.ops.saved_tensors import RECORDED, floats, look, subsets
+from tests.ops.saved_tensors import RECORDED, choices, saved_by
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     load_rows()
     lines = []
+    refusals = (RuntimeError, TypeError, ValueError, AttributeError)
     for name, row in sorted(ROWS.items()):
         if public_name(name) is None and (row.oracle is None or not row.grad):
             continue
@@ -40,15 +41,16 @@ def main() -> None:
                 return row.oracle(torch, *args, **kwargs)
             return resolve(torch, public_name(row.name))(*args, **kwargs)
 
-        for i in range(len(row.samples)):
-            args, kwargs = row.values(i)
-            for wanted in subsets(floats((args, kwargs))):
+        found: dict = {}
+        for i, label in enumerate(row.labels):
+            for choice, wanted in choices(row, i).items():
                 try:
-                    found = look(torch, call, args, kwargs, wanted, place_of)
-                except (RuntimeError, TypeError, ValueError, AttributeError):
-                    continue  # PyTorch refuses it
-                key = f"{name}/{i}/{','.join(map(str, wanted))}"
-                lines.append(f"{json.dumps(key)}: {json.dumps(found, separators=(',', ':'))}")
+                    answer = saved_by(torch, call, row, i, wanted, place_of)
+                except refusals:
+                    answer = "refused"
+                found.setdefault(label, {})[choice] = answer
+        if found:
+            lines.append(f"{json.dumps(name)}: {json.dumps(found)}")
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
-    "elementwise": ("activation", "arithmetic", "elementary", "pointwise", "special", "amp"),
-    "reductions": ("reduce", "segments", "statistics", "scan", "sort", "softmax"),
+    "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
+    "reductions": ("reduce", "segment_reduce", "statistics", "scan", "sort", "softmax"),
     "layers": (
-        "conv", "ctc", "dropout", "embedding", "loss", "norm", "pad", "pooling", "resample", "rnn", "vision",
-        "attention", "cross_entropy",
+        "conv", "ctc_loss", "dropout", "embedding", "loss", "normalization", "pad", "pooling", "resample", "rnn",
+        "vision", "attention", "cross_entropy",
     ),
     "linear": (
         "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
-    "arrangement": ("core", "inplace", "rearrange", "scatter", "shape"),
-    "making": ("creation", "random", "gamma", "windows"),
+    "arrangement": ("internal", "inplace", "manipulation", "gather_scatter", "views"),
+    "making": ("creation", "random", "gamma_sampling", "window_functions"),
 }  # fmt: skip
 
 TENSORS = {

@@ -1,4 +1,4 @@
-"""`torch`'s own losses: those of `torch.nn.functional` with the reduction as a number (0 none, 1 mean, 2 sum)."""
+"""The losses in `torch`: those of `torch.nn.functional` with the reduction as an int (0 none, 1 mean, 2 sum)."""
 
 from __future__ import annotations
 

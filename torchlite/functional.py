@@ -1,4 +1,4 @@
-"""Functions of several tensors, under the name of the module that has them in PyTorch; `torch` has all of them."""
+"""Functions of several tensors under PyTorch's module name; `torch` has all of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Models of repositories: functions of a file `hubconf.py`, and files of weights from the web."""
+"""Models from repositories by their `hubconf.py`, and weight files from URLs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ READ_DATA_CHUNK = 128 * 1024
 _hub_dir: str | None = None
 
 
-def _get_torch_home() -> str:  # packages ask for it by this name
+def _get_torch_home() -> str:  # imported by packages under this name
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
 
 
 def get_dir() -> str:
-    """Where repositories and weights are kept: what `set_dir` said, else `$TORCH_HOME/hub`, else
+    """Return the cache folder of repositories and weights: the one of `set_dir`, else `$TORCH_HOME/hub`, else
     `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
     """
     if os.getenv("TORCH_HUB"):
@@ -41,13 +41,13 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Keep repositories and weights in this folder."""
+    """Set the cache folder of repositories and weights."""
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
 
 def _configuration(folder: str) -> Any:
-    """The module of a repository's hubconf.py, whose own imports are found beside it."""
+    """Return the module of a repository's hubconf.py, with the repository on the import path."""
     path = os.path.join(folder, "hubconf.py")
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -85,7 +85,7 @@ def _parts(github: str) -> tuple[str, str, str]:
 
 
 def _trusted(owner: str, name: str, trust: Any) -> None:
-    """Ask, or note, whether a repository is trusted, as `trust_repo` says."""
+    """Check or record whether a repository is trusted, according to `trust_repo`."""
     path = os.path.join(get_dir(), "trusted_list")
     known = set()
     if os.path.exists(path):
@@ -128,7 +128,7 @@ def _check_ref(owner: str, name: str, ref: str) -> None:
 
 
 def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
-    """The folder of a repository of GitHub, downloaded unless it is there."""
+    """Return the folder of a GitHub repository, downloaded if it is missing."""
     owner, name, branch = _parts(github)
     os.makedirs(get_dir(), exist_ok=True)
     folder = os.path.join(get_dir(), "_".join((owner, name, branch.replace("/", "_"))))
@@ -170,7 +170,7 @@ def list(
     trust_repo: Any = "check",
     verbose: bool = True,
 ) -> Any:
-    """The names of what a repository's hubconf.py offers."""
+    """Return the names of the entry points in a repository's hubconf.py."""
     module = _configuration(_downloaded(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
@@ -178,7 +178,7 @@ def list(
 def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
-    """What a repository's hubconf.py says of an entry: its docstring."""
+    """Return the docstring of an entry point in a repository's hubconf.py."""
     return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True, skip_validation)), model).__doc__
 
 
@@ -193,11 +193,10 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call an entry of a repository's hubconf.py with the further arguments; returns what it returns.
+    """Call an entry point of a repository's hubconf.py with the further arguments, and return its result.
 
     repo_or_dir: "owner/name[:ref]" on GitHub, or with source="local" a folder. ValueError for another source,
-    FileNotFoundError without hubconf.py, RuntimeError for an entry that is not there, and for packages that it wants
-    and that are missing.
+    FileNotFoundError without hubconf.py, RuntimeError for a missing entry point, and for missing dependencies.
 
     >>> import pathlib, tempfile, torchlite as torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -223,16 +222,16 @@ def _bar(length: str | None, progress: bool) -> Any:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`.
+    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`.
 
-    progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
+    progress: show a tqdm bar if tqdm is installed and stderr is a terminal, else plain lines.
     """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:
         length = answer.headers.get("Content-Length")
         dst = os.path.expanduser(dst)
         digest = hashlib.sha256()
-        # Beside its place, and moved there when it is whole.
+        # In the destination's folder, and moved into place when complete.
         handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
         try:
             with os.fdopen(handle, "wb") as file, _bar(length, progress) as bar:
@@ -257,9 +256,10 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """What `torch.save` wrote to a file on the web, which is kept in `model_dir` (default: `get_dir()/checkpoints`).
+    """Load a file written by `torch.save` from a URL, cached in `model_dir` (default: `get_dir()/checkpoints`).
 
-    check_hash: the name says how the digest begins, as in "net-0a1b2c.pth" (RuntimeError where it does not).
+    check_hash: the file name ends with the start of the digest, as in "net-0a1b2c.pth"; RuntimeError if it does not
+    match.
     """
     from .serialization import load as load_file
 
@@ -281,7 +281,7 @@ def load_state_dict_from_url(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # packages show their own downloads by it
+    if name == "tqdm":  # packages use it for their own downloads
         from .utils._progress_bar import PlainProgress
 
         try:

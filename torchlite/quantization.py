@@ -1,4 +1,4 @@
-"""`torch.ao.quantization` by its older name."""
+"""The older name of `torch.ao.quantization`."""
 
 from .ao.quantization import DeQuantStub, QuantStub, QuantWrapper
 from .ao.quantization import __getattr__ as __getattr__

@@ -294,7 +294,7 @@ def test_one(device, n):
         f"--pytest={tmp_path}/test_lost.py --rootdir {tmp_path} -c /dev/null -p tests.conftest",
     )
     found = json.loads(text)["parts"]["tests"]
-    assert status == 1 and len(found["failures"]) == 1 and "test_one[cpu-1]" in next(iter(found["failures"])), printed
+    assert status == 1 and len(found["failures"]) == 1 and "test_one[cpu-n=1]" in next(iter(found["failures"])), printed
     assert found["counts"]["passed"] == 5
 
 

@@ -8,27 +8,15 @@ same calls on the same memory, and what needs the host meanwhile is an error.
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import types
-from pathlib import Path
 
 import numpy as np
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"
+from tests.toy_backend import load_page
+
 POISON = 77
-
-
-def toy() -> dict:
-    """The names of docs/backend.md, without its last line, which registers the backend."""
-    names: dict = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
-        if ">>>" not in block:
-            exec(compile(block.replace('register_backend("toy", ToyBackend())', ""), str(PAGE), "exec"), names)
-    return names
-
-
-TOY = toy()
+TOY = vars(load_page())
 ToyArray = TOY["ToyArray"]
 
 
@@ -233,6 +221,7 @@ class Engine:
     """A counter-based stream of random numbers."""
 
     def __init__(self):
+        self.lock = threading.RLock()
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> None:
@@ -311,7 +300,11 @@ class Backend(TOY["ToyBackend"]):
         }
 
     def from_cuda_array_interface(self, data):
-        return ToyArray(np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__)))
+        cells = np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__))
+        if cells.flags.forc:
+            return ToyArray(cells)
+        length = 1 + sum((n - 1) * step for n, step in zip(cells.shape, cells.strides, strict=True)) // cells.itemsize
+        return ToyArray(cells, ToyArray(np.lib.stride_tricks.as_strided(cells, (length,), (cells.itemsize,))))
 
     def to_dlpack(self, raw, stream):
         self.exported_for = stream

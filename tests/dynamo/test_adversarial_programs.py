@@ -618,7 +618,7 @@ def history(function, log, calls=7):
                 result = plain(function(x))
             except Exception as error:
                 result = type(error), str(error)
-        told = [str(w.message) for w in caught if "runs as it is written" not in str(w.message)]
+        told = [str(w.message) for w in caught if "runs eagerly" not in str(w.message)]
         found.append((result, out.getvalue(), told, plain(x), plain(log())))
     return found
 

@@ -250,7 +250,7 @@ def test_what_is_refused_says_where():
         print("here")
         return x
 
-    with pytest.warns(UserWarning, match=r"f runs as it is written, because it calls print .*test_compile.py:\d+"):
+    with pytest.warns(UserWarning, match=r"f runs eagerly, because it calls print .*test_capture.py:\d+"):
         torch.compile(f)(torch.ones(1))
     with pytest.raises(Unsupported, match="it calls print"):
         torch.compile(f, fullgraph=True)(torch.ones(1))

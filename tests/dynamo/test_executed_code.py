@@ -218,7 +218,8 @@ def test_under_pytorch_name(tmp_path):
         "compiled = torch.compile(step, fullgraph=True)\n"
         "x = torch.ones(2, 3)\n"
         "for _ in range(4): compiled(x)\n"
-        "print(len(torch._dynamo.frames.FRAMES), [f.replays > 0 for f in torch._dynamo.frames.FRAMES])\n"
+        "from torch._dynamo.compiled_function import COMPILED_FUNCTIONS\n"
+        "print(len(COMPILED_FUNCTIONS), [f.replays > 0 for f in COMPILED_FUNCTIONS])\n"
     )
     path = os.pathsep.join(p for p in sys.path if p)
     done = subprocess.run(

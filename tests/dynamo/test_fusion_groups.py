@@ -16,8 +16,9 @@ SHAPE = (300, 16, 32)
 
 @pytest.fixture(params=["cc", "opencl"])
 def engine(request, monkeypatch):
-    pytest.importorskip(f"torchlite_backends.{request.param}.engine")
-    found = importlib.import_module(f"torchlite_backends.{request.param}.engine").engine
+    if request.param == "opencl":
+        pytest.importorskip("pyopencl")
+    found = importlib.import_module(f"torchlite_backends.{request.param}.cpu_engine").engine
     monkeypatch.setenv("TORCHLITE_CPU_KERNELS", request.param)
     if found.why_not() or found.fusion_device() is None:
         pytest.skip(f"the engine {request.param} cannot serve here: {found.why_not()}")

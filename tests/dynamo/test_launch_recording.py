@@ -321,7 +321,8 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
         for _ in range(4):
             assert torch.equal(frame(x), model(x))
         assert frame.replays == 2 and measured == [(33, 70, 40), (33, 40, 70)]
-        assert {repr(form) for form in state.state["forms"].values()} == {repr(autotune.candidate_configs(state, "f32", s)[-1])
+        assert {repr(form) for form in state.state["forms"].values()} == {repr(autotune.candidate_configs(state,
+        "f32", s)[-1])
                 for _, s, _ in state.state["forms"]}  # fmt: skip
     assert state.forms is None and all(state.plans[key] is plan for key, plan in before.items())
     for file in tmp_path.rglob("*.bin"):

@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.compiled_function import FRAMES, CompiledFunction
+from torchlite._dynamo.compiled_function import COMPILED_FUNCTIONS, CompiledFunction
 from torchlite.nn import functional as F
 from torchlite.utils.checkpoint import checkpoint
 
@@ -416,7 +416,7 @@ def test_modules_whose_gradients_other_processes_share(what):
         outcomes = []
         for compiled in (False, True):
             model = copy.deepcopy(first)
-            before = set(FRAMES)
+            before = set(COMPILED_FUNCTIONS)
             if compiled and what == "inside":
                 net = nn.parallel.DistributedDataParallel(torch.compile(model, fullgraph=True))
             else:
@@ -435,7 +435,7 @@ def test_modules_whose_gradients_other_processes_share(what):
                 losses.append(loss.item())
             outcomes.append((losses, [p.tolist() for p in model.parameters()]))
         assert outcomes[0] == outcomes[1]
-        (frame,) = set(FRAMES) - before
+        (frame,) = set(COMPILED_FUNCTIONS) - before
         assert frame.replays == 6 and not frame.reasons
         if what == "outside":
             assert "_orig_mod.module.0.weight" in run.state_dict() and "_compiled_call_impl" not in vars(model)

@@ -445,7 +445,8 @@ BOMBS: dict[str, Bomb] = {
     "onnx dft length": simple("DFT", shaped("x", 1, 4, 1), one("n", BIG)),
     "onnx col2im": simple("Col2Im", shaped("x", 1, 1, 1), ints("a", 1 << 20, 1 << 20), ints("b", 1, 1)),
     "onnx max unpool": simple(
-        "MaxUnpool", _X4, make_tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), strides=[1 << 30, 1 << 30], **_UP),
+        "MaxUnpool", _X4, make_tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), strides=[1 << 30, 1 << 30],
+        **_UP),
     "onnx max unpool output": simple(
         "MaxUnpool", _X4, make_tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), ints("s", 1, 1, BIG, 4), **_UP),
     "onnx conv transpose strides": simple("ConvTranspose", _X4, shaped("w", 1, 1, 2, 2), strides=[1 << 30, 1 << 30]),
@@ -665,7 +666,8 @@ BOMBS: dict[str, Bomb] = {
                                       num_groups=1),
     "onnx zero points": from_nothing(
         (1 << 18, 1), [node("Cast", ["x"], ["a"], to=2), node("MatMulInteger", ["a", "b", "z"], ["y"])],
-        make_tensor("b", np.ones((1, 1), np.uint8), "uint8"), make_tensor("z", np.ones((1, 1 << 14), np.uint8), "uint8")),
+        make_tensor("b", np.ones((1, 1), np.uint8), "uint8"), make_tensor("z", np.ones((1, 1 << 14), np.uint8),
+        "uint8")),
     "onnx sums of an outer einsum": outer("Einsum", (1 << 15,), (1 << 15,), equation="i,j->"),
     "onnx einsum of many": lambda: ran(
         [node("Einsum", ["x"] * 6, ["y"], equation="a,b,c,d,e,f->")], [shaped("x", 64)]),

@@ -12,7 +12,10 @@ from . import torchscript_archives
 
 
 def test_a_sample_of_damaged_and_hostile_programs():
-    code = "import sys; from tests.hostile import torchscript_archives as p; sys.addaudithook(p._watch); print(p.check(range(0, 96)))"
+    code = (
+        "import sys; from tests.hostile import torchscript_archives as p; sys.addaudithook(p._watch); "
+        "print(p.check(range(0, 96)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"
 

@@ -393,9 +393,9 @@ _BRANCH = Message("Graph", name="branch", node=[node("Neg", ["x"], ["b"])], outp
         (node("PRelu", ["x", "a"], ["y"]), [_floats("a", *range(5))], "cannot be broadcast"),
         (node("Squeeze", ["x", "a"], ["y"]), [_longs("a", 0, 0)], "said twice"),
         (node("Slice", ["x", "a", "a", "a"], ["y"]), [_longs("a", 0, 0)], "said twice"),
-        (node("ReduceSum", ["x"], ["y"], keepdims="0"), [], "the attribute keepdims is no whole number"),
-        (node("LeakyRelu", ["x"], ["y"], alpha="0"), [], "the attribute alpha is no number"),
-        (node("Gelu", ["x"], ["y"], approximate=1), [], "the attribute approximate is no text"),
+        (node("ReduceSum", ["x"], ["y"], keepdims="0"), [], "the attribute keepdims is not an integer"),
+        (node("LeakyRelu", ["x"], ["y"], alpha="0"), [], "the attribute alpha is not a number"),
+        (node("Gelu", ["x"], ["y"], approximate=1), [], "the attribute approximate is not a string"),
     ],
 )  # fmt: skip
 def test_values_that_onnx_excludes_are_errors(item, initializers, words):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import itertools
 import pathlib
 import pkgutil
@@ -116,10 +117,20 @@ class Row:
         return public(self.name)
 
     @functools.cached_property
+    def parameters(self) -> list[str]:
+        """The names of the positional parameters of what is called: the op's, or those of `call` or `oracle`."""
+        called = self.call or self.oracle
+        if called is None:
+            return [p.name for p in REGISTRY[self.name].params if not p.kwonly]
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [p.name for p in inspect.signature(called).parameters.values() if p.kind in kinds]
+        return names if self.call else names[1:]
+
+    @functools.cached_property
     def labels(self) -> list[str]:
         """A description of each sample's arguments, unique within the row."""
-        short = [sample_label(self.name, sample) for sample in self.samples]
-        full = [sample_label(self.name, sample, full=True) for sample in self.samples]
+        short = [sample_label(self, sample) for sample in self.samples]
+        full = [sample_label(self, sample, full=True) for sample in self.samples]
         found = [s if short.count(s) == 1 else f for s, f in zip(short, full, strict=True)]
         return [
             label if found.count(label) == 1 else f"{label}#{found[:i].count(label)}" for i, label in enumerate(found)
@@ -151,16 +162,15 @@ def _arrays(tree) -> list[np.ndarray]:
     return [array for item in items for array in _arrays(item)]
 
 
-def sample_label(name: str, sample: S, full: bool = False) -> str:
+def sample_label(row: Row, sample: S, full: bool = False) -> str:
     """A sample's arguments as text: tensors as shapes and dtypes other than float64, others with their names. `full`
     adds the range of the tensors' values.
     """
-    record = REGISTRY.get(name)
-    kinds = {p.name: p for p in record.params} if record is not None else {}
-    order = [p for p in kinds.values() if not p.kwonly]
+    kinds = {p.name: p for p in REGISTRY[row.name].params}
+    order = list(kinds.values())
     given = [(order[i] if i < len(order) else None, value) for i, value in enumerate(sample.args)]
     given += [(kinds.get(key), value) for key, value in sample.kwargs.items()]
-    names = [p.name if p is not None else "" for p, _ in given[: len(sample.args)]] + list(sample.kwargs)
+    names = [row.parameters[i] if i < len(row.parameters) else "" for i in range(len(sample.args))] + [*sample.kwargs]
     parts = []
     for (param, value), key in zip(given, names, strict=True):
         tensor = param is not None and param.kind in ("tensor", "optional", "number") and isinstance(value, tuple)

@@ -1,4 +1,9 @@
-"""What an op's node keeps of its inputs and outputs: the cases of the op table, and how one is looked at."""
+"""Inputs and outputs that an op's node saves for backward: the cases of the op table, and how one is observed.
+
+saved_tensors.json has PyTorch's answers (tools/record_saved_tensors.py): op, sample, the inputs that require a
+gradient, and the inputs and results that are saved for them. `null` stands for results without a gradient, and
+"refused" for an error.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +26,31 @@ def subsets(count: int) -> list[tuple[int, ...]]:
     return [s for n in range(1, count + 1) for s in itertools.combinations(places, n)]
 
 
-def floats(tree) -> int:
-    """How many arrays of a tree can want a gradient."""
-    if isinstance(tree, np.ndarray):
-        return int(tree.dtype.kind in "fc")
-    if isinstance(tree, dict):
-        tree = list(tree.values())
-    return sum(map(floats, tree)) if isinstance(tree, (list, tuple)) else 0
+def input_names(row, index: int) -> list[tuple[str, bool]]:
+    """The names of a sample's arrays, and whether each can require a gradient: "weight", "tensors[1]"."""
+    args, kwargs = row.values(index)
+    names = [row.parameters[i] if i < len(row.parameters) else f"args[{i}]" for i in range(len(args))]
+    found: list[tuple[str, bool]] = []
+
+    def visit(name, value):
+        if isinstance(value, np.ndarray):
+            found.append((name, value.dtype.kind in "fc"))
+        elif isinstance(value, (list, tuple)):
+            for i, item in enumerate(value):
+                visit(f"{name}[{i}]", item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                visit(f"{name}[{key!r}]", item)
+
+    for name, value in [*zip(names, args, strict=True), *kwargs.items()]:
+        visit(name, value)
+    return found
+
+
+def choices(row, index: int) -> dict[str, tuple[int, ...]]:
+    """The choices of a sample's inputs that require a gradient: their names, and their numbers among the float ones."""
+    floats = [name for name, is_float in input_names(row, index) if is_float]
+    return {", ".join(floats[i] for i in wanted): wanted for wanted in subsets(len(floats))}
 
 
 def inputs(tree, library, wanted, made: list):
@@ -48,20 +71,20 @@ def inputs(tree, library, wanted, made: list):
     return tree
 
 
-def look(library, call, args, kwargs, wanted, place_of) -> tuple:
-    """Call an op: (the numbers of the inputs that are kept, those of the outputs, the bytes of all that is kept,
-    whether a result wants a gradient). `place_of(tensor)` is (what stands for its memory, bytes). Seen through
-    saved-tensor hooks.
+def saved_by(library, call, row, index: int, wanted, place_of) -> list[str] | None:
+    """Call an op: the names of the inputs and results that are saved, seen through saved-tensor hooks; None where no
+    result has a gradient. `place_of(tensor)` is (what stands for its memory, bytes).
     """
     made: list = []
+    args, kwargs = row.values(index)
     args, kwargs = inputs(args, library, wanted, made), inputs(kwargs, library, wanted, made)
-    kept, held = {}, []
+    saved, alive = set(), []
 
     def pack(tensor):
         place, size = place_of(tensor)
-        held.append(tensor.detach())
+        alive.append(tensor.detach())
         if size:
-            kept[place] = size
+            saved.add(place)
         return tensor
 
     library.manual_seed(0)
@@ -69,14 +92,12 @@ def look(library, call, args, kwargs, wanted, place_of) -> tuple:
         results = leaves(call(*args, **kwargs))
     given = [place_of(t)[0] for t in made]
     own = [place_of(t)[0] for t in results]
-    return (
-        [i for i, place in enumerate(given) if place in kept],
-        [i for i, place in enumerate(own) if place in kept and place not in given],
-        sum(kept.values()),
-        any(t.requires_grad for t in results),
-    )
+    if not any(t.requires_grad for t in results):
+        return None
+    found = [name for (name, _), place in zip(input_names(row, index), given, strict=True) if place in saved]
+    return found + [f"result {i}" for i, place in enumerate(own) if place in saved and place not in given]
 
 
-def recorded() -> dict:
-    """PyTorch's answers, by "op/sample/0,1"."""
+def recorded() -> dict[str, dict[str, dict[str, list[str] | str | None]]]:
+    """PyTorch's answers, by op, sample and choice."""
     return json.loads(RECORDED.read_text())

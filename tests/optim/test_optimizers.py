@@ -162,7 +162,7 @@ ERRORS = [
         lambda: optim.SGD(torch.ones(2)),
         TypeError,
         "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-        r"torch\.((opencl|cuda|cc)\.)?FloatTensor",
+        r"torch\.((opencl|cuda|cc|toy)\.)?FloatTensor",
     ),
     (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
     (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),

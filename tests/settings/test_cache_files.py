@@ -490,10 +490,10 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     whole = libraries[PROGRAM]
     lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
     code = f"""
-        from torchlite_backends.cc import program_build
+        from torchlite_backends.cc import cxx_compiler, program_build
         from torchlite_backends.device_runtime.core import program_cache
         from torchlite._settings import cache_files
-        path, whole = program_build.cache_path({PROGRAM!r}), program_build._compile_bytes({PROGRAM!r}, "a.so")
+        path, whole = program_build.cache_path({PROGRAM!r}), cxx_compiler.compile_program({PROGRAM!r}, "a.so")
         for length in {lengths}:
             cache_files.write(path, whole[:length] + program_cache.digest(path.name, whole[:length]))
             assert program_build.load({PROGRAM!r}).answer() == 42, length
@@ -507,7 +507,7 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
 def test_200_damaged_files_are_built_again(cache, libraries):
     code = f"""
         import random
-        from torchlite_backends.cc import program_build
+        from torchlite_backends.cc import cxx_compiler, program_build
         path, text, random = program_build.cache_path({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
         assert program_build.load(text).answer() == 42
         whole, found = path.read_bytes(), 0
@@ -518,8 +518,8 @@ def test_200_damaged_files_are_built_again(cache, libraries):
             if i % 4 == 0:
                 data = data[: random.randrange(len(data))]
             path.write_bytes(data)
-            found += build.opened(path) is not None
-        assert program_build.load(text).answer() == 42 and build.opened(path) is not None
+            found += program_build.open_cached(path) is not None
+        assert program_build.load(text).answer() == 42 and program_build.open_cached(path) is not None
         print(found)
     """
     done = python(code, cache)

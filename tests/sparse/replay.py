@@ -9,6 +9,7 @@ import pathlib
 import warnings
 
 ANSWERS = pathlib.Path(__file__).with_name("answers.json")
+FILE = pathlib.Path(__file__).with_name("written_by_pytorch.pt")
 DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16")
 LAYOUTS = ("coo", "uncoalesced", "hybrid", "empty", "csr", "csc", "bsr", "bsc")
 # `s` and `t` are sparse with other places, `d` is dense of the same shape, `m` can be multiplied with, `v` is a vector,
@@ -153,3 +154,15 @@ def _gradients(torch, out, given):
         for name, value in given.items()
         if getattr(value, "grad", None) is not None
     }
+
+
+def file_contents(torch) -> dict:
+    """What FILE holds: a sparse tensor of each layout."""
+    coo = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    hybrid = torch.sparse_coo_tensor([[0, 1, 1]], [[3.0, 1.0], [4.0, 2.0], [5.0, 2.0]], (2, 2))
+    blocks = torch.eye(4)
+    return {
+        "coo": coo, "coalesced": coo.coalesce(), "hybrid": hybrid, "csr": coo.to_sparse_csr(),
+        "csc": coo.to_sparse_csc(), "bsr": blocks.to_sparse_bsr((2, 2)), "bsc": blocks.to_sparse_bsc((2, 2)),
+        "parameter": torch.nn.Parameter(coo.coalesce()),
+    }  # fmt: skip

@@ -2,15 +2,14 @@
 
 import copy
 import io
-import pathlib
 import pickle
 
 import pytest
 
 import torchlite as torch
 import torchlite.nn.functional as F
+from tests.sparse.replay import FILE, file_contents
 
-HERE = pathlib.Path(__file__).parent
 INDEX = torch.tensor([1, 2, 1, 3])
 
 
@@ -144,34 +143,24 @@ def test_printing():
 # -- files --------------------------------------------------------------------------------------
 
 
-def _samples():
-    s = matrix()
-    return {
-        "coo": s, "coalesced": s.coalesce(),
-        "hybrid": torch.sparse_coo_tensor([[0, 1, 1]], [[3.0, 1.0], [4.0, 2.0], [5.0, 2.0]], (2, 2)),
-        "csr": s.to_sparse_csr(), "csc": s.to_sparse_csc(), "bsr": torch.eye(4).to_sparse_bsr((2, 2)),
-        "bsc": torch.eye(4).to_sparse_bsc((2, 2)), "parameter": torch.nn.Parameter(s.coalesce()),
-    }  # fmt: skip
-
-
 def _same(found):
-    for name, value in _samples().items():
+    for name, value in file_contents(torch).items():
         assert repr(found[name]) == repr(value), name
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_pytorchs_file_is_read(weights_only):
-    _same(torch.load(HERE / "written_by_pytorch.pt", weights_only=weights_only))
+    _same(torch.load(FILE, weights_only=weights_only))
 
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_files_pickles_and_copies(zipped):
     stream = io.BytesIO()
-    torch.save(_samples(), stream, _use_new_zipfile_serialization=zipped)
+    torch.save(file_contents(torch), stream, _use_new_zipfile_serialization=zipped)
     stream.seek(0)
     _same(torch.load(stream))
-    _same(pickle.loads(pickle.dumps(_samples())))
-    _same(copy.deepcopy(_samples()))
+    _same(pickle.loads(pickle.dumps(file_contents(torch))))
+    _same(copy.deepcopy(file_contents(torch)))
 
 
 @pytest.mark.parametrize(

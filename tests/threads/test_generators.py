@@ -176,7 +176,7 @@ import torchlite as torch
 from torchlite_backends.numpy import mt19937
 from tests.threads.test_generators import check
 torch.softmax(torch.ones(1 << 20), 0)  # the engine is chosen at the first large kernel
-assert mt19937.compiled.fill is not None
+assert mt19937.native.fill is not None
 for name in ("rand", "randn", "bernoulli_", "randint"):
     for size in (1, 16, 100, 20_000):
         check(name, size, torch.float32, "cpu", each=3)

@@ -19,12 +19,16 @@ OF_A_GROUP = "of a connection or a group of ranks, which a forked child may not 
 OF_A_DEVICE = "of a device that refuses work in a forked child"
 OF_A_TYPE = "its type alone is asked for"
 EXCEPTIONS = {
-    "torchlite._dispatch.kernel_recorder:": "tried and never waited for; a hook of its own ends other threads' recorders",
+    "torchlite._dispatch.kernel_recorder:": (
+        "tried and never waited for; a hook of its own ends other threads' recorders"
+    ),
     "torchlite._dynamo.guards:": OF_A_TYPE,
     "torchlite._dynamo.side_effect_monitor:": OF_A_TYPE,
     "torchlite._settings.fork_locks:": "the gate of forks itself",
     "torchlite.distributed._device_comm_backend:DeviceCommunicator.__init__": OF_A_GROUP,
-    "torchlite.distributed._launch.process_watcher:ProcessWatchers.__init__": "of the launcher, which starts programs by exec alone",
+    "torchlite.distributed._launch.process_watcher:ProcessWatchers.__init__": (
+        "of the launcher, which starts programs by exec alone"
+    ),
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,
@@ -71,7 +75,8 @@ def test_each_lasting_lock_is_known_to_forks():
 
 def test_the_scanner_finds_bare_locks():
     tree = ast.parse(
-        "import threading\nA = threading.Lock()\nB = fork_locks.acquire_before_fork(threading.RLock())\nclass C:\n    d = Lock()\n"
+        "import threading\nA = threading.Lock()\nB = fork_locks.acquire_before_fork(threading.RLock())\nclass C:\n    "
+        "d = Lock()\n"
         "    def e(self):\n        self.f = fork_locks.reinit_after_fork(RLock())\n        self.g = [RLock()]\n"
     )
     assert bare("m", tree) == {"m:", "m:C", "m:C.e"}

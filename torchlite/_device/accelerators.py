@@ -1,145 +1,21 @@
 """What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and
 the backend, never to a runtime.
 
-A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose
-devices have several streams adds what `Streams` lists.
+A backend's `runtime(index)` gives the device: a `DeviceRuntime` of `torchlite.backends.protocol`, or a `StreamRuntime`
+if it has several streams.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, Protocol
+from typing import Any
 
 from .._dispatch import backend_registry
 from .._types.devices import device as device_type
 from .._types.package_name import package_name
 from . import generators
 from .streams import ACCELERATORS, Event, Stream, StreamContext
-
-
-class EventMarker(Protocol):
-    """A place in a device's queue."""
-
-    def done(self) -> bool:
-        """Whether everything before it has run."""
-        ...
-
-    def wait(self) -> None: ...
-
-    def milliseconds_to(self, later: Any) -> float:
-        """The time between two markers that were made with `timing`, both done."""
-        ...
-
-
-class DeviceRuntime(Protocol):
-    """One device, as its backend shows it to the functions below. Memory is counted in bytes."""
-
-    name: str
-
-    def properties(self) -> Any: ...
-
-    def synchronize(self) -> None: ...
-
-    def idle(self) -> bool:
-        """Whether everything has run."""
-        ...
-
-    def marker(self, timing: bool) -> EventMarker: ...
-
-    def memory_stats(self) -> dict[str, int]:
-        """ "allocated_bytes.all.current" and ".peak", "reserved_bytes.all.current" and ".peak", and what else is
-        counted.
-        """
-        ...
-
-    def reset_peak_memory_stats(self) -> None: ...
-
-    def empty_cache(self) -> None: ...
-
-    def mem_get_info(self) -> tuple[int, int]:
-        """Free and total."""
-        ...
-
-
-class StreamHandle(Protocol):
-    """A stream, as its runtime knows it."""
-
-    ptr: int  # its address: for `ExternalStream` and other libraries
-
-
-class CapturedGraph(Protocol):
-    """What was recorded between `begin_capture` and `end_capture`."""
-
-    pool: Any  # the memory of what it computes
-
-    def replay(self) -> None:
-        """Start everything that was recorded, in the calling thread's stream."""
-        ...
-
-    def reset(self) -> None:
-        """Free it."""
-        ...
-
-
-class StreamRuntime(DeviceRuntime, Protocol):
-    """A device with streams. "The stream waits" means that the caller does not."""
-
-    def new_stream(self, priority: int) -> StreamHandle: ...
-
-    def default_stream(self) -> StreamHandle: ...
-
-    def stream_from(self, ptr: int) -> StreamHandle:
-        """A stream that another library made."""
-        ...
-
-    def use(self, handle: Any) -> None:
-        """Let the calling thread's work go there."""
-        ...
-
-    def current_stream(self) -> StreamHandle: ...
-
-    def synchronize_stream(self, handle: Any) -> None: ...
-
-    def is_stream_idle(self, handle: Any) -> bool: ...
-
-    def marker(self, timing: bool, stream: Any = None) -> EventMarker: ...
-
-    def wait_for(self, marker: Any, stream: Any) -> None:
-        """The stream waits for the marker, of this or another device."""
-        ...
-
-    def record_use(self, raw: Any, handle: Any) -> None:
-        """Memory of `raw` is not given out again before what is in that stream now has run."""
-        ...
-
-    def begin_capture(self, pool: Any = None, mode: str = "global") -> None:
-        """Record what the calling thread starts in its stream, instead of running it; results live in `pool`."""
-        ...
-
-    def end_capture(self) -> CapturedGraph: ...
-
-    def is_capturing(self) -> bool: ...
-
-    def new_pool(self) -> Any: ...
-
-    # What a runtime may lack: `torch.cuda` says so where it is asked for.
-
-    def can_access(self, peer: int) -> bool:
-        """Whether this device reads the memory of another one."""
-        ...
-
-    def set_memory_limit(self, nbytes: int) -> None:
-        """The most bytes that may be held; 0: no limit but the device's."""
-        ...
-
-    def profile(self, on: bool) -> None:
-        """Let a profiler look from here on, or no longer."""
-        ...
-
-    def pinned(self, nbytes: int) -> Any:
-        """Page-locked host memory as a NumPy array of bytes, which frees it when nothing refers to it."""
-        ...
 
 
 class _SelectedStream(threading.local):
@@ -228,7 +104,7 @@ class Accelerator:
         return hasattr(runtime, "new_stream")
 
     def runtime(self, index: int) -> Any:
-        """The backend's side of a device, a `Runtime` or `Streams`. RuntimeError when it is not there."""
+        """The device's `DeviceRuntime` or `StreamRuntime`. RuntimeError for a device that is absent."""
         where = backend_registry.table_of(device_type(self.name, index))
         return where.backend.runtime(index)
 

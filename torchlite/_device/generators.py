@@ -1,8 +1,7 @@
 """Generators and seeds: `torch.Generator`, `manual_seed` and the states of the random streams.
 
-A generator is a name for an *engine*, which its device's backend makes (`Backend.random_engine`). An engine has
-`manual_seed(seed)`, `seed()`, `initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean
-is between it and the backend's `random_*` kernels, which get it as their last argument.
+A generator refers to an *engine*, a `RandomEngine` of `torchlite.backends.protocol` that the device's backend makes.
+The backend's `_random_*` kernels get the engine as their last argument.
 """
 
 from __future__ import annotations
@@ -51,6 +50,11 @@ class Generator:
         where = device_type(device)
         table = table_of(where)
         self._device = table.device
+        if not hasattr(table.backend, "random_engine"):
+            raise NotImplementedError(
+                f"device '{table.device}' has no random numbers: its backend has no hook `random_engine`, which "
+                "torchlite.backends.protocol.Random describes"
+            )
         engine = table.backend.random_engine(table.device.index or 0)
         if engine is None:
             raise RuntimeError(f"{where.type.upper()} device type not an accelerator.")
@@ -184,7 +188,7 @@ def exclusive_default_generators(copies: dict):
     """Inside, other threads do not draw from the default generators in use, whose copies `copies` gets at first."""
     with contextlib.ExitStack() as held:
         for table in list(_defaults):
-            held.enter_context(getattr(default_of(table)._engine, "lock", contextlib.nullcontext()))
+            held.enter_context(default_of(table)._engine.lock)
         copies.update(copy_default_generators())
         yield
 

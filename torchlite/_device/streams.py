@@ -1,8 +1,9 @@
 """Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are
 those of any device type.
 
-A runtime with streams of its own (CUDA) offers what `accelerators.Streams` lists, and a stream here has a handle of it.
-One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by name.
+A runtime with several streams (CUDA) is a `StreamRuntime` of `torchlite.backends.protocol`, and a stream here has its
+handle. One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by
+name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .._types.devices import device as device_type
 
 if TYPE_CHECKING:
-    from .accelerators import Accelerator, EventMarker
+    from ..backends.protocol import EventMarker
+    from .accelerators import Accelerator
 
 ACCELERATORS: dict[str, Accelerator] = {}  # by device type; accelerators.py fills it
 CAPTURES: list[Any] = []  # the graphs that are being recorded, in all threads

@@ -19,10 +19,12 @@ class AutogradMeta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
 
     `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its
-    `root`. `rebased` is the value of the program-wide counter HISTORY_COUNTER when the root's history was last replaced through
+    `root`. `rebased` is the value of the program-wide counter HISTORY_COUNTER when the root's history was last
+    replaced through
     a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the tuple (base, stamp), or
     (base, stamp, kind), and is made when somebody asks for it. `kind` says of a view why it cannot be written through
-    with gradients (see `argument_checks.raise_view_write_error`). Defaults live on the class: making one sets only what differs.
+    with gradients (see `argument_checks.raise_view_write_error`). Defaults live on the class: making one sets only
+    what differs.
     """
 
     n = 0

@@ -5,27 +5,43 @@ from __future__ import annotations
 import copyreg
 import functools
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._settings import fork_locks
 from .._types.devices import PIP_EXTRAS, PYTORCH_ONLY_TYPES, REGISTERED, device, installed_backends
-from .backend import Backend, KernelTable
+from .backend import REQUIRED_MEMBERS, KernelTable
 from .fallback import MissingKernel, fallback_kernel
 from .memory_layout import apply_rule_to_ufuncs, apply_stride_rule
 from .op_record import MAYBE_VIEW, REGISTRY, VIEW, Op
+
+if TYPE_CHECKING:
+    from ..backends.protocol import AnyBackend, Backend
 
 _tables: dict[device, KernelTable] = {}
 _lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def register_backend(name: str, backend: Backend) -> None:
-    """Add a backend from a running program (an installed one is found by its entry point)."""
-    REGISTERED[name] = backend
+    """Register a backend for the device type `name` in this process. An installed package names its backend in the
+    entry-point group `torchlite.backends` instead. TypeError for an object without the members of `Backend`.
+    """
+    REGISTERED[name] = _check_members(name, backend)
+
+
+def _check_members(name: str, backend: Backend) -> AnyBackend:
+    # The class first: the property `array` may import the backend's runtime.
+    missing = [m for m in REQUIRED_MEMBERS if not hasattr(type(backend), m) and not hasattr(backend, m)]
+    if missing:
+        raise TypeError(
+            f"the backend of '{name}' lacks {', '.join(missing)}: torchlite.backends.protocol.Backend describes them"
+        )
+    return backend  # type: ignore[return-value]
 
 
 @functools.cache
-def _load(name: str) -> Backend:
+def _load(name: str) -> AnyBackend:
     point = installed_backends().get(name)
     if point is None:
         if name in PYTORCH_ONLY_TYPES:
@@ -37,10 +53,10 @@ def _load(name: str) -> Backend:
             else "install torchlite with pip (an editable install from a checkout: pip install -e .)"
         )
         raise RuntimeError(f"device '{name}' has no backend installed: {hint}")
-    return point.load()
+    return _check_members(name, point.load())
 
 
-def backend_of(name: str) -> Backend:
+def backend_of(name: str) -> AnyBackend:
     """The backend of a device type. RuntimeError saying what to install when it is absent."""
     return REGISTERED.get(name) or _load(name)
 
@@ -167,3 +183,14 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
 def has_kernel(table: KernelTable, name: str) -> bool:
     """Whether an op can run on this device."""
     return not isinstance(getattr(table, name), MissingKernel)
+
+
+def missing_kernels(name: str) -> list[str]:
+    """Ops that run on "cpu" and not on device "NAME:0": its backend has no kernel for them, and they have no composite.
+
+    >>> from torchlite.backends.protocol import missing_kernels
+    >>> missing_kernels("cpu")
+    []
+    """
+    host, table = table_of(device("cpu")), table_of(device(name) if name in ("cpu", "meta") else device(name, 0))
+    return [op for op in REGISTRY if has_kernel(host, op) and not has_kernel(table, op)]

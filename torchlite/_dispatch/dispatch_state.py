@@ -48,8 +48,8 @@ SEQUENCE = itertools.count(1)
 STALE_VIEW_CHECKS: list[None] = []
 # Not empty once there was a tensor without data of its own: then backward looks for such.
 HAS_WRAPPERS: list[None] = []
-# The globals of every generated function. INTERCEPTORS counts entered interceptors and saved-tensor hooks in all threads.
-# WRITE_CHECKS counts the same as STALE_VIEW_CHECKS for writes, and stays up once inference tensors may exist.
+# The globals of every generated function. INTERCEPTORS counts entered interceptors and saved-tensor hooks in all
+# threads. WRITE_CHECKS counts the same as STALE_VIEW_CHECKS for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "SPARSE": False,  # whether any tensor had a sparse layout
@@ -70,8 +70,8 @@ GLOBALS: dict[str, Any] = {
 
 
 def change_counters(**changes: int) -> None:
-    """Count up (1) or down (-1) among STALE_VIEW_CHECKS and WRITE_CHECKS: lists, since finalizers count too, in the midst of anything,
-    and append and pop are atomic.
+    """Count up (1) or down (-1) among STALE_VIEW_CHECKS and WRITE_CHECKS: lists, since finalizers count too, in the
+    midst of anything, and append and pop are atomic.
     """
     for name, change in changes.items():
         if change > 0:

@@ -89,6 +89,10 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
         return RuntimeError("a tensor has at most 64 dimensions, as NumPy's arrays have")
     if isinstance(error, struct.error):
         return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
+    if isinstance(error, TypeError) and "ufunc '" in text:
+        offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
+        kernel = op.kernel_name or op.name + "_cpu"
+        return NotImplementedError(f"\"{kernel}\" not implemented for '{offender.scalar_name}'")
     if isinstance(error, TypeError) and any(isinstance(v, complex) for v in values):  # where a real number is wanted
         return out_of_range_error(
             next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
@@ -101,10 +105,6 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
             return of_dimension
     if isinstance(error, IndexError) and "for axis" in text:
         return IndexError(text.replace("for axis", "for dimension"))
-    if isinstance(error, TypeError) and "ufunc '" in text:
-        offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
-        kernel = op.kernel_name or op.name + "_cpu"
-        return NotImplementedError(f"\"{kernel}\" not implemented for '{offender.scalar_name}'")
     return error
 
 

@@ -154,8 +154,8 @@ class Out:
         complex_to_real: bool = False,
         in_place_message: str = "",
     ):
-        # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes that
-        # it may have; what an error of another class than RuntimeError says, for several results one message each.
+        # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes
+        # that it may have; what an error of another class than RuntimeError says, for several results one message each.
         self.dtype, self.accepts, self.error, self.message = dtype, accepts, error, message
         # Whether the op takes `out=`; None: if the functions of its namespace do.
         self.supported = supported

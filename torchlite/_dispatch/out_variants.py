@@ -149,8 +149,10 @@ def _write_output(op: Op, result, out, values, place: int = 0) -> None:
             check_out(op, out, values)
         if op.out.resize == "rounding" and out._tl_array.size not in (0, result._tl_array.size):
             warnings.warn(
-                f"The number of elements in the out tensor of shape {list(out.shape)} is {out._tl_array.size} which does "
-                f"not match the computed number of elements {result._tl_array.size}. Note that this may occur as a result "
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out._tl_array.size} which "
+                f"does "
+                f"not match the computed number of elements {result._tl_array.size}. Note that this may occur as a "
+                f"result "
                 f"of rounding error. The out tensor will be resized to a tensor of shape ({result._tl_array.size},).",
                 UserWarning,
                 stacklevel=6,

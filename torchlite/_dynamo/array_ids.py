@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.memory_layout import is_contiguous
 
 from .program_ir import Layouts
 
@@ -43,8 +44,9 @@ class ArrayIds:
             self.memory[number] = self._owners[id(owner)]
         if type(raw) is np.ndarray:
             self.layouts[number] = raw.shape, raw.dtype, raw.flags.c_contiguous
-        elif hasattr(raw, "contiguous"):
-            self.layouts[number] = raw.shape, raw.dtype, raw.contiguous
+        elif isinstance(getattr(raw, "dtype", None), np.dtype):
+            steps = tuple([s // raw.itemsize for s in raw.strides])
+            self.layouts[number] = raw.shape, raw.dtype, is_contiguous(raw.shape, steps)
 
     def memory_of(self, raw: Any) -> int | None:
         """Return the number of an array's memory, None if no array with a slot lies in it."""

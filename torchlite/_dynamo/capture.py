@@ -113,7 +113,7 @@ class Capture(KernelRecorder):
             return Slot(number)
         made, constant = self.made.get(id(raw), (None, None))
         if made is not raw:
-            raise UnrecordableError("it computes beside the kernels of its device")
+            raise UnrecordableError("it computes without kernels of its device")
         found = self.new_slot(raw)
         self.constants[found.number] = constant
         return found

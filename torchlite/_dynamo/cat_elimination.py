@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step
 
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
+
 _RESHAPES = frozenset(("reshape", "_view", "view"))
 _PERMUTATIONS = frozenset(("permute", "transpose"))
 
 
-def eliminate_cat(program: Program, layouts: Layouts, place: dict[int, int], backend: Any) -> Program:
+def eliminate_cat(program: Program, layouts: Layouts, place: dict[int, int], backend: AnyBackend) -> Program:
     """Let a step write its results into slices of the array that `stack` or `cat` makes of them, if nothing else reads
     them. Views between the step and the concatenation, and after it, are allowed. Typical case: gradients of query, key
     and value.
-
-    backend: `into(name)` returns the step's kernel with an argument `into`, the arrays to write, or None.
     """
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
@@ -36,7 +37,7 @@ def eliminate_cat(program: Program, layouts: Layouts, place: dict[int, int], bac
         if found is None or any(memory.of(n) in memory.written for n in step.uses()):
             continue
         first, chains = found
-        kernel = None if first.kwargs else backend.into(first.name)
+        kernel = None if first.kwargs else backend.out_variant(first.name)
         if kernel is None:
             continue
         behind = _find_view_consumers(step, readers, count, layouts)

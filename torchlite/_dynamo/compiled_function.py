@@ -115,7 +115,7 @@ class CompiledFunction:
         self.replays = 0
         self.discovery = ExecutedCode()
         self.changes = 0  # number of calls that changed long-lived objects
-        FRAMES.add(self)
+        COMPILED_FUNCTIONS.add(self)
 
     def reset(self) -> None:
         """Discard all captures."""
@@ -254,8 +254,8 @@ class CompiledFunction:
         assert variant.captured is not None
         guard = compile_tensor_guard(tensors, variant.sources, outside, variant.captured, sizes_of)
         table: Any = kernel_table_of(outside)
-        records = getattr(table.backend, "records", None)
-        holds_memory = records is not None and records(self.mode or "default")
+        can_record = getattr(table.backend, "can_record", None)
+        holds_memory = can_record is not None and can_record(self.mode or "default")
         sizes = variant.sizes = SizeVariants(variant, guard, holds_memory, self.needed)
         self.structures.setdefault(self.structure_key(key), []).append(sizes)
 
@@ -378,9 +378,7 @@ class CompiledFunction:
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
             if self.warns:
-                warnings.warn(
-                    f"torch.compile: {self.name} runs as it is written, because {reason}", UserWarning, stacklevel=5
-                )
+                warnings.warn(f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=5)
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)
@@ -428,10 +426,10 @@ _NO_RESULT = object()
 _MAX_MISSES = 32
 _MAX_SETTLING_CALLS = 2
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
-FRAMES: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
+COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
 
 
 def reset() -> None:
     """Discard all compiled code."""
-    for frame in list(FRAMES):
-        frame.reset()
+    for function in list(COMPILED_FUNCTIONS):
+        function.reset()

@@ -31,7 +31,7 @@ from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.op_record import Op
 from torchlite._library.custom_ops import CustomOpDef
-from torchlite._types.devices import backend_packages, device
+from torchlite._types.devices import device, is_backend_module
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
 from torchlite.amp.autocast_mode import autocast
@@ -68,7 +68,7 @@ def is_known_module(module: Any) -> bool:
     """True if a module (by name) needs no walk."""
     name = canonical_module_name(str(module))
     first = name.partition(".")[0]
-    return (first in JUDGED_AT_CALL or first in backend_packages()) and not name.startswith("torchlite._cli")
+    return (first in JUDGED_AT_CALL or is_backend_module(name)) and not name.startswith("torchlite._cli")
 
 
 def canonical_module_name(module: str) -> str:
@@ -447,7 +447,7 @@ class ReachableState:
     def _object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known_module(cls.__module__):
-                raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
+                raise Unsupported(f"an optimizer of a user-defined class, {cls.__name__}, is read")
             self.leaves[id(value)] = value
             self._optimizers.append(value)
         elif isinstance(value, LRScheduler):

@@ -11,8 +11,8 @@ from __future__ import annotations
 GENERATED_MODULE = "torchlite._generated"
 # torchlite's modules whose functions compute and keep no state.
 COMPUTING_MODULES = (GENERATED_MODULE, *(f"torchlite.{name}" for name in (
-    "_types", "_dispatch", "_tensor", "_interop", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg", "special",
-    "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
+    "_types", "_dispatch", "_tensor", "_interop", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
+    "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
 )))  # fmt: skip

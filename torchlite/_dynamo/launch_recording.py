@@ -49,7 +49,7 @@ class LaunchSequence:
         """Record the launches of the steps."""
         steps = _StepRunner(self.program)
         try:
-            self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given, self.mode)
+            self._launches = self.table.backend.record_launches(self.table.device.index or 0, steps, given, self.mode)
         except UnrecordableError:
             self._launches = None
             self._parts = lower_to_python("parts", self._apart(steps.place), self.table, set())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlite._dispatch.dispatch_state import GLOBALS
 
@@ -12,13 +12,12 @@ from .compile_source import define_function
 from .fusion_groups import FusionGroup, form_fusion_groups
 from .program_ir import Layouts, Program, Slot, Step, substitute_arrays
 
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
 
-def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Replace each group of large pointwise steps by one step.
 
-    backend: the CPU's compile protocol, with `engine()`, `blockwise(body, outs, arrays, rows, size)` and
-    `joined(compute, given, outs, otherwise)`.
-    """
+def fuse_pointwise(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
+    """Replace each group of large pointwise steps by one step."""
     steps: list[Step] = []
     for one in form_fusion_groups(program, layouts, GLOBALS["LARGE"] * 2):
         if one.__class__ is Step:
@@ -29,7 +28,7 @@ def fuse_pointwise(program: Program, layouts: Layouts, backend: Any) -> Program:
     return replace(program, steps=steps)
 
 
-def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
+def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> list[Step]:
     """Return a group's steps for a CPU engine: a fused kernel, with the reduction separate. Fall back to NumPy in
     blocks.
     """
@@ -44,14 +43,14 @@ def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: Any) -> list[
     if not others:
         given, made = ([layouts[n][:2] for n in slots] for slots in (group.given, group.outs))
         blocks = step.kernel
-        step = replace(step, kernel=backend.joined(_compose_group(group), given, made, blocks))
+        step = replace(step, kernel=backend.fuse_pointwise(_compose_group(group), given, made, blocks))
         step.kernel.text = blocks.text
         if ending is not None and step.kernel is blocks:
             return [*group.steps, ending]
     return [*others, step] if ending is None else [*others, step, ending]
 
 
-def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: Any) -> list[Step]:
+def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> list[Step]:
     """Return a group as one cache-blocked step, or its steps if their shapes cannot be split alike."""
     cut = _count_splittable_dims(group, layouts)
     if not cut:
@@ -214,7 +213,7 @@ def without_layout_wrapper(kernel: Any) -> Any:
 __all__ = ["without_layout_wrapper", "is_ufunc", "ufunc_of", "fuse_pointwise"]
 
 
-def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: Any) -> Program:
+def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
     """Fuse adjacent pointwise steps and a final reduction for devices. Intermediate results without other readers are
     not stored.
     """

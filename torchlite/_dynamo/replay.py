@@ -66,7 +66,7 @@ def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) 
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
     if hasattr(table.backend, "fused_matmul"):
         program = fuse_matmul_epilogues(program, layouts, memory, table)
-    if hasattr(table.backend, "records") and table.backend.records(mode):
+    if hasattr(table.backend, "can_record") and table.backend.can_record(mode):
         return record_launch_sequences(fuse_adjacent_steps(program, layouts, table.backend), table, mode)
     if not hasattr(table.backend, "blockwise"):
         return program

@@ -12,8 +12,6 @@ from .program_ir import Layouts, Program, Slot, Step
 def save_derivatives(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> tuple[Program, Layouts]:
     """Replace an activation and its backward step: the forward computes f(x) and f'(x), the backward is a product.
     Applies if only the backward step needs x that late. Updates `layouts`.
-
-    backend: `with_derivative(name, *options)` returns a kernel of both for contiguous arrays, or None.
     """
     layouts = dict(layouts)
     slots = (n for step in program.steps for n in (*step.uses(), *step.makes()))

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchlite._settings.compiler_state import PROCESS_STATE
-from torchlite._types.devices import backend_packages
+from torchlite._types.devices import is_backend_module
 
 from .guards import canonical_module_name
 from .known_modules import COMPUTING_LIBRARIES, COMPUTING_MODULES, REFUSED_MODULES
@@ -108,11 +108,12 @@ class SideEffectMonitor:
             )
         if code in self.codes:
             return None
-        if module.partition(".")[0] in backend_packages() and code.co_name in _GENERATOR_METHODS:
+        of_backend = is_backend_module(module)
+        if of_backend and code.co_name in _GENERATOR_METHODS:
             return f"it calls {code.co_name} of random numbers"
         if (
-            module.partition(".")[0] in COMPUTING_LIBRARIES
-            or module.partition(".")[0] in backend_packages()
+            of_backend
+            or module.partition(".")[0] in COMPUTING_LIBRARIES
             or module.startswith("namedtuple_")
             or code.co_filename[:7] == "<frozen"
         ):
@@ -134,9 +135,11 @@ class SideEffectMonitor:
     def _is_of_backend(self, frame: Any) -> bool:
         """True if a backend called this frame, for example a compiler or a cache of binaries."""
         while frame is not None and frame.f_code not in self.codes:
-            package = canonical_module_name(frame.f_globals.get("__name__") or "").partition(".")[0]
-            if package == "torchlite" or package in backend_packages():
-                return package != "torchlite"
+            module = canonical_module_name(frame.f_globals.get("__name__") or "")
+            if is_backend_module(module):
+                return True
+            if module.startswith("torchlite"):
+                return False
             frame = frame.f_back
         return False
 

@@ -1,4 +1,4 @@
-"""The calls that `vmap` leaves in graphs, under the name of PyTorch's module."""
+"""`vmap` primitives of exported graphs under PyTorch's private module name."""
 
 from ..func._predispatch import (
     _add_batch_dim,

@@ -50,8 +50,8 @@ def _check(p, kind=RuntimeError) -> None:
 
 
 def _noise(input, kernel, p, shape=None):
-    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
-    given shape.
+    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory,
+    or of a given shape.
     """
     table = input._tl_kernels
     engine = engine_of(table, None)

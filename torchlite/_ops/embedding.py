@@ -19,8 +19,9 @@ def _linear(F, input, weight, bias=None):
 
 def _outer_gradient(F, grad, input):
     """``grad^T conj(input)``, summed over every leading dimension: (..., out), (..., in) -> (out, in)."""
-    grad = F.reshape(grad, (-1, grad.shape[-1])) if grad.ndim != 2 else grad
-    input = F.reshape(input, (-1, input.shape[-1])) if input.ndim != 2 else input
+    if grad.ndim != 2:  # -1 is ambiguous for an array without elements
+        rows = math.prod(grad.shape[:-1])
+        grad, input = F.reshape(grad, (rows, grad.shape[-1])), F.reshape(input, (rows, input.shape[-1]))
     return F.matmul(F.transpose(grad, 0, 1), F.conj(input))
 
 

@@ -5,7 +5,9 @@ lie side by side in flat arrays, so that a step is a handful of calls for all of
 parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
 """
 
+import ast
 import math
+import operator
 from typing import Any
 
 from torchlite._device.streams import CAPTURES
@@ -16,6 +18,7 @@ from torchlite._dispatch.dispatch_state import GLOBALS, recording
 from torchlite._dispatch.public_functions import torch
 from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
+from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD
 
 # Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
 # cache holds; larger ones are packed among themselves, so that threads share a step's work evenly. On devices, where a
@@ -25,6 +28,8 @@ SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 
 
 # --- kernels' records; the composites serve backends without a kernel -----------------------------
+
+# The arguments of each op after its arrays and `cache` are the options of its formula, in order.
 
 
 def _flat(F, arrays):
@@ -42,105 +47,62 @@ def _write_back(F, params, flat):
         start += size
 
 
-def _lerp(F, start, end, weight):
-    return F.add(start, F.mul(F.sub(end, start), weight))
+def _evaluate(F, node, names):
+    """The value of an expression of a formula, over numbers and raw arrays."""
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.IfExp):
+        return _evaluate(F, node.body if _evaluate(F, node.test, names) else node.orelse, names)
+    if isinstance(node, ast.UnaryOp):
+        value = _evaluate(F, node.operand, names)
+        return F.neg(value) if hasattr(value, "shape") else -value
+    parts = node.args if isinstance(node, ast.Call) else (node.left, node.right)
+    values = [_evaluate(F, part, names) for part in parts]
+    on_arrays = any(hasattr(value, "shape") for value in values)
+    if isinstance(node, ast.BinOp):
+        name, function = _OPERATORS[type(node.op)]
+        return getattr(F, name)(*values) if on_arrays else function(*values)
+    if node.func.id == "bias_correction":
+        beta, count = values
+        if not on_arrays:
+            return 1 - beta**count
+        return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F._ones_like(count)
+    return getattr(F, node.func.id)(*values) if on_arrays else math.sqrt(*values)
 
 
-def _correction(F, beta, count):
-    """1 - beta ** count."""
-    return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F._ones_like(count)
+_OPERATORS: dict[type, Any] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("sub", operator.sub),
+    ast.Mult: ("mul", operator.mul),
+    ast.Div: ("div", operator.truediv),
+}
 
 
-def _fused_adam(
-    F,
-    params,
-    grads,
-    exp_avg,
-    exp_avg_sq,
-    max_exp_avg_sq,
-    cache,
-    step,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    decoupled,
-    maximize,
-):
-    param, grad = _flat(F, params), _flat(F, grads)
-    if maximize:
-        grad = F.neg(grad)
-    if weight_decay and decoupled:
-        param = F.mul(param, 1 - lr * weight_decay)
-    elif weight_decay:
-        grad = F.add(grad, F.mul(param, weight_decay))
-    F.copy_into(exp_avg, _lerp(F, exp_avg, grad, 1 - beta1))
-    F.copy_into(exp_avg_sq, F.add(F.mul(exp_avg_sq, beta2), F.mul(F.mul(grad, grad), 1 - beta2)))
-    second = exp_avg_sq
-    if max_exp_avg_sq is not None:
-        F.copy_into(max_exp_avg_sq, F.maximum(max_exp_avg_sq, exp_avg_sq))
-        second = max_exp_avg_sq
-    if hasattr(step, "shape"):  # counts on the device, all alike
-        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
-        root, size = F.sqrt(_correction(F, beta2, count)), F.mul(F.reciprocal(_correction(F, beta1, count)), lr)
-        denominator = F.add(F.div(F.sqrt(second), root), eps)
-    else:
-        size = lr / (1 - beta1**step)
-        denominator = F.add(F.mul(F.sqrt(second), (1 - beta2**step) ** -0.5), eps)
-    _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), size)))
+def _composite_of(formula):
+    """The composite that runs a formula's statements as ops over flat arrays."""
+    places = len(formula.states)
 
+    def composite(F, params, grads, *rest):
+        states = dict(zip(formula.states, rest, strict=False))
+        names = dict(zip(formula.options, rest[places + 1 :], strict=True))
+        names |= {"param": _flat(F, params), "grad": _flat(F, grads), **states}
+        if hasattr(names.get("step"), "shape"):  # counts on the device, all alike
+            names["step"] = F.to(F.narrow(names["step"], 0, 0, 1), F.dtype_of(names["param"]))
+        for statement in formula.scalars:
+            names[statement.targets[0].id] = _evaluate(F, statement.value, names)
+        known = {name: state is not None for name, state in states.items()}
+        known |= {name: names[name] for name in formula.numbers if not hasattr(names[name], "shape")}
+        for statement in formula.specialize(known):
+            name, value = statement.targets[0].id, _evaluate(F, statement.value, names)
+            if name in states:
+                F.copy_into(states[name], value)
+            else:
+                names[name] = value
+        _write_back(F, params, names["param"])
 
-def _fused_sgd(
-    F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize
-):
-    param, grad = _flat(F, params), _flat(F, grads)
-    if maximize:
-        grad = F.neg(grad)
-    if weight_decay:
-        grad = F.add(grad, F.mul(param, weight_decay))
-    if momentum_buffer is not None:
-        F.copy_into(
-            momentum_buffer, grad if first else F.add(F.mul(momentum_buffer, momentum), F.mul(grad, 1 - dampening))
-        )
-        grad = F.add(grad, F.mul(momentum_buffer, momentum)) if nesterov else momentum_buffer
-    _write_back(F, params, F.sub(param, F.mul(grad, lr)))
-
-
-def _fused_rmsprop(
-    F, params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
-):
-    param, grad = _flat(F, params), _flat(F, grads)
-    if maximize:
-        grad = F.neg(grad)
-    if weight_decay:
-        grad = F.add(grad, F.mul(param, weight_decay))
-    F.copy_into(square_avg, F.add(F.mul(square_avg, alpha), F.mul(F.mul(grad, grad), 1 - alpha)))
-    average = square_avg
-    if grad_avg is not None:
-        F.copy_into(grad_avg, _lerp(F, grad_avg, grad, 1 - alpha))
-        average = F.sub(square_avg, F.mul(grad_avg, grad_avg))
-    update = F.div(grad, F.add(F.sqrt(average), eps))
-    if momentum_buffer is not None:
-        F.copy_into(momentum_buffer, F.add(F.mul(momentum_buffer, momentum), update))
-        update = momentum_buffer
-    _write_back(F, params, F.sub(param, F.mul(update, lr)))
-
-
-def _fused_adagrad(F, params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize):
-    param, grad = _flat(F, params), _flat(F, grads)
-    if maximize:
-        grad = F.neg(grad)
-    if weight_decay:
-        grad = F.add(grad, F.mul(param, weight_decay))
-    F.copy_into(sum, F.add(sum, F.mul(grad, grad)))
-    update = F.div(grad, F.add(F.sqrt(sum), eps))
-    if hasattr(step, "shape"):
-        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
-        update = F.mul(F.div(update, F.add(F.mul(F.sub(count, 1.0), lr_decay), 1.0)), lr)
-    else:
-        update = F.mul(update, lr / (1 + (step - 1) * lr_decay))
-    _write_back(F, params, F.sub(param, update))
+    return composite
 
 
 def _with_scaler(rule):
@@ -175,7 +137,7 @@ op(
     "weight_decay, decoupled, maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_fused_adam),
+    composite=_with_scaler(_composite_of(ADAM)),
     doc="One step of Adam or AdamW. " + _PLACE + _SCALER,
 )
 op(
@@ -183,7 +145,7 @@ op(
     "maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_fused_sgd),
+    composite=_with_scaler(_composite_of(SGD)),
     doc="One step of stochastic gradient descent. " + _PLACE + _SCALER,
 )
 op(
@@ -191,7 +153,7 @@ op(
     "weight_decay, maximize)",
     where="",
     tags=NONDIFF,
-    composite=_fused_rmsprop,
+    composite=_composite_of(RMSPROP),
     doc="One step of RMSprop. " + _PLACE,
 )
 op(
@@ -199,7 +161,7 @@ op(
     "found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_fused_adagrad),
+    composite=_with_scaler(_composite_of(ADAGRAD)),
     doc="One step of Adagrad. " + _PLACE + _SCALER,
 )
 

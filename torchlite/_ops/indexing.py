@@ -163,6 +163,9 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
     if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
         return False
+    write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack
+    if write is None:
+        return False
     if value.__class__ is int or value.__class__ is float:
         value = cast_scalar(value, target.dtype, infinite=True)
     elif value.__class__ not in _PLAIN or value._tl_signs or MODE.grad and value._tl_node is not None:
@@ -170,7 +173,7 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
     else:
         value = value._tl_array
     try:
-        target._tl_kernels._setitem_(target._tl_array, index, value)
+        write(target._tl_array, index, value)
     except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(target)

@@ -88,8 +88,10 @@ def copy_(F, input, src, non_blocking):
     if call.GLOBALS["WRITE_CHECKS"]:
         call.check_before_write(input)
         call.regenerate_stale_views((src,))
+    copy = getattr(input._tl_kernels, "_copy_", None)
     if (
-        src._tl_kernels is input._tl_kernels
+        copy is not None
+        and src._tl_kernels is input._tl_kernels
         and not input._tl_signs
         and (not MODE.grad or input._tl_node is src._tl_node is None)
     ):
@@ -99,7 +101,7 @@ def copy_(F, input, src, non_blocking):
         ):
             check_in_place(_copy, [input, src])
         try:
-            input._tl_kernels._copy_(input._tl_array, src._tl_array)
+            copy(input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
             return call.in_place(_copy, (input, src), {})
         bump_version(input)

@@ -6,14 +6,12 @@ composites of the backward records do compute them again, because under ``create
 depend on the input.
 """
 
-import math
-
 from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
-from .fused_inference import nothing_recorded
+from .fused_inference import NO_CLAMP, batch_norm_affine, nothing_recorded
 
 
 def _channel_shape(x):
@@ -371,17 +369,12 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     parameters = (weight, bias, running_mean, running_var)
     if nothing_recorded() and all(p is None or p.dtype is input.dtype for p in parameters):
-        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, -math.inf, math.inf)
+        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)
     return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
 
 
 def _normalize_with(F, input, weight, bias, mean, var, eps):
-    scale = F.rsqrt(var + eps)
-    if weight is not None:
-        scale = scale * weight
-    shift = -(mean * scale)
-    if bias is not None:
-        shift = shift + bias
+    scale, shift = batch_norm_affine(F, weight, bias, mean, var, eps)
     return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))
 
 

@@ -211,7 +211,8 @@ def _avg_pool(F, input, kernel, stride, padding, ceil_mode, count_include_pad, d
     x = input
     for i, matrix in enumerate(matrices):
         x = along(F, x, input.ndim - count + i, matrix)
-    return F.div(x, divisor)
+    mean, dtype = F.div(x, divisor), F.dtype_of(input)
+    return mean if dtype.is_floating_point else F.to(mean, dtype)
 
 
 def _avg_pool_backward(F, grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):

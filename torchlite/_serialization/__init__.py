@@ -1,3 +1,1 @@
-"""The parts of torch.save and torch.load: the zip archive, names of classes, the restricted
-unpickler, the old format.
-"""
+"""Internals of torch.save and torch.load: zip archive, class names, weights-only unpickler, legacy format."""

@@ -1,4 +1,4 @@
-"""Files that are read, and a file that takes the place of another when it is whole."""
+"""File input, and atomic replacement of files on output."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be removed
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl: Any = None  # type: ignore[no-redef]
 
 
-_TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+_TEMPORARY = ".torchlite-tmp-"  # prefix of temporary file names, short enough for every valid name
 
 
 def open_regular(path: Any, mode: str = "rb") -> Any:
-    """A file of a disk, opened for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device,
-    which would block or have no end; OSError where there is no such file, or a folder.
+    """Open a regular file for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device, which
+    would block or be endless; OSError if there is no such file, or for a folder.
     """
     _check_mode(os.stat(path).st_mode, path)
     flags = os.O_RDWR if "+" in mode else os.O_RDONLY
@@ -37,7 +37,7 @@ def open_regular(path: Any, mode: str = "rb") -> Any:
 
 
 def check_regular(stream: Any) -> Any:
-    """An open file as it is. RuntimeError where it is a pipe, a socket or a device that says it can be sought in."""
+    """Return an open file. RuntimeError if it is a pipe, a socket, or a device that claims to be seekable."""
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):  # no file of the system
@@ -57,9 +57,7 @@ def _check_mode(mode: int, path: Any) -> None:
 
 
 def _write_error(number: int, path: str, plain: bool) -> Exception:
-    """The error for a file that cannot be written: the system's own where PyTorch has Python open it, else PyTorch's
-    words.
-    """
+    """Return the error of a failed write: OSError if `plain`, else RuntimeError with PyTorch's message."""
     if plain:
         return OSError(number, os.strerror(number), path)
     return RuntimeError(
@@ -68,7 +66,9 @@ def _write_error(number: int, path: str, plain: bool) -> Exception:
 
 
 def _try_lock(handle: int, wait: bool) -> bool:
-    """Hold a file until its process ends or closes it; False where another process holds it (or nothing can)."""
+    """Lock a file until its process ends or closes it. False if another process has the lock, or locks are not
+    supported.
+    """
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -77,7 +77,7 @@ def _try_lock(handle: int, wait: bool) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove the temporary files of saves to a folder whose process was ended: nobody holds them."""
+    """Remove the temporary files of killed saves to a folder: those that no process has locked."""
     with contextlib.suppress(OSError):
         for name in [entry for entry in os.listdir(folder) if entry.startswith(_TEMPORARY)]:
             with contextlib.suppress(OSError):
@@ -97,20 +97,20 @@ def _remove_if_stale(path: str) -> None:
 
 
 def _create_temporary(folder: str) -> tuple[int, str]:
-    """A new file, held by this process."""
+    """Create a temporary file, locked by this process."""
     while True:
         path = os.path.join(folder, f"{_TEMPORARY}{secrets.token_hex(8)}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         if fcntl is not None:
             _try_lock(handle, wait=True)
-            if not os.path.exists(path):  # another save thought it abandoned before it was held
+            if not os.path.exists(path):  # another save removed it as abandoned before the lock
                 os.close(handle)
                 continue
         return handle, path
 
 
 def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
-    """Give a file the owner and mode of another; False where that cannot be."""
+    """Copy the owner and mode of a file to another; False if that fails."""
     if os.name == "posix":
         new = os.stat(temporary)
         if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):
@@ -123,7 +123,7 @@ def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
 
 
 def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
-    """The file that is there, None for none. `_failed` where it cannot be written."""
+    """Return the stat of the existing file, or None. `_write_error` if it cannot be written."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -139,12 +139,13 @@ def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def replace_file(path: str, plain: bool = False) -> Iterator:
-    """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was.
+    """Context manager: a binary file that replaces `path` if the block succeeds. After a failure the old file is
+    unchanged.
 
-    What cannot be replaced is written where it is: a pipe or device, a file in a folder that cannot be written, and at
-    the end, from a file that is whole, one that has other names (hard links) or an owner whom no new file can have.
-    Where there is no such folder, or the file cannot be opened, RuntimeError with PyTorch's words; with `plain` the
-    system's error, which a disk that is full or fails has in any case.
+    Targets that cannot be replaced are written in place: pipes, devices, files in read-only folders. Files with hard
+    links, or with an owner that a new file cannot have, are copied into at the end. If there is no such folder, or the
+    file cannot be opened: RuntimeError with PyTorch's message, or OSError if `plain`. A full or failing disk is always
+    an OSError.
     """
     wanted, path = path, os.path.realpath(path)
     folder = os.path.dirname(path)
@@ -169,7 +170,7 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
             stream.flush()
             os.fsync(stream.fileno())
             if found is None or found.st_nlink == 1 and _copy_ownership(temporary, found):
-                if fcntl is not None:  # while it is held: nobody may think it abandoned
+                if fcntl is not None:  # while it is locked: no other save may remove it as abandoned
                     os.replace(temporary, path)
                     moved = True
             else:
@@ -186,7 +187,9 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
 
 
 def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_result | None:
-    """The file at a path (as the program named it, and without links), None for none; an error where none can be."""
+    """Return the stat of the file at a path (as given, and with links resolved), or None; an error if no file can be
+    there.
+    """
     if not os.path.basename(wanted):
         if plain:
             raise _write_error(errno.EISDIR if wanted else errno.ENOENT, wanted, plain)
@@ -202,7 +205,7 @@ def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_re
 
 
 def _copy_into(stream, path: str) -> None:
-    """The content of a file that is whole, into one that has to stay the file that it is."""
+    """Copy a complete file into an existing file, which is not replaced."""
     stream.seek(0)
     with open(path, "r+b") as target:
         while chunk := stream.read(1 << 22):
@@ -213,7 +216,7 @@ def _copy_into(stream, path: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name durable where the system has a way to."""
+    """Make the new name durable, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

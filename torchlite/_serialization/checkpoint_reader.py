@@ -1,4 +1,4 @@
-"""How `load` reads objects: the pickle by one of two unpicklers, and the storages that it refers to."""
+"""Reading of objects for `load`: one of two unpicklers for the pickle, and the storages that it refers to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNSAFE = (
 
 
 class SourceChangeWarning(Warning):
-    """The source of a module's class is not what it was when a checkpoint of the old format was written."""
+    """The source of a module's class differs from the one in a legacy checkpoint."""
 
 
 # -- pickles -----------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def _unpickler_class(module, persistent_load):
 
 
 def _weights_only_message(reason: str) -> str:
-    """PyTorch's words around what an unpickler says."""
+    """Return PyTorch's error message around an unpickler's reason."""
     if "was not an allowed global by default" in reason:
         said = (
             "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
@@ -94,8 +94,8 @@ def unpickle(
     stream, size: int, record: str, persistent_load, how: LoadRequest, budget: Budget, data: bytes | None = None,
     unfilled: list[Any] | None = None,
 ) -> Any:  # fmt: skip
-    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record, and
-    indices of sparse tensors are looked at, or the tensors are added to `unfilled`.
+    """Read one pickle from a stream with `size` more bytes. Errors with `weights_only` name the record. Indices of
+    sparse tensors are validated, or the tensors are added to `unfilled`.
     """
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
@@ -119,7 +119,9 @@ def unpickle(
 
 
 def check_sparse(tensors: list[Any], budget: Budget) -> None:
-    """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
+    """Validate the indices of a sparse tensor: RuntimeError if they are out of range. The budget is charged for indices
+    that are views.
+    """
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._tl_array.parts))
         if not save_load_options.thread_options.skip_data and tensor.device.type != "meta":
@@ -127,21 +129,21 @@ def check_sparse(tensors: list[Any], budget: Budget) -> None:
 
 
 class _UserFunctionError(Exception):
-    """An error of the program's own function, which is no fault of the file's."""
+    """An error in a user-defined function, not caused by the file."""
 
     def __init__(self, cause: Exception):
         self.cause = cause
 
 
 class LoadRequest:
-    """What `load` was asked for."""
+    """The arguments of a `load` call."""
 
     def __init__(self, map_location: Any, module: Any, weights_only: bool, restore: Callable, pickle_options: dict):
         self.map_location, self.module, self.weights_only = map_location, module, weights_only
         self._restore, self.pickle_options = restore, pickle_options
 
     def restore(self, storage: Any, location: str) -> Any:
-        """A storage where `map_location` wants it."""
+        """Move a storage according to `map_location`."""
         if self.map_location is None or not self.weights_only:
             return self._restore(storage, location)
         try:
@@ -156,14 +158,14 @@ class LoadRequest:
 
 
 def make_storage(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
-    """A storage on loaded bytes; `d` is None for untyped ones."""
+    """Return a storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
     untyped = untyped_of(call.wrap(table, table.backend.from_foreign_array(array), dtypes.uint8))
     return untyped if d is None else typed_storage_over(untyped, d)
 
 
 def _parse_persistent_id(identity: Any, length: int) -> list:
-    """The parts of a storage's persistent id, as text and numbers that were looked at."""
+    """Return the validated parts of a storage's persistent id."""
     if type(identity) is not tuple or len(identity) != length:
         raise pickle.UnpicklingError(f"a storage's id has {length} parts, but got {short_repr(identity)}")
     parts = [v.decode("ascii") if isinstance(v, bytes) else v for v in identity[1:5]]
@@ -210,7 +212,7 @@ class ArchiveStorages:
 
 
 def _byte_order(reader: ArchiveReader) -> str:
-    """The order of an archive's bytes: its own word, else what is set for those that are silent."""
+    """Return the byte order of an archive: its record, else the default for archives without one."""
     order = reader.byteorder()
     if order is not None:
         return order
@@ -250,8 +252,8 @@ def _load_torchscript(stream: Any, how: LoadRequest) -> Any:
 
 
 class _LegacyStorages:
-    """Storages of the old format: made empty while unpickling, filled from what follows the pickle. `room` is how many
-    bytes the file has for all of them.
+    """Storages of the legacy format: created empty while unpickling, filled from the data after the pickle. `room` is
+    the number of bytes that the file has for all of them.
     """
 
     def __init__(self, room: int):
@@ -296,7 +298,7 @@ def _storage_part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
 
 
 class _FilledStorages:
-    """The same storages once they are filled, where they are wanted."""
+    """The same storages after they are filled, on their target devices."""
 
     def __init__(self, storages: _LegacyStorages, restore: Callable):
         self._storages, self._restore = storages, restore
@@ -312,10 +314,10 @@ class _FilledStorages:
 
 
 def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
-    """The object of a checkpoint in the format from before PyTorch 1.6.
+    """Return the object of a legacy checkpoint (before PyTorch 1.6).
 
-    Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
-    are wanted, once more when their bytes are there.
+    Storages follow the object that refers to them, so it is unpickled on the CPU; for other devices once more after the
+    storages are read.
     """
     begin = stream.tell()
     stream.seek(0, os.SEEK_END)
@@ -364,7 +366,8 @@ def _read_storage(stream, key: str, storages: _LegacyStorages) -> None:
     """Read the bytes of a storage."""
     if key not in storages.arrays:
         raise RuntimeError(
-            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the record "
+            f"the checkpoint file is corrupted: it has data of a storage {short_repr(key)} that nothing uses (in the "
+            f"record "
             "storage keys)"
         )
     array, item = storages.arrays[key]
@@ -395,7 +398,9 @@ def _is_tar(stream) -> bool:
 
 
 def _compare_source(cls: Any, file: Any, before: Any) -> None:
-    """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
+    """Warn if the source of a module's class differs from the one in the file. torchlite's classes always differ from
+    PyTorch's.
+    """
     if not file or not before or is_torchlite_object(cls):
         return
     try:

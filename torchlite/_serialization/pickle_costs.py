@@ -1,8 +1,8 @@
-"""What a pickle spends of its file's budget.
+"""Cost accounting of unpickling, against the budget of a file.
 
-Hashing is where a pickle can ask for much more than it holds: the hash of a tuple visits all that is in it, without a
-limit on depth, and twice what is in it twice. So keys are walked here first. Copies are the other way: a set of a list
-that the file names again and again.
+Hashing can cost much more than the size of the pickle: the hash of a tuple visits all nested values, without a depth
+limit, and shared values repeatedly. So the cost of keys is computed before hashing. Copies are the reverse case: a set
+of a list that the file refers to many times.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .._types.layouts import Size
 from . import pytorch_names
 from .resource_budget import MAX_DEPTH, Budget, BudgetExceeded
 
-CALL_COST = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
-TENSOR_COST = 250  # which takes some fifty bytes
-_SMALL = 1 << 60  # integers below it are their own hash
-_KEYS = 64  # small integers as keys between two looks at the clock
+CALL_COST = 40  # for the object created; the shortest call of a pickle that `save` wrote takes four bytes
+TENSOR_COST = 250  # about fifty bytes of pickle
+_SMALL = 1 << 60  # hash(n) == n below it
+_KEYS = 64  # small integer keys between two clock reads
 _MOST_VISITS = 1 << 62
-_SEARCHES = 3  # of an OrderedDict for a key that is put into it
-_NAME = 8  # steps of an attribute's name that is looked up in a class
+_SEARCHES = 3  # of an OrderedDict for each key added
+_NAME = 8  # steps of an attribute lookup in a class
 _PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
 
 def short_repr(value: Any) -> str:
-    """A value as an error shows it: never long, and without a look into containers, which may be deep."""
+    """Format a value for an error message: short, and without the items of containers, which may be deep."""
     if value is None or isinstance(value, (bool, float)):
         return repr(value)
     if type(value) is int:
@@ -47,10 +47,10 @@ def short_repr(value: Any) -> str:
 
 
 class Meter:
-    """Pays for one pickle's tables and calls out of its file's budget, by what can be counted and by CPU time.
+    """Charges the tables and calls of one pickle to its file's budget, by counts and by CPU time.
 
-    A file can choose keys whose hashes meet each other in a table, for example, so that each search visits all entries.
-    The thread's CPU time between `start` and `tick` pays for whatever cannot be counted before.
+    A file can contain keys with colliding hashes, for example, so that each lookup visits all entries. The thread's CPU
+    time between `start` and `tick` covers costs that cannot be counted in advance.
     """
 
     __slots__ = ("_keys", "_last", "budget")
@@ -61,7 +61,7 @@ class Meter:
         self.start()
 
     def start(self) -> None:
-        """Begin to measure CPU time."""
+        """Start the measurement of CPU time."""
         self._last = time.thread_time_ns()
 
     def tick(self) -> None:
@@ -71,7 +71,9 @@ class Meter:
         self._last = now
 
     def check_key(self, key: Any) -> None:
-        """Pay for the hash of a key of a dict or set, before it is hashed, and for the time of those before."""
+        """Charge for the hash of a key of a dict or set before it is computed, and for the time since the last
+        charge.
+        """
         kind = type(key)
         if kind is str or kind is bytes or key is None:
             return
@@ -84,8 +86,8 @@ class Meter:
             self.tick()
 
     def check_arguments(self, values: tuple) -> int:
-        """Pay for what a class or function of the user's is called with. It may copy each value and the texts within
-        it, and visit all that is in it. Returns the bytes that are paid for.
+        """Charge for the arguments of a user-defined class or function. It may copy each value and the strings within
+        it, and visit all nested values. Returns the number of bytes charged.
         """
         visits, texts = visits_of(values)
         if visits > self.budget.work:
@@ -95,8 +97,8 @@ class Meter:
         return size
 
     def fill(self, table: Any, keys: Any, again: int = 0) -> Any:
-        """Put keys into a set, or into a dict without values. `again` is how often what is made of it searches for each
-        key once more. Returns the table.
+        """Put keys into a set, or into a dict without values. `again` is the number of later lookups of each key.
+        Returns the table.
         """
         self.tick()
         left = self.budget.time
@@ -111,15 +113,15 @@ class Meter:
 
 
 def visits_of(value: Any) -> tuple[int, int]:
-    """How many values `hash`, `==` or `repr` visit in a value, at most: what is in it twice counts twice. And the
-    letters and bytes of the texts that lie in its containers.
+    """Return an upper bound of the values that `hash`, `==` or `repr` visit, with shared values counted repeatedly, and
+    the number of characters and bytes of the strings in its containers.
 
     >>> from torchlite._serialization.pickle_costs import visits_of
     >>> pair = (1, "two")
     >>> visits_of((pair, pair))
     (7, 3)
     """
-    visits: dict[int, int] = {}  # of the containers that are done, by identity; 0 of those under way
+    visits: dict[int, int] = {}  # of finished containers, by identity; 0 of those in progress
     under_way: list[tuple[int, Any, int]] = []
     counts: list[int] = []
     texts = 0
@@ -150,7 +152,7 @@ def visits_of(value: Any) -> tuple[int, int]:
         for part in containers:
             known = visits.get(id(part))
             if known is None:
-                # The hash of tuples within tuples has no limit of its own.
+                # The hash of nested tuples has no depth limit.
                 enter(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
                 break
             counts[-1] += known
@@ -163,8 +165,8 @@ def visits_of(value: Any) -> tuple[int, int]:
 
 
 def _hashed_values(value: Any) -> Any:
-    """The values that a hash or a comparison visits: items of a container, named tuples included, and attributes of an
-    object of a class that the user allowed, such as a frozen dataclass.
+    """Return the values that a hash or a comparison visits: items of a container, named tuples included, and attributes
+    of an object of a user-allowed class, such as a frozen dataclass.
     """
     if isinstance(value, (tuple, frozenset, list, set)):
         return value
@@ -178,8 +180,8 @@ def _hashed_values(value: Any) -> Any:
 
 
 def index_of_keys(keys: Any) -> dict[Any, int]:
-    """The place of each key of a list that is a file's: the last one of equal keys. BudgetExceeded where the list is made
-    so that searches for its keys meet each other.
+    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if too many
+    hashes of the keys collide.
 
     >>> from torchlite._serialization.pickle_costs import index_of_keys
     >>> index_of_keys(["a", "b", "a"])
@@ -201,7 +203,7 @@ def _charge_copy(meter: Meter, items: Any) -> None:
 
 
 def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
-    """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
+    """Check the arguments of a user-defined dict or set subclass: lists of keys or pairs, and tables."""
     for items in args:
         if isinstance(items, (list, tuple, set, frozenset, dict)):
             _charge_copy(meter, items)
@@ -309,8 +311,8 @@ def _with_state(meter: Meter, args: tuple) -> None:
 
 
 def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
-    """Check what a function of a pickle is called with. Returns the bytes that are paid for as a copy of it, or None
-    where the function's result is paid for.
+    """Check the arguments of a function that a pickle calls. Returns the number of bytes charged for a copy, or None if
+    the function's result is charged.
     """
     check = CHECKS.get(id(function))
     if check is not None:
@@ -323,7 +325,7 @@ def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
 
 
 def check_state(meter: Meter, cls: Any, state: Any) -> None:
-    """Check what a tensor of a class gets as its attributes and slots. A class that has its own way gets all of it."""
+    """Check the attributes and slots set on a tensor subclass. A class with `__setstate__` gets the complete state."""
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
         meter.check_arguments((state,))
         return
@@ -341,8 +343,8 @@ def pay_for_attributes(meter: Meter, names: dict) -> None:
 
 
 def check_attributes(cls: Any, names: Any) -> None:
-    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
-    ask for: `__array_interface__` names memory by its address. Tensors have attributes of torchlite's, too.
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy looks
+    up: `__array_interface__` refers to memory by address. Torchlite's attributes of tensors are refused, too.
     """
     texts = [name for name in names if isinstance(name, str)]
     hidden = [name for name in texts if callable(getattr(cls, name, None))]
@@ -359,8 +361,8 @@ def check_attributes(cls: Any, names: Any) -> None:
 _REBUILD = {name: function for (_, name), function in pytorch_names.REBUILDERS.items()}
 TENSOR_FUNCTIONS = {
     id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
-}  # what _rebuild_from_type_v2 may call
-# By the identity of a function that a pickle may call: what is asked of its arguments first.
+}  # the callables of _rebuild_from_type_v2
+# By the identity of a function that a pickle may call: the check of its arguments.
 CHECKS = {
     id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
     id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,
@@ -370,6 +372,6 @@ CHECKS = {
 
 
 def check_text(function: Any) -> Any:
-    """Let a function be called with text alone, which it may copy."""
+    """Allow only text as the arguments of a function that may copy it."""
     CHECKS[id(function)] = _text
     return function

@@ -1,7 +1,7 @@
-"""The names that a pickle asks for, found without running any of it.
+"""The globals that a pickle refers to, found without running it.
 
-A machine with a stack and a memo as the unpicklers have them, on which everything but text is one unknown value: so a
-name that STACK_GLOBAL takes from the stack is the one that an unpickler would take, whatever lies beside it.
+The module simulates the stack and the memo of the unpicklers; every value but strings is unknown. So the name that
+STACK_GLOBAL takes from the stack is the one that an unpickler would take.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _EXTENSIONS = frozenset(("EXT1", "EXT2", "EXT4"))
 
 
 def _stack_effect(info: Any) -> tuple[bool, int, int]:
-    """Whether an opcode takes what lies above a mark, how many values it takes below that, and how many it leaves."""
+    """Return an opcode's stack effect: whether it pops to a mark, the number of values it pops below, and the number it
+    pushes.
+    """
     marked = pickletools.markobject in info.stack_before
     takes = info.stack_before.index(pickletools.markobject) if marked else len(info.stack_before)
     return marked, takes, len(info.stack_after)
@@ -61,7 +63,7 @@ class _PickleMachine:
             stack.append(_UNKNOWN)
         elif name == "STACK_GLOBAL":
             attribute, module = self._pop(), self._pop()
-            # What is no text in the pickle itself, something that it calls would have to make.
+            # A string that is not in the pickle itself would be the result of a call.
             self.found.add(tuple(x if isinstance(x, str) else "?" for x in (module, attribute)))  # type: ignore[arg-type]
             stack.append(_UNKNOWN)
         elif name in _EXTENSIONS:
@@ -93,7 +95,7 @@ class _PickleMachine:
 
 
 def python3_name(module: str, name: str) -> tuple[str, str]:
-    """What protocol 2 writes as names of Python 2, by the names of Python 3."""
+    """Return the Python 3 names of a module and a name that protocol 2 writes as Python 2 names."""
     return NAME_MAPPING.get((module, name)) or (IMPORT_MAPPING.get(module, module), name)
 
 
@@ -106,7 +108,7 @@ def globals_in(data: bytes) -> set[tuple[str, str]]:
         machine.run(data)
     except pickle.UnpicklingError:
         raise
-    except Exception as error:  # pickletools has no error of its own
+    except Exception as error:  # pickletools has no error class
         raise pickle.UnpicklingError(
             f"the pickle is not well formed: {type(error).__name__}: {str(error)[:200]}"
         ) from None

@@ -1,6 +1,4 @@
-"""What classes and functions are called in a checkpoint: PyTorch's names, so that either library reads the other's
-files.
-"""
+"""Names of classes and functions in a checkpoint: PyTorch's, so that each library reads the other's files."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from . import tensor_rebuild
 
 
 class StorageType:
-    """Stands for one of PyTorch's storage classes, such as torch.FloatStorage. `dtype` is None for
+    """Placeholder of a PyTorch storage class, such as torch.FloatStorage. `dtype` is None for
     torch.storage.UntypedStorage.
     """
 
@@ -30,8 +28,7 @@ class StorageType:
         return f"<class 'torch.{self.name}'>"
 
 
-# PyTorch has storage classes only for its older dtypes; tensors of the others are stored as bytes with the dtype beside
-# them.
+# PyTorch has storage classes only for its older dtypes. Tensors of other dtypes are stored as bytes and a dtype.
 _TYPED = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
     "complex128",
@@ -118,14 +115,14 @@ def plain_value(module: str, name: str):
 
 @functools.cache
 def lookup(module: str, name: str):
-    """Our object for a name of PyTorch's (any of them: only for files that are trusted). AttributeError or ImportError
-    where we have none.
+    """Return torchlite's object for a PyTorch name (any of them: only for trusted files). AttributeError or ImportError
+    if there is none.
     """
     found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
     if found is not None:
         return found
     space = module.removeprefix("torch._C._")
-    if space in ("fft", "linalg", "special"):  # where PyTorch keeps its own functions
+    if space in ("fft", "linalg", "special"):  # where PyTorch defines these functions
         module, name = f"torch.{space}", name.removeprefix(f"{space}_")
     elif (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
         return importlib.import_module("torchlite")

@@ -1,4 +1,4 @@
-"""The budget of a file that is read: work, CPU time, memory and depth by the file's size, whatever its format."""
+"""The resource budget of reading a file: work, CPU time, memory and depth limits from the file's size."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pickle
 import time
 
 _FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
-_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times what right files take
+_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times the need of valid files
 _FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
-_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps, where times of budgets were chosen
-MAX_DEPTH = 100  # how deep things of a file lie in each other
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps on the machine where the time limits were chosen
+MAX_DEPTH = 100  # the maximum nesting depth of a file's objects
 
 
 class BudgetExceeded(pickle.UnpicklingError, RuntimeError):
-    """A file asks for more than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the formats
-    that files have.
+    """A file needs more resources than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the
+    file formats.
     """
 
 
 @functools.cache
 def slowness() -> float:
-    """How many times as long as where the times of budgets were chosen Python takes here, at least 1."""
+    """Return the slowdown of Python here relative to the machine on which the time limits were chosen, at least 1."""
     least = 1 << 62
     for _ in range(3):
         begun = time.thread_time_ns()
@@ -32,8 +32,8 @@ def slowness() -> float:
 
 
 class Budget:
-    """What reading a file may still cost. The reader of each format makes one of the file's size, passes it to all that
-    reads parts of the file, and these spend from it.
+    """The remaining cost that reading a file may have. The reader of each format creates one from the file's size and
+    passes it to the functions that read parts of the file.
 
     >>> from torchlite._serialization.resource_budget import Budget
     >>> budget = Budget(size=1000)
@@ -41,8 +41,8 @@ class Budget:
     >>> budget.spend(10**9)
     Traceback (most recent call last):
     ...
-    torchlite._serialization.resource_budget.BudgetExceeded: the file asks for more work or memory than what it holds can
-    need
+    torchlite._serialization.resource_budget.BudgetExceeded: the file asks for more work or memory than what it holds
+    can need
     """
 
     __slots__ = ("memory", "time", "work")
@@ -71,6 +71,6 @@ class Budget:
             raise BudgetExceeded("the file makes more objects than its length can need")
 
     def check_depth(self, depth: int, what: str) -> None:
-        """BudgetExceeded where `what` lies too deep in others of its kind."""
+        """BudgetExceeded if `what` is nested too deeply."""
         if depth > MAX_DEPTH:
             raise BudgetExceeded(f"{what} more than {MAX_DEPTH} deep")

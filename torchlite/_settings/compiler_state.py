@@ -1,4 +1,4 @@
-"""What was said about the compiler: plain state, which `torch.compiler` sets and `torchlite._dynamo` reads."""
+"""State of `torch.compiler`, per thread and per process: set by `torch.compiler`, read by `torchlite._dynamo`."""
 
 from __future__ import annotations
 

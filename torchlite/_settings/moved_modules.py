@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -27,35 +26,40 @@ MOVED = {
 }
 
 
-class _MovedLoader(Loader):
-    """Load the module at the new path, and leave its `__spec__` as it is."""
+class _MovedModule(ModuleType):
+    """A module under its old name: attributes are those of the module at the new path."""
 
-    def __init__(self, new_name: str) -> None:
-        self.new_name = new_name
+    __path__: list[str] = []  # submodules come from the finder, not from a folder, which would load them twice
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(_new_name(self.__name__) or ""), name)
+
+
+class _MovedLoader:  # importlib.abc would load some thirty modules
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.new_name)
-        self.spec = module.__spec__
-        return module
+        return _MovedModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self.spec  # the import system has replaced it
+        module.__doc__ = importlib.import_module(_new_name(module.__name__) or "").__doc__
+
+
+def _new_name(name: str) -> str | None:
+    """Return the new path of a module, None for one that has not moved."""
+    old = next((old for old in MOVED if name == old or name.startswith(old + ".")), None)
+    return None if old is None else MOVED[old] + name.removeprefix(old)
 
 
 class MovedModuleFinder:
     """A meta path finder for the paths in `MOVED` and the modules below them."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, rest = name.partition(".")
-        if package == "torchlite":
-            package = f"torchlite.{rest.partition('.')[0]}"
-        if package not in MOVED:
+        new_name = _new_name(name)
+        if new_name is None:
             return None
-        new_name = MOVED[package] + name.removeprefix(package)
         warnings.warn(f"{name} has moved to {new_name}", DeprecationWarning, stacklevel=2)
-        return ModuleSpec(name, _MovedLoader(new_name))
+        return ModuleSpec(name, _MovedLoader(), is_package=True)  # type: ignore[arg-type]
 
 
 def install() -> None:
-    """Insert the finder into `sys.meta_path`, before the one that would load a module a second time by its folder."""
-    sys.meta_path.insert(0, MovedModuleFinder())  # type: ignore[arg-type]
+    """Append the finder to `sys.meta_path`: Python asks it about names that no other finder knows."""
+    sys.meta_path.append(MovedModuleFinder())  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Sparse tensors: their data, their class, and the table of what ops do with them. The core asks for these by name
-(`SLOTS.sparse`); `torch.sparse` and the functions of `torch` stand on them.
+"""Sparse tensors: the data, the class, and the rules of ops on them. The core reaches this package through
+`SLOTS.sparse`; `torch.sparse` and the functions of `torch` call it.
 """
 
 from .accessors import (

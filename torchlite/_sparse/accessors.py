@@ -1,4 +1,4 @@
-"""What a sparse tensor is made of, as its methods show it."""
+"""Accessor methods of sparse tensors: indices, values, sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_coalesced(tensor) -> bool:
 
 
 def set_coalesced_(tensor, coalesced: bool):
-    """Say of a COO tensor whether it is coalesced."""
+    """Set whether a COO tensor is coalesced."""
     data = _check_coo(tensor, "_coalesced_")
     tensor._tl_array = SparseData(data.layout, data.shape, data.parts, data.values, bool(coalesced))
     return tensor
@@ -70,7 +70,7 @@ def raw_values(tensor):
 
 
 def nnz(tensor) -> int:
-    """How many elements are specified, or blocks of them."""
+    """Return the number of specified elements, or of blocks."""
     if not tensor._tl_is_sparse:
         raise no_kernel_error("_nnz", tensor)
     return tensor._tl_array.nnz

@@ -1,5 +1,5 @@
-"""How gradcheck sees sparse tensors: as functions of the dense tensors that they are made from, their values or, where
-elements that are not specified count too, all elements.
+"""Gradcheck support for sparse tensors. They count as functions of dense tensors: their values or, in unmasked mode,
+all elements.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .sparse_tensor import is_sparse
 
 
 def as_dense_function(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]:
-    """A function of dense tensors that does as `func` does with sparse ones, and its inputs."""
+    """Return a function of dense tensors equivalent to `func` of sparse ones, and its inputs."""
     inputs = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
     given: list[Any] = []
     places: list[Any] = []

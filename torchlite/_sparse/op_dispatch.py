@@ -1,6 +1,6 @@
-"""What ops do with sparse tensors: one table, by the op's name. A rule gets the values of the record's parameters in
-their order. An op that is written in others and has no rule here runs as it is written; one of its own that has none
-takes no sparse tensors, and says so in PyTorch's words.
+"""Dispatch of ops on sparse tensors: one table by op name. A rule takes the values of the record's parameters, in
+order. A composite op without a rule runs as its parts. A primitive op without a rule raises PyTorch's error for sparse
+tensors.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def imag(input):
 
 @implements("triangular_solve")
 def triangular_solve(b, A, upper, transpose, unitriangular):
-    """Of a triangle in the CSR or BSR layout, as of the dense one."""
+    """Solve with a triangle in the CSR or BSR layout, as with a dense one."""
     if is_sparse(b) or A.layout is torch.sparse_coo:
         raise no_kernel_error("triangular_solve", b if is_sparse(b) else A)
     if A.layout not in ROW_COMPRESSED:
@@ -225,7 +225,7 @@ for _name in ("new_ones", "new_full"):
 
 @implements("full_like")
 def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, form=None):
-    """Dense where it is asked for; else the specified elements of a compressed tensor, all of them the number."""
+    """Return a dense tensor if `layout` is strided; else a compressed tensor with `value` at the specified places."""
     _check_like(input, layout)
     dtype, device = dtype or input.dtype, device or input.device
     if layout is torch.strided:
@@ -254,7 +254,7 @@ def fill_(input, value):
 
 
 def _write_into(target, result):
-    """Give a tensor the elements and the history of another."""
+    """Copy the elements and the history of another tensor into a tensor."""
     if target._tl_node is LEAF and MODE.grad:
         call.check_in_place_autograd(target)
     target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
@@ -303,18 +303,18 @@ def detach(input):
 
 @implements("t_")
 def t_(input):
-    """In place."""
+    """`t` in place."""
     return _write_into(input, shape_ops.t(input))
 
 
 @implements("transpose_")
 def transpose_(input, dim0, dim1):
-    """In place."""
+    """`transpose` in place."""
     return _write_into(input, shape_ops.transpose(input, dim0, dim1))
 
 
 def run_op(op, values: list):
-    """An op with a sparse tensor among its values. NotImplemented where it runs as it is written."""
+    """Run an op with a sparse operand. NotImplemented for a composite op, which runs as its parts."""
     found = RULES.get(op.name)
     if found is not None:
         return found(*values)
@@ -326,7 +326,7 @@ def run_op(op, values: list):
     raise no_kernel_error(_ATEN.get(op.name, op.name), first)
 
 
-# Ops written in others that PyTorch refuses as a whole, in its words.
+# Composite ops that PyTorch refuses, with its message.
 _REFUSED = frozenset(
     ("max", "min", "clamp", "equal", "is_set_to", "rand_like", "randn_like", "allclose", "trace", "resize_")
 )
@@ -369,7 +369,7 @@ def run_in_place(op, values: list):
 
 
 def _run_on_dense_target(op, target, rest):
-    """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
+    """Run an in-place op on a dense tensor with a sparse operand, which changes the specified places only."""
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
@@ -387,7 +387,7 @@ def _run_on_dense_target(op, target, rest):
 
 
 def _scatter_add(target, data, scale):
-    """`target += scale * sparse`, where the sparse one has elements."""
+    """Compute `target += scale * sparse` at the specified elements."""
     sizes = index_sizes(data)
     flat = target.detach().view(-1, *data.shape[len(sizes) :]) if sizes else target.detach().unsqueeze(0)
     flat.index_add_(0, flatten_indices(data.parts[0], sizes), data.values, alpha=scale)
@@ -396,7 +396,7 @@ def _scatter_add(target, data, scale):
 
 
 def write_out(result, out):
-    """`out=` where it or the result is sparse: the result in its place."""
+    """Write the result to `out=` if it or the result is sparse."""
     if is_sparse(result) != is_sparse(out):
         if is_sparse(out) or not isinstance(out, torch.Tensor):
             raise no_kernel_error("copy_", out)

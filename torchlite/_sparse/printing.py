@@ -1,4 +1,4 @@
-"""What `repr` shows of a sparse tensor."""
+"""The repr of sparse tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .sparse_tensor import ROW_COMPRESSED
 
 
 def _format_part(tensor, indent: int, prefix: str) -> str:
-    """One of the tensors that a sparse one is made of."""
+    """Format one of the tensors that a sparse tensor consists of."""
     lead = f"{prefix}=tensor("
     if tensor.is_meta:
         return f"{lead}..., size={tuple(tensor.shape)})"
@@ -19,7 +19,7 @@ def _format_part(tensor, indent: int, prefix: str) -> str:
 
 
 def sparse_repr(tensor) -> str:
-    """The text of a sparse tensor: its indices, its values, and what else there is to say."""
+    """Return the repr of a sparse tensor: indices, values, size and attributes."""
     data, default = tensor._tl_array, torch.get_default_dtype()
     indent = len("tensor(")
     suffixes = [] if tensor.is_cpu and torch.get_default_device().type == "cpu" else [f"device='{tensor.device}'"]

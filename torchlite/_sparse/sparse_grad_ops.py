@@ -1,4 +1,4 @@
-"""Ops that look elements up and are asked for a sparse gradient: of what was looked up alone."""
+"""Lookup ops with a sparse gradient, such as `embedding(sparse=True)` and `gather(sparse_grad=True)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sparse_tensor import SparseData
 
 
 class _Embedding(Function):
-    """Rows of a table; the gradient has those rows, one entry for each time that one was looked up."""
+    """Embedding lookup; the gradient has one entry for each row looked up."""
 
     @staticmethod
     def forward(ctx, weight, indices, padding_idx, scale_grad_by_freq):
@@ -64,9 +64,9 @@ _FUNCTIONS: dict[str, Any] = {"embedding": _Embedding, "gather": _Gather}
 
 
 def lookup_with_sparse_grad(op, values: list):
-    """What an op looks up, given the values of its parameters without the one that asks for a sparse gradient."""
+    """Run a lookup op whose gradient is sparse. `values` are those of its parameters; the last is the sparse flag."""
     *values, _ = values
     if values[0]._tl_node is None or not MODE.grad:
         return call.execute(op, [*values, False])
-    GLOBALS["SPARSE"] = True  # backward will make one
+    GLOBALS["SPARSE"] = True  # backward will create one
     return _FUNCTIONS[op.name].apply(*values)

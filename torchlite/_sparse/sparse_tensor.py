@@ -1,8 +1,8 @@
-"""What a sparse tensor is made of, and its class.
+"""The data of sparse tensors, and their class.
 
-A sparse tensor is a Tensor whose `_tl_array` is no raw array but a `SparseData`: ordinary tensors that say where its
-specified elements are, and which they are. Its class is one under Tensor, so that no generated function takes it for a
-plain one; the general path sees it and asks the table of rules (`rules.py`).
+A sparse tensor is a Tensor whose `_tl_array` is a `SparseData`: ordinary tensors with the indices and the values of the
+specified elements. Its class is a subclass of Tensor, so generated functions do not take it for a plain tensor; the
+general path looks up its rule (`op_dispatch.py`).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _new = object.__new__
 
 
 class SparseData:
-    """The specified elements of a sparse tensor: `values`, and `parts`, which say where they are.
+    """The specified elements of a sparse tensor: `values`, and `parts`, their indices.
 
     COO: parts are (indices,), of shape (sparse_dim, nnz); values are (nnz, *dense sizes). Compressed: parts are the
     compressed and the plain indices, (*batch, rows + 1) and (*batch, nnz), values (*batch, nnz, *block, *dense sizes).
-    All are plain tensors without history. `coalesced` is about COO alone: no index comes twice, and they are sorted.
+    All are plain tensors without history. `coalesced` applies to COO only: indices are unique and sorted.
     """
 
     __slots__ = ("layout", "shape", "parts", "values", "coalesced")
@@ -50,7 +50,7 @@ class SparseData:
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:
-        """The same places with other values."""
+        """Return the same indices with other values."""
         return SparseData(self.layout, self.shape, self.parts, values, self.coalesced)
 
     @property
@@ -75,7 +75,7 @@ class SparseData:
 
     @property
     def batch(self) -> int:
-        """How many leading dimensions are those of a batch of compressed matrices."""
+        """Return the number of batch dimensions of a compressed tensor."""
         return 0 if self.layout is sparse_coo else self.parts[0].ndim - 1
 
     @property
@@ -92,7 +92,7 @@ class SparseData:
         return tuple(self.values.shape[at : at + 2]) if self.layout in BLOCK_LAYOUTS else (1, 1)
 
     def same_places(self, other: SparseData) -> bool:
-        """Whether the indices are the same tensors."""
+        """True if the indices are the same tensors."""
         return self.layout is other.layout and all(
             a is b or a._tl_array is b._tl_array for a, b in zip(self.parts, other.parts, strict=True)
         )
@@ -121,7 +121,7 @@ def wrap_sparse(data: SparseData) -> SparseTensor:
 
 
 def no_kernel_error(name: str, tensor) -> NotImplementedError:
-    """PyTorch's words for an op that does not take tensors of this layout."""
+    """Return PyTorch's error for an op without a kernel for the tensor's layout."""
     where = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL", "meta": "Meta"}.get(tensor.device.type, "CPU")
     kind = {strided: "", sparse_coo: "Sparse"}.get(tensor.layout, "SparseCsr")
     return NotImplementedError(
@@ -137,7 +137,7 @@ def _raise_no_strides(tensor) -> NoReturn:
 
 
 class SparseTensor(Tensor):
-    """A tensor that keeps only its specified elements; the others are zero."""
+    """A tensor that stores only its specified elements; the others are zero."""
 
     __slots__ = ()
     _tl_is_plain = True
@@ -253,7 +253,7 @@ SparseTensor.__module__ = Tensor.__module__
 
 
 def pickle_parts(tensor) -> tuple:
-    """What PyTorch's pickles have of a sparse tensor: its layout, and the tensors that it is made of."""
+    """Return the layout of a sparse tensor and its parts, as PyTorch pickles them."""
     data = tensor._tl_array
     if data.layout is sparse_coo:
         return data.layout, (data.parts[0], data.values, tensor.shape, data.coalesced)
@@ -261,5 +261,5 @@ def pickle_parts(tensor) -> tuple:
 
 
 def is_sparse(value) -> bool:
-    """Whether a value is a sparse tensor."""
+    """True if a value is a sparse tensor."""
     return getattr(value, "_tl_is_sparse", False)

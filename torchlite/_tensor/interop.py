@@ -116,6 +116,8 @@ def from_dlpack(exporter: Any) -> Any:
     if name is None:
         raise BufferError(f"from_dlpack: no backend for DLPack's device type {int(kind)}")
     table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
+    if not hasattr(table.backend, "from_dlpack"):
+        raise BufferError(f"from_dlpack: the backend of {name} does not import DLPack")
     out = call.wrap(table, table.backend.from_dlpack(exporter))
     hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
     return out if hidden is None else call.wrap(table, table._view_dtype(out._tl_array, hidden), hidden)

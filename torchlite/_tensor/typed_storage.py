@@ -126,7 +126,10 @@ class TypedStorage:
     def __init__(self, *args, device=None, dtype=None, wrap_storage=None, _internal=False):
         if not _internal:
             _warn()
-        words = f"{type(self).__name__}.__init__ received an invalid combination of arguments. Expected one of:{_SIGNATURES}"
+        words = (
+            f"{type(self).__name__}.__init__ received an invalid combination of arguments. Expected one "
+            f"of:{_SIGNATURES}"
+        )
         if wrap_storage is not None:
             if args:
                 raise RuntimeError(f"{words}\n\nNo positional arguments should be given when using 'wrap_storage'")

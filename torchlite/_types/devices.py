@@ -31,10 +31,23 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 
 @functools.cache
-def backend_packages() -> frozenset[str]:
-    """The top-level packages of the installed backends."""
+def _installed_packages() -> frozenset[str]:
     modules = [point.module for point in installed_backends().values()]
     return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
+
+
+def is_backend_module(name: str) -> bool:
+    """True if a module, by its name, implements a backend: it belongs to the package of an installed backend, or to the
+    module of a registered one. A program's main module never counts.
+    """
+    if name.partition(".")[0] in _installed_packages():
+        return True
+    roots = {type(backend).__module__ for backend in REGISTERED.values()}
+    return any(
+        name == root or name.startswith(f"{root}.")
+        for root in roots
+        if root not in ("__main__", "builtins") and not is_torchlite_object(root)
+    )
 
 
 def known_types() -> list[str]:

@@ -14,10 +14,7 @@ def are_valid_sizes(values) -> bool:
     >>> are_valid_sizes([2, 3]), are_valid_sizes([2**62]), are_valid_sizes([1] * 65), are_valid_sizes([2.0])
     (True, False, False, False)
     """
-    for n in values if len(values) <= MAX_DIMS else (-1,):
-        if type(n) is not int or not 0 <= n < 1 << 62:
-            return False
-    return True
+    return len(values) <= MAX_DIMS and all(type(n) is int and 0 <= n < 1 << 62 for n in values)
 
 
 class Size(tuple):

@@ -201,7 +201,8 @@ def evaluate(expression: str, globals: dict[str, Any]) -> Any:
 
 
 __all__ = [
-    "attach_source", "attribute", "comment", "compile_code", "compile_function", "compile_source", "evaluate", "identifier",
+    "attach_source", "attribute", "comment", "compile_code", "compile_function", "compile_source", "evaluate",
+    "identifier",
     "is_identifier", "literal", "one_line", "parse", "quote",
     "source_of",
 ]  # fmt: skip

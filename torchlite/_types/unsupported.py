@@ -1,4 +1,6 @@
-"""Functions of PyTorch that torchlite does not implement: programs find the names, and calls raise NotImplementedError."""
+"""Functions of PyTorch that torchlite does not implement: programs find the names, and calls raise
+NotImplementedError.
+"""
 
 from __future__ import annotations
 

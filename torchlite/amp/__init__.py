@@ -1,6 +1,4 @@
-"""Mixed precision: `autocast` chooses the dtype of each op, `GradScaler` keeps small gradients of float16 from
-vanishing.
-"""
+"""Mixed precision: `autocast` chooses the dtype of each op, `GradScaler` prevents underflow of float16 gradients."""
 
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler

@@ -1,4 +1,4 @@
-"""The forms of `torch.cuda.amp` and `torch.cpu.amp`, from before `torch.amp` took the device type as an argument."""
+"""The deprecated forms of `torch.cuda.amp` and `torch.cpu.amp`, which fix the device type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `torch.cuda.amp` has: `torch.amp` for CUDA, deprecated in favour of it."""
+"""`torch.cuda.amp`: `torch.amp` for CUDA, deprecated in favour of it."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ autocast, GradScaler, custom_fwd, custom_bwd = deprecated_forms("cuda")
 
 
 def amp_definitely_not_available() -> bool:
-    """Whether mixed precision on CUDA is out of the question."""
+    """True if mixed precision on CUDA is not available."""
     return not (_cuda_is_available() or find_spec("torch_xla"))

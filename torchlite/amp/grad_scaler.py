@@ -1,6 +1,4 @@
-"""`GradScaler`: the loss times a scale, so that small gradients of float16 do not vanish; steps with infinite gradients
-are left out.
-"""
+"""`GradScaler`: scales the loss so that float16 gradients do not underflow, and skips steps with infinite gradients."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ _FIX_HINT = "This may indicate your script did not use scaler.scale(loss or outp
 
 
 class OptState(Enum):
-    """How far an optimizer is in this iteration."""
+    """The progress of an optimizer in this iteration."""
 
     READY = 0
     UNSCALED = 1
@@ -39,7 +37,7 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 class _MultiDeviceReplicator:
-    """A tensor on each device that asks for it."""
+    """Copies of a tensor on several devices, created on demand."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -52,14 +50,14 @@ class _MultiDeviceReplicator:
 
 
 class GradScaler:
-    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without
-    overflow.
+    """Scales a loss before backward and unscales the gradients before the step. It searches for the largest scale
+    without overflow.
 
     device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite
-    or NaN gradient is left out and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row
-    without one it is multiplied by `growth_factor`. enabled: False makes every method do nothing but
-    `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and none for an
-    optimizer with `fused=True`.
+    or NaN gradient is skipped, and the scale is multiplied by `backoff_factor`; after `growth_interval` successful
+    steps in a row it is multiplied by `growth_factor`. enabled: False disables all methods except `optimizer.step()`.
+    The check runs on the gradients' device; `step` reads one number from it, and none for an optimizer with
+    `fused=True`.
 
     >>> import torchlite as torch
     >>> weight = torch.nn.Parameter(torch.ones(2))
@@ -94,7 +92,7 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._scale: Tensor | None = None  # made on the device of the first loss
+        self._scale: Tensor | None = None  # created on the device of the first loss
         self._growth_tracker: Tensor | None = None
         self._growth_factor, self._backoff_factor, self._growth_interval = (
             growth_factor,
@@ -126,7 +124,7 @@ class GradScaler:
         return scaled(outputs)
 
     def _scale_on(self, device):
-        """The scale, made on `device` when there is none."""
+        """Return the scale, created on `device` if there is none."""
         if self._scale is None:
             from .. import float32, full, int32
 
@@ -146,8 +144,8 @@ class GradScaler:
 
     @record_as_single_step
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
-        `step`, which else does it.
+        """Divide the gradients of an optimizer's parameters by the scale, in place. Call it to clip or inspect them
+        before `step`, which unscales otherwise.
         """
         if not self._enabled:
             return
@@ -163,7 +161,9 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool) -> dict:
-        """Multiply the gradients and note on each device whether one is not finite: {device: 0-d float32 tensor}."""
+        """Multiply the gradients, and record for each device whether one is not finite: {device: 0-d float32
+        tensor}.
+        """
         from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
         from .. import float16
 
@@ -178,7 +178,7 @@ class GradScaler:
                 if param.grad.dtype is float16 and not allow_fp16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 grad = param.grad
-                if grad.is_sparse:  # its values; of float16 added up first, where the sum may be infinite
+                if grad.is_sparse:  # the values; float16 ones are summed first, and the sum may be infinite
                     if grad.dtype is float16:
                         param.grad = grad = grad.coalesce()
                     grad = grad._values()
@@ -190,7 +190,7 @@ class GradScaler:
         return notes.made
 
     def _check_inf_per_device(self, optimizer) -> dict:
-        """Look for infinities without changing a gradient."""
+        """Check for infinities without changing a gradient."""
         scale, _ = self._made("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, _new_found_inf(scale) + 1, _new_found_inf(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
@@ -203,8 +203,8 @@ class GradScaler:
 
     @record_as_single_step
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
-        Returns what that returns.
+        """Run `optimizer.step(*args, **kwargs)` on unscaled gradients, or skip it if one of them is infinite or NaN.
+        Returns the result of the step.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -227,9 +227,7 @@ class GradScaler:
         return result
 
     def _step_with_grad_scaler(self, optimizer, state, args, kwargs):
-        """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and
-        `found_inf`.
-        """
+        """Step an optimizer that unscales and skips by itself, from `grad_scale` and `found_inf`."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the "
@@ -257,8 +255,8 @@ class GradScaler:
 
     @record_as_single_step
     def update(self, new_scale: Any = None) -> None:
-        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
-        one element).
+        """End an iteration: adapt the scale to the infinite gradients found, or set it to `new_scale` (a float or a
+        one-element tensor).
         """
         if not self._enabled:
             return
@@ -299,7 +297,7 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale as a number, read from the device; 1.0 where scaling is disabled."""
+        """Return the scale as a number, read from the device; 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
@@ -310,19 +308,19 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale grows by."""
+        """Return the growth factor of the scale."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale grows by."""
+        """Set the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after an infinite gradient."""
+        """Return the factor of the scale after an infinite gradient."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after an infinite gradient."""
+        """Set the factor of the scale after an infinite gradient."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -334,14 +332,14 @@ class GradScaler:
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
-        """Whether this scaler scales."""
+        """True if this scaler is enabled."""
         return self._enabled
 
     # -- checkpoints
 
     def state_dict(self) -> dict:
-        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is
-        disabled. Call it after `update`.
+        """Return the scale, the factors, the interval and the count of successful steps, as numbers; empty if scaling
+        is disabled. Call it after `update`.
         """
         if not self._enabled:
             return {}
@@ -354,7 +352,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         if not self._enabled:
             return
         if not state_dict:

@@ -10,7 +10,7 @@ from .. import is_grad_enabled as is_grad_enabled
 from .. import no_grad as no_grad
 from .. import set_grad_enabled as set_grad_enabled
 from .._stubs.aliases import Tensors
-from . import anomaly as anomaly
+from . import anomaly_mode as anomaly_mode
 from . import engine as engine
 from . import forward_ad as forward_ad
 from . import function as function

@@ -1,4 +1,6 @@
-"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batches of gradients, gradients of zeros and of None."""
+"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batches of gradients, gradients of zeros and of
+None.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,14 @@ class BackwardCheck:
     def __init__(self, outputs: Callable[[], list[Tensor]], inputs: list[Tensor], masked: bool, fail: Fail, rng: Any):
         self.outputs, self.inputs, self.masked, self.fail, self.rng = outputs, inputs, masked, fail, rng
 
-    def _random(self, like: Tensor, *more: int) -> Tensor:
+    def _random(self, like: Any, *more: int) -> Any:
         shape = (*more, *like.shape)
         values = self.rng.standard_normal(shape)
         if like.is_complex():
             values = values + 1j * self.rng.standard_normal(shape)
         return tensor(values, dtype=like.dtype, device=like.device)
 
-    def _grad(self, outputs: list[Tensor], vectors: list[Tensor], **options: Any) -> tuple[Tensor | None, ...]:
+    def _grad(self, outputs: list[Any], vectors: list[Any], **options: Any) -> tuple[Any, ...]:
         return grad(outputs, self.inputs, vectors, retain_graph=True, allow_unused=True, **options)
 
     def check_deterministic(self, tolerance: float) -> None:
@@ -47,7 +49,7 @@ class BackwardCheck:
     def check_batched(self) -> None:
         """`vmap` over backward gives what one pass for each vector gives."""
         for number, output in enumerate(self.outputs()):
-            vectors = self._random(output, 2)
+            vectors: Any = self._random(output, 2)
             one_by_one = [self._grad([output], [v]) for v in vectors.unbind(0)]
             try:
                 batched = self._grad([output], [vectors], is_grads_batched=True)
@@ -56,6 +58,7 @@ class BackwardCheck:
                     f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over backward "
                     "(check_batched_grad=True)"
                 ) from error
+            found: Any
             for position, found in enumerate(batched):
                 for row, expected in enumerate(each[position] for each in one_by_one):
                     a, b = (_numbers(g) for g in (None if found is None else found[row], expected))
@@ -97,7 +100,7 @@ class BackwardCheck:
                 )
 
 
-def _numbers(gradient: Tensor | None) -> Any:
+def _numbers(gradient: Any) -> Any:
     if gradient is None:
         return np.zeros(())
     return (gradient.to_dense() if gradient._tl_is_sparse else gradient).detach().numpy(force=True)

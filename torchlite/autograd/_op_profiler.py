@@ -14,7 +14,7 @@ from .._dispatch.autograd_graph import Node
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
 from .._dispatch.op_record import REGISTRY
 from .._tensor import Tensor
-from .._types.devices import backend_packages
+from .._types.devices import is_backend_module
 from .profiler_util import FunctionEvent
 
 
@@ -196,7 +196,7 @@ def _python_stack() -> list[str]:
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        of_backend = str(frame.f_globals.get("__name__")).partition(".")[0] in backend_packages()
+        of_backend = is_backend_module(str(frame.f_globals.get("__name__")))
         if not of_backend and not code.co_filename.startswith((_PACKAGE_FOLDER, "<torchlite")):
             found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back

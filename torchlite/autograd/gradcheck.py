@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._dispatch.callbacks import CALLBACKS
@@ -153,8 +155,8 @@ def gradcheck(
     inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
     place of every entry. Two backward passes may differ by `nondet_tol`. `check_undefined_grad` tests that outputs
     without a gradient count as zeros, `check_batched_grad` that `vmap` over backward gives the same.
-    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or False
-    with `raise_exception=False`.
+    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or
+    False with `raise_exception=False`.
 
     >>> import torchlite as torch
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
@@ -203,12 +205,12 @@ def gradcheck(
     return True
 
 
-def _random_like(output: Tensor, rng, non_contiguous: bool) -> Tensor:
+def _random_like(output: Any, rng: Any, non_contiguous: bool) -> Any:
     from .._tensor.creation import tensor
 
     shape = (*output.shape, 2) if non_contiguous and output.ndim else output.shape
     values = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if output.is_complex() else 0)
-    made = tensor(values, dtype=output.dtype, device=output.device)
+    made: Any = tensor(values, dtype=output.dtype, device=output.device)
     return (made[..., 0] if len(shape) > output.ndim else made).detach().requires_grad_()
 
 

@@ -1,8 +1,8 @@
-"""Intel's MKL: whether NumPy's products use it."""
+"""Intel's MKL: true if NumPy's products use it."""
 
 
 def is_available() -> bool:
-    """Whether NumPy was built with MKL."""
+    """True if NumPy was built with MKL."""
     import numpy as np
 
     blas = (np.show_config(mode="dicts") or {}).get("Build Dependencies", {}).get("blas", {})

@@ -1,4 +1,4 @@
-"""oneDNN, which the CPU's convolutions use where its library is installed: whether it is there, and switches."""
+"""oneDNN, which the CPU's convolutions use if its library is installed: availability and switches."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 
 def _library_or_reason() -> Any:
-    """What the CPU's backend found: a library, or why there is none."""
+    """Return the oneDNN library of the CPU backend, or the reason why there is none."""
     from .._dispatch.backend_registry import backend_of
 
     return backend_of("cpu").onednn()
 
 
 def is_available() -> bool:
-    """Whether oneDNN was found, so that it computes the CPU's convolutions while `enabled` is on."""
+    """True if oneDNN was found. It then computes the CPU's convolutions while `enabled` is set."""
     return _library_or_reason().library is not None
 
 
 def is_acl_available() -> bool:
-    """False: whether oneDNN was built for Arm's Compute Library is not asked."""
+    """Return False: torchlite does not detect a oneDNN build with the Arm Compute Library."""
     return False
 
 
 class verbose:
-    """oneDNN tells on the standard output what it computes, for the time of a `with` block: VERBOSE_OFF, VERBOSE_ON or
-    VERBOSE_ON_CREATION. Nothing where it is not installed.
+    """Context manager: oneDNN logs its primitives on the standard output: VERBOSE_OFF, VERBOSE_ON or
+    VERBOSE_ON_CREATION. No effect if it is not installed.
 
     >>> import torchlite as torch
     >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_OFF):
@@ -65,7 +65,7 @@ class verbose:
 
 
 def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
-    """Set those that are given; returns what all of them were."""
+    """Set the given flags; returns the previous values of all."""
     module: Any = sys.modules[__name__]
     before = module.enabled, module.deterministic, module.allow_tf32, module.fp32_precision
     for name, value in (
@@ -110,7 +110,7 @@ class _Mkldnn(SwitchModule):
 
     @property
     def allow_tf32(self) -> bool | None:
-        """Kept, and changes nothing: float32 is computed in float32."""
+        """Stored without effect: float32 is computed in float32."""
         return FLAGS.mkldnn_allow_tf32
 
     @allow_tf32.setter
@@ -121,7 +121,7 @@ class _Mkldnn(SwitchModule):
 
     @property
     def fp32_precision(self) -> str:
-        """Kept, and changes nothing: float32 is computed in float32."""
+        """Stored without effect: float32 is computed in float32."""
         return FLAGS.mkldnn_precision
 
     @fp32_precision.setter

@@ -1,6 +1,6 @@
-"""OpenMP, which is not used here."""
+"""OpenMP, which torchlite does not use."""
 
 
 def is_available() -> bool:
-    """False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`)."""
+    """Return False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`)."""
     return False

@@ -1,13 +1,13 @@
-"""The package opt_einsum, which is not used here: `torch.einsum` chooses its order of products itself."""
+"""The package opt_einsum, which torchlite does not use: `torch.einsum` chooses its contraction order."""
 
 enabled, strategy = False, None
 
 
 def is_available() -> bool:
-    """False: `torch.einsum` does without it."""
+    """Return False: `torch.einsum` does not use it."""
     return False
 
 
 def get_opt_einsum() -> None:
-    """None: `torch.einsum` does without it."""
+    """Return None: `torch.einsum` does not use it."""
     return None

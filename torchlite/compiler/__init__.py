@@ -44,9 +44,9 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 
 def reset() -> None:
     """Discard all compiled code."""
-    frames = sys.modules.get("torchlite._dynamo.compiled_function")
-    if frames is not None:
-        frames.reset()
+    module = sys.modules.get("torchlite._dynamo.compiled_function")
+    if module is not None:
+        module.reset()
 
 
 def wrap_numpy(fn: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Mixed precision on the CPU by its old names, deprecated in favour of `torch.amp`."""
+"""Mixed precision on the CPU under its old names, deprecated in favour of `torch.amp`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""CUDA devices: which there are, their streams, graphs, memory and random numbers.
+"""CUDA devices: their streams, graphs, memory and random numbers.
 
-The backend is an extra of its own (`pip install 'torchlite-nd[cuda12]'`); nothing here loads it before it is asked for.
+The backend is a separate extra (`pip install 'torchlite-nd[cuda12]'`), loaded on first use.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ __all__ = [
 
 
 def ipc_collect() -> None:
-    """Free memory that was shared with processes that are gone: there is none, since device memory is not shared.
-    RuntimeError without a device.
+    """No effect: device memory is not shared between processes, so there is none to free. RuntimeError without a
+    device.
     """
     init()
 

@@ -1,5 +1,5 @@
-"""What NVIDIA's management library measures on a GPU, through the package `nvidia-ml-py` (`pip
-install nvidia-ml-py`).
+"""GPU measurements by NVIDIA's management library (NVML), through the package `nvidia-ml-py` (`pip install
+nvidia-ml-py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def _library() -> Any:
 
 
 def _device_handle(device: Any) -> tuple[Any, Any]:
-    """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden
-    devices too.
+    """Return the NVML library and its handle of a device, found by the PCI address: NVML also numbers hidden
+    devices.
     """
     library = _library()
     at = cuda.get_device_properties(device)
@@ -33,8 +33,8 @@ def _device_handle(device: Any) -> tuple[Any, Any]:
 
 
 def utilization(device: Any = None) -> int:
-    """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from
-    all functions here.
+    """Return the percentage of recent time in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`,
+    as from all functions here.
     """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).gpu
@@ -65,15 +65,13 @@ def clock_rate(device: Any = None) -> int:
 
 
 def device_memory_used(device: Any = None) -> int:
-    """Bytes of the device's memory that all processes together take."""
+    """Return the bytes of device memory used by all processes."""
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetMemoryInfo(handle).used
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """The processes that use a device and the memory that each takes, a line each; what is missing where that cannot be
-    asked.
-    """
+    """Return a line for each process on the device with its memory use, or the reason if NVML is not available."""
     try:
         library, handle = _device_handle(device)
     except ModuleNotFoundError:

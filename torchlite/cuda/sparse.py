@@ -1,4 +1,4 @@
-"""torch.cuda.sparse.FloatTensor and its kind."""
+"""torch.cuda.sparse.FloatTensor and the other legacy types."""
 
 from ..sparse._legacy_tensor_types import NAMES, sparse_type
 

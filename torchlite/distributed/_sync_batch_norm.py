@@ -1,4 +1,4 @@
-"""Batch normalisation with the statistics of all processes' inputs."""
+"""Synchronised batch norm: statistics over the inputs of all processes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from . import distributed_c10d as dist
 
 
 def sync_batch_norm_group(given: Any) -> Any:
-    """The group of processes whose statistics SyncBatchNorm takes; None for one process."""
+    """Return the group for SyncBatchNorm's statistics; None for one process."""
     if not dist.is_initialized():
         return None
-    group = given or dist.group.WORLD
+    group: Any = given or dist.group.WORLD
     return group if group.size() > 1 else None
 
 
 def sync_batch_norm(
     input: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, momentum: float, group: Any
 ) -> Any:
-    """`input` normalised by the mean and variance over the group; running statistics are updated in place."""
+    """Normalise `input` by the mean and variance over the group; update running statistics in place."""
     return _SyncBatchNorm.apply(input, weight, bias, mean, var, eps, momentum, group)
 
 
@@ -39,7 +39,7 @@ class _SyncBatchNorm(Function):
         group: Any,
     ) -> Any:
         dims, shape = [0, *range(2, input.ndim)], [1, -1, *[1] * (input.ndim - 2)]
-        # Sums are taken in float32 at least.
+        # Sums are accumulated in float32 at least.
         x = input.float() if input.dtype.itemsize < 4 else input
         channels, count = x.shape[1], x.numel() // max(x.shape[1], 1)
         if count:

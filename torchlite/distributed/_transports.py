@@ -63,5 +63,5 @@ def transport_of(backend: str) -> Any:
 
 
 def is_installed(backend: str) -> bool:
-    """Whether the library behind a transport is installed, which is not imported."""
+    """True if a transport's library is installed; does not import it."""
     return backend in installed_transports() and transport_of(backend).is_installed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, NewType
+from typing import Any, NewType, NoReturn
 
 from ._backend_config import (
     Backend,
@@ -129,7 +129,7 @@ GroupName = NewType("GroupName", str)  # registered name of a group
 
 def shrink_group(
     ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
-) -> ProcessGroup:
+) -> NoReturn:
     """Raise: no backend can remove ranks from a group.
 
     `new_group` with `use_local_synchronization` creates one of live processes. TypeError, and ValueError for wrong

@@ -13,8 +13,8 @@ from .transforms import AbsTransform
 
 
 class FoldedDistribution(TransformedDistribution):
-    """The distribution of |x| for a variate x of the class `_unfolded` about 0 with `scale`: twice its density where x
-    is not negative.
+    """The distribution of |x| for a variate x of the class `_unfolded` about 0 with `scale`: twice its density for x >=
+    0.
     """
 
     arg_constraints = {"scale": constraints.positive}
@@ -29,7 +29,7 @@ class FoldedDistribution(TransformedDistribution):
 
     @property
     def scale(self) -> torch.Tensor:
-        """That of x."""
+        """The scale of x."""
         return self.base_dist.scale
 
     @property

@@ -18,7 +18,7 @@ def _clamp_by_zero(x):
 
 
 class Binomial(ProbsOrLogitsMixin, Distribution):
-    """How many of `total_count` trials of probability `probs` (or log-odds `logits`) succeed.
+    """The number of successes in `total_count` trials of probability `probs` (or log-odds `logits`).
 
     >>> import torchlite as torch
     >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()

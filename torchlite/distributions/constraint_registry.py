@@ -1,8 +1,8 @@
-"""Transforms from unconstrained numbers to what satisfies a constraint: `biject_to` and `transform_to`.
+"""Registries of transforms from unconstrained space to constraints: `biject_to` and `transform_to`.
 
-`biject_to(constraint)` is a bijection whose Jacobian is known, for Hamiltonian Monte Carlo and the like;
-`transform_to(constraint)` need be neither (softmax for the simplex), for optimisers. Both are tables that take more:
-`@biject_to.register(MyConstraint)`.
+`biject_to(constraint)` is a bijection with a known Jacobian, for Hamiltonian Monte Carlo and the like.
+`transform_to(constraint)` need not be one (softmax for the simplex), for optimisers.
+`@biject_to.register(MyConstraint)` adds an entry.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A table from constraints' classes to functions that make a transform for a constraint.
+    """A registry from constraint classes to functions that return a transform for a constraint.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -28,8 +28,8 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint, factory=None):
-        """Take up `factory(constraint)` for a constraint's class (or the class of the constraint given). Without a
-        factory it is a decorator. TypeError for what is no class of constraints.
+        """Register `factory(constraint)` for a constraint's class (or the class of an instance). Without a factory it
+        is a decorator. TypeError for anything but a class of constraints.
         """
         if factory is None:
             return lambda factory: self.register(constraint, factory)
@@ -41,7 +41,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint):
-        """A transform whose codomain is the constraint. NotImplementedError where none is known."""
+        """Return a transform whose codomain is the constraint. NotImplementedError if none is registered."""
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None

@@ -19,7 +19,7 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
     """A density on [0, 1] that is proportional to p**x (1 - p)**(1 - x), with p = `probs` in (0, 1) or of log-odds
     `logits` (G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli", 2019).
 
-    Its formulas divide 0 by 0 at p = 1/2: between `lims` their Taylor expansions about 1/2 stand for them.
+    Its formulas divide 0 by 0 at p = 1/2; between `lims` they are replaced by Taylor expansions about 1/2.
 
     >>> import torchlite as torch
     >>> torch.distributions.ContinuousBernoulli(torch.tensor(0.5)).mean
@@ -47,14 +47,14 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> torch.Tensor:
-        """The parameter p, kept from 0 and 1."""
+        """The parameter p, clamped away from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self):
         return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self):
-        """The probabilities, with a safe one where the expansion is used."""
+        """The probabilities, with a safe value where the expansion is used."""
         return torch.where(self._outside_unstable_region(), self.probs, torch.full_like(self.probs, self._lims[0]))
 
     def _expanded(self, exact, expansion):

@@ -14,7 +14,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogitsMixin, Distribution):
-    """How many trials of probability `probs` (or log-odds `logits`) fail before the first success: (1 - p)**k p.
+    """The number of failed trials of probability `probs` (or log-odds `logits`) before the first success: (1 - p)**k p.
 
     `Tensor.geometric_` counts the success too.
 
@@ -59,7 +59,7 @@ class Geometric(ProbsOrLogitsMixin, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # A success that always comes at once: 0 * log(0) is 0.
+        # A certain success: 0 * log(0) is 0.
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-failing).log1p() + self.probs.log()
 

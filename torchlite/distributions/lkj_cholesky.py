@@ -1,4 +1,4 @@
-"""The LKJ distribution of correlation matrices' Cholesky factors."""
+"""The LKJ distribution of Cholesky factors of correlation matrices."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogitsMixin, Distribution):
-    """How many trials of probability `probs` (or log-odds `logits`) succeed before `total_count` of them failed;
+    """The number of successes of probability `probs` (or log-odds `logits`) before `total_count` failures;
     `total_count` may be any positive number.
 
     It is a Poisson distribution whose rate is drawn from Gamma(total_count, (1 - p) / p).

@@ -68,7 +68,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> torch.Tensor:
-        """How smooth the relaxation is."""
+        """The temperature of the relaxation."""
         return self.base_dist.temperature
 
     @property

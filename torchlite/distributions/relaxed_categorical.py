@@ -90,7 +90,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> torch.Tensor:
-        """How smooth the relaxation is."""
+        """The temperature of the relaxation."""
         return self.base_dist.temperature
 
     @property

@@ -1,4 +1,6 @@
-"""What distributions share: broadcasting of parameters, probabilities and log-odds, lazy attributes, triangles."""
+"""Helpers of distributions: broadcasting of parameters, probabilities and log-odds, lazy attributes, triangular
+matrices.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ __all__ = [
 
 
 def broadcast_all(*values):
-    """Numbers and tensors as tensors of one shape. Numbers get the dtype and device of the first tensor, or the default
-    dtype where there is none.
+    """Broadcast numbers and tensors to one shape. Numbers get the dtype and device of the first tensor, by default the
+    default dtype.
 
     ValueError for anything else.
 
@@ -69,7 +71,7 @@ def logits_to_probs(logits, is_binary=False):
 
 
 def clamp_probs(probs):
-    """Probabilities kept from 0 and 1 by the least number that their dtype can add to 1.
+    """Clamp probabilities to [eps, 1 - eps], with the machine epsilon of their dtype.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
@@ -80,7 +82,7 @@ def clamp_probs(probs):
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
+    """Return log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
@@ -119,7 +121,7 @@ class lazy_property:
 
 
 class _lazy_property_and_property(lazy_property, property):
-    """What a class shows in the place of its lazy attributes: a property, as documentation tools expect."""
+    """A lazy attribute read on the class: a property, as documentation tools expect."""
 
     def __init__(self, wrapped) -> None:
         property.__init__(self, wrapped)
@@ -141,9 +143,9 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """Square matrices whose entries on and below diagonal `diag` are the vectors (..., length), row after row; 0 above.
+    """Return square matrices with the vectors (..., length) on and below diagonal `diag`, row by row; 0 above.
 
-    ValueError where no matrix has so many entries there.
+    ValueError if no matrix has that number of entries there.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))
@@ -165,13 +167,14 @@ def vec_to_tril_matrix(vec, diag=0):
 
 
 def _num_tril_rows(length, diag):
-    """How many rows a matrix has with `length` entries on and below a diagonal above the main one: the real solution of
-    n**2 - (n - diag) (n - diag - 1) / 2 = length."""
+    """Return the number of rows of a matrix with `length` entries on and below a diagonal above the main one: the real
+    solution of n**2 - (n - diag) (n - diag - 1) / 2 = length.
+    """
     b = 1 + 2 * diag
     return (-b + (b * b + 4 * (2 * length + diag * (diag + 1))) ** 0.5) / 2
 
 
 def _tril_mask(n, diag, device):
-    """Which entries of an n x n matrix lie on or below a diagonal."""
+    """Return a mask of the entries of an n x n matrix on or below a diagonal."""
     index = torch.arange(n, device=device)
     return index < index.reshape(-1, 1) + (diag + 1)

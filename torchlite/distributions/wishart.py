@@ -27,17 +27,17 @@ def _mvdigamma(x, p: int):
 
 
 def _clamp_above_eps(x):
-    """Squares kept from 0, so that the matrix has full rank."""
+    """Clamp squares away from 0, so that the matrix has full rank."""
     return x.clamp(min=torch.finfo(x.dtype).eps)
 
 
 class Wishart(ExponentialFamily):
-    """Positive definite matrices: the distribution of X^T X for `df` rows X that are normal with one of
-    `covariance_matrix`, `precision_matrix` (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). `df`
-    may be any number above n - 1.
+    """A distribution of positive definite matrices: X^T X for `df` normal rows X with one of `covariance_matrix`,
+    `precision_matrix` (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). `df` may be any number
+    above n - 1.
 
-    Samples are made by Bartlett's decomposition (W. B. Smith and R. R. Hocking, "Algorithm AS 53: Wishart variate
-    generator", 1972).
+    Samples use Bartlett's decomposition (W. B. Smith and R. R. Hocking, "Algorithm AS 53: Wishart variate generator",
+    1972).
 
     >>> import torchlite as torch
     >>> torch.distributions.Wishart(torch.tensor([2.0]), covariance_matrix=torch.eye(2)).mean
@@ -160,10 +160,10 @@ class Wishart(ExponentialFamily):
         return flags.amax(self._batch_dims) if self._batch_shape else flags
 
     def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
-        """Samples; those that rounding made singular are drawn again, `max_try_correction` (10) times at most.
+        """Return samples; singular ones are drawn again, `max_try_correction` (10) times at most.
 
-        PyTorch takes those for singular at first that are not, with a warning: what is right is drawn a second time. So
-        it is here, since the stream of random numbers is PyTorch's.
+        PyTorch's first check reports regular samples as singular, with a warning, and draws them again. This function
+        does the same, since its stream of random numbers equals PyTorch's.
         """
         tries = 10 if max_try_correction is None else max_try_correction
         sample = self._bartlett_sampling(torch.Size(sample_shape))

@@ -56,7 +56,7 @@ class CheckedFunction(CheckedCallable):
         if len(args) == 2 and isinstance(args[1], int) and isinstance(args[0], (int, float)):
             bits = self.bits(args[0], args[1])
             if bits > _MAX_BITS:
-                raise OverflowError(f"{self.__name__}: a whole number of {bits} bits is too large for a size")
+                raise OverflowError(f"{self.__name__}: an integer of {bits} bits is too large for a size")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:

@@ -151,7 +151,7 @@ class _ProgramDeserializer:
             self._entry(e, names) for e in typed_field(self.module, "module_call_graph", list, "module_call_graph")
         ]
         if not calls or calls[0].fqn != "" or calls[0].signature is None:
-            raise format_error("module_call_graph", "the call of the whole module is not there")
+            raise format_error("module_call_graph", "the call of the root module is missing")
         for call in calls:
             if call.signature is not None:
                 self._check_call(call.signature, whole=call is calls[0])
@@ -295,7 +295,7 @@ class _ProgramDeserializer:
         if type(value) is not wanted:
             raise format_error("an argument", f"{tag} is {type(value).__name__}")
         if type(value) is int and not -(1 << 63) <= value < 1 << 64:
-            raise format_error("an argument", f"a whole number has {value.bit_length()} bits")
+            raise format_error("an argument", f"an integer has {value.bit_length()} bits")
         return value
 
     def _signature(self, entry: dict) -> gs.ExportGraphSignature:

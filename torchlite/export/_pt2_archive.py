@@ -78,7 +78,7 @@ def parse_int(entry: Any, where: str) -> int:
     if tag == "as_expr" and type(value) is dict and type(value.get("hint")) is dict:
         value = value["hint"].get("as_int")
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise format_error(where, "a size is no whole number")
+        raise format_error(where, "a size is no integer")
     return value
 
 

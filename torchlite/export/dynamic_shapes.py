@@ -97,7 +97,7 @@ class Dim:
 
 def _number(value: Any, sign: str) -> int:
     if type(value) is not int:
-        raise NotImplementedError(f"a Dim {sign} {value}: only whole numbers are taken")
+        raise NotImplementedError(f"a Dim {sign} {value}: only integers are accepted")
     return value
 
 

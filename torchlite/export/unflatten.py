@@ -354,7 +354,7 @@ class _ModuleTreeBuilder:
         absent = [n for n in names | given if n not in self.by_name]
         if missing or absent:
             raise RuntimeError(
-                f"unflatten: the call of {frame.call} cannot be kept: {', '.join(missing or absent)} "
+                f"unflatten: the call of {frame.call} cannot be preserved: {', '.join(missing or absent)} "
                 + ("is used outside of it" if missing else "is not in the graph")
             )
         for node in map(self.by_name.__getitem__, names):

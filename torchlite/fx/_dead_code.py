@@ -1,4 +1,4 @@
-"""Dead code elimination for graphs of overloads, which keeps nodes that write or return nothing."""
+"""Dead code elimination for graphs of overloads: keeps nodes that mutate or return nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .node import Node
 
 
 def eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
-    """Take out what nothing uses, but for `kept`."""
+    """Remove unused nodes except `kept`."""
     for node in reversed(list(graph.nodes)):
         unused = node.op == "call_function" and not node.users and node not in kept
         if unused and node.target is operator.getitem:
@@ -19,7 +19,7 @@ def eliminate_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
 
 
 def _has_side_effect(node: Node) -> bool:
-    """Whether a node does more than make a value."""
+    """True if a node has a side effect."""
     if node.op != "call_function":
         return node.op != "get_attr"
     schema = getattr(node.target, "_schema", None)

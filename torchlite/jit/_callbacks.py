@@ -1,4 +1,4 @@
-"""Callbacks of script modules to the compiler, the file format and graphs, which stand on them."""
+"""Callbacks of script modules to higher layers: the compiler, the file format and graphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _JitCallbacks:
-    """Registered by `torchlite.jit`; each loads its module at the first call."""
+    """Callbacks, registered by `torchlite.jit`; each loads its module at the first call."""
 
     compile_module: Callable[..., Any]  # _recursive.script_module
     save: Callable[..., None]

@@ -8,11 +8,15 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
+from .._types.devices import PYTORCH_ONLY_TYPES
 from .._types.python_source import attach_source, one_line
 from . import _builtin_ops, _inline_cache, _runtime, _type_text
 from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
 from ._placeholder import PLACEHOLDER
 from ._python_translator import ProgramError, PythonTranslator, dotted_name
+
+# Device types that `map_location` does not replace in code.
+_NEVER_MOVED = frozenset(("meta", *PYTORCH_ONLY_TYPES))
 
 
 class ScriptClass:
@@ -271,7 +275,7 @@ class ScriptProgram:
 
     def _named_device(self, name: Any, index: Any = None) -> Any:
         found = _runtime.device_type(name) if index is None else _runtime.device_type(name, index)
-        return self.device if self.device is not None and found.type in ("cpu", "cuda", "opencl") else found
+        return self.device if self.device is not None and found.type not in _NEVER_MOVED else found
 
     # -- lookup -------------------------------------------------------------------------------
 

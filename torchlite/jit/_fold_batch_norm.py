@@ -46,21 +46,25 @@ def _is_conv(node: Any) -> bool:
 
 
 def _fold_into_conv(norm: ast.Call, made: dict[str, Any], constants: ProgramConstants) -> bool:
+    from torchlite._ops.fused_inference import can_fold_batch_norm
     from torchlite.nn.utils.fusion import fuse_conv_bn_weights
 
     source: Any = norm.args[0]
     if isinstance(source, ast.Name) and source.id in made:
         source = made[source.id]
-    if not _is_conv(source) or getattr(norm.args[5], "value", True) is not False:
+    if not _is_conv(source):
         return False
+    training = getattr(norm.args[5], "value", True)
     scale, shift, mean, var = (_tensor(a, constants) for a in norm.args[1:5])
     weight, bias = (_tensor(a, constants) for a in source.args[1:3])
     epsilon = getattr(norm.args[7], "value", None)
     transposed = _CONVOLUTIONS[dotted_name(source.func) or ""]
     groups = getattr(source.args[6], "value", 0) if transposed and len(source.args) > 6 else 1
-    if any(isinstance(value, ast.AST) for value in (scale, shift, mean, var, weight, bias)) or groups != 1:
+    if any(isinstance(value, ast.AST) for value in (scale, shift, mean, var, weight, bias)):
         return False
-    if weight is None or mean is None or var is None or epsilon.__class__ is not float:
+    if weight is None or epsilon.__class__ is not float:
+        return False
+    if not can_fold_batch_norm(training, mean, var, transposed, groups):
         return False
     fused = fuse_conv_bn_weights(weight, bias, mean, var, epsilon, scale, shift, transposed)
     source.args[1:3] = [constants.of(tensor.detach()) for tensor in fused]

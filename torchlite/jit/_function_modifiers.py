@@ -1,4 +1,6 @@
-"""The marks of functions for TorchScript."""
+"""Function modifiers of TorchScript (`export`, `ignore`, `unused`, overloads), annotation checks, Attribute and
+TracerWarning.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Attribute(NamedTuple):
 
 
 class FunctionModifiers:
-    """The marks that a function can have, as its `_torchscript_modifier`."""
+    """Values of a function's `_torchscript_modifier`."""
 
     UNUSED = "unused (ignored and replaced with raising of an exception)"
     IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
@@ -45,12 +47,12 @@ def _mark(fn: Any, modifier: str) -> Any:
 
 
 def is_scripting() -> bool:
-    """Whether the function that calls this runs as a part of a scripted one."""
+    """True if the calling function runs as part of a scripted one."""
     return STATE.scripting > 0
 
 
 def export(fn: Any) -> Any:
-    """Mark a method that is to be scripted though `forward` does not call it."""
+    """Mark a method to be scripted although `forward` does not call it."""
     return _mark(fn, FunctionModifiers.EXPORT)
 
 
@@ -60,7 +62,7 @@ def unused(fn: Any) -> Any:
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that TorchScript leaves to Python; with `drop=True` as `unused` does (deprecated)."""
+    """Mark a function that TorchScript leaves to Python; `drop=True` is a deprecated form of `unused`."""
     if callable(drop):
         return _mark(drop, FunctionModifiers.IGNORE)
     if not isinstance(drop, bool):
@@ -93,7 +95,7 @@ def _copy_to_script_wrapper(fn: Any) -> Any:
 
 
 def get_torchscript_modifier(fn: Any) -> str | None:
-    """The mark of a function; None for what is no function."""
+    """Return a function's modifier, None for a non-function."""
     if not callable(fn):
         return None
     fn = getattr(fn, "__func__", fn)
@@ -101,30 +103,30 @@ def get_torchscript_modifier(fn: Any) -> str | None:
 
 
 def is_ignored_fn(fn: Any) -> bool:
-    """Whether TorchScript leaves the function out."""
+    """True if TorchScript omits the function."""
     return get_torchscript_modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
 
 
 def should_drop(fn: Any) -> bool:
-    """Whether TorchScript replaces the function by an exception."""
+    """True if TorchScript replaces the function by an exception."""
     return get_torchscript_modifier(fn) == FunctionModifiers.UNUSED
 
 
 @contextlib.contextmanager
 def _disable_emit_hooks() -> Iterator[None]:
-    """Within this nobody is told of programs that are made: nobody is anyhow."""
+    """Disable emit hooks within the context; there are none."""
     yield
 
 
 def copy_torchscript_modifier(orig: Any, new: Any) -> None:
-    """Give `new` the mark of `orig`."""
+    """Copy the modifier of `orig` to `new`."""
     modifier = get_torchscript_modifier(orig)
     if modifier is not None:
         new._torchscript_modifier = modifier
 
 
 def _overload(func: Any) -> Any:
-    """Declare a form of the function that follows. Python calls that one."""
+    """Declare an overload of the following function. Python calls that function."""
     return func
 
 
@@ -134,7 +136,7 @@ _overload_method = _overload
 def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str
 ) -> Callable[..., Any]:
-    """A function that calls one of two, by one of its arguments."""
+    """Return a function that calls one of two, depending on one argument."""
 
     def fn(*args: Any, **kwargs: Any) -> Any:
         chosen = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
@@ -147,7 +149,7 @@ def boolean_dispatch(
 
 
 class BroadcastingListCls:
-    """`BroadcastingList2[int]` in an annotation says that one number stands for two."""
+    """Annotation `BroadcastingList2[int]`: one number is broadcast to two."""
 
     def __getitem__(self, types: Any) -> None:
         return None
@@ -190,7 +192,9 @@ def is_final(ann: Any) -> bool:
 
 
 def _isinstance(obj: Any, target_type: Any) -> bool:
-    """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional` and tuples of types."""
+    """Python's `isinstance` with support for `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional` and tuples
+    of types.
+    """
     if isinstance(target_type, (tuple, list)):
         return any(_isinstance(obj, one) for one in target_type)
     if is_union(target_type):
@@ -217,7 +221,7 @@ def _isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def _qualified_name(obj: Any, mangle_name: bool = True) -> str:
-    """The name that TorchScript gives a class or function."""
+    """Return TorchScript's name of a class or function."""
     name = obj.__name__
     if name == "<lambda>":
         name = "_lambda"

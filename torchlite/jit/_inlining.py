@@ -125,7 +125,7 @@ def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
                 and not _always_exits(second)
                 and len(list(walk_statements(rest))) > _MAX_INLINED_STATEMENTS
             ):
-                raise CannotInline("too much stands behind a return")
+                raise CannotInline("too many statements follow a return")
             first = first if _always_exits(first) else [*first, *copy.deepcopy(rest)]
             second = second if _always_exits(second) else [*second, *rest]
             return [*out, ast.If(part.test, block(first) or [ast.Pass()], block(second))]
@@ -297,7 +297,7 @@ class Inliner:
             return self._renamed(node, scope)
         if not may_move or isinstance(node, _SCOPE_NODES):
             if self._calls_parts(node, scope, False):
-                raise CannotInline("a part is called where no statement can stand before", scope.part)
+                raise CannotInline("a submodule is called where no statement can precede", scope.part)
             return self._renamed(node, scope)
         if isinstance(node, ast.IfExp):
             return self._chosen(node.test, node.body, node.orelse, scope)

@@ -382,7 +382,7 @@ class TraceRecorder(Interceptor):
         if isinstance(value, (list, tuple)):
             return "[" + ", ".join(self.text(v, base) for v in value) + "]"
         if isinstance(value, slice):
-            raise RuntimeError("a slice stands in an index only")
+            raise RuntimeError("a slice is valid in an index only")
         if type(value).__name__ == "Generator":
             return "None"
         raise RuntimeError(f"torch.jit.trace: no expression for a value of the class {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""Reductions, scans and normalisations that leave masked-out elements aside, as `torch.masked`.
+"""Reductions, scans and normalisations that ignore masked-out elements, as `torch.masked`.
 
-Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that
-all do. Where nothing counts, a reduction gives its identity (zero for a sum, NaN for a mean).
+Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means all
+elements. A reduction of no elements returns its identity (zero for a sum, NaN for a mean).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _limits(dtype):
 
 
 def _dims(input, dim):
-    """Dimensions counted from the front; None means all. RuntimeError for a repeated one."""
+    """Return nonnegative dimensions; None means all. RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(input.ndim))
     given = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -59,7 +59,7 @@ def _dims(input, dim):
 
 
 def _fill_masked(input, mask, value):
-    """`input` with `value` where it is masked out."""
+    """Return `input` with masked-out elements set to `value`."""
     if mask is None:
         return input
     if mask.ndim > input.ndim:
@@ -75,12 +75,12 @@ def _cast(input, dtype, integers_to=None):
 
 
 def _without_alias(result, input):
-    """A result in memory of its own."""
+    """Return the result, cloned if it is the input."""
     return F.clone(result) if result is input else result
 
 
 def _count(input, dims, keepdim, mask):
-    """How many elements count."""
+    """Return the number of elements that count."""
     ones = F._ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
     return F.sum(ones, dims, keepdim) if dims else ones
 
@@ -159,7 +159,7 @@ def argmax(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the largest unmasked element, cast to `dtype`, by default that of `input`."""
     return _arg_extreme("argmax", input, dim, keepdim, dtype, mask)
 
 
@@ -171,7 +171,7 @@ def argmin(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the smallest unmasked element, cast to `dtype`, by default that of `input`."""
     return _arg_extreme("argmin", input, dim, keepdim, dtype, mask)
 
 
@@ -197,7 +197,7 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along `dim` of the elements that count, the lower of two; NaN where none does."""
+    """The median along `dim` of the unmasked elements, the lower of two; NaN if all are masked."""
     x = _cast(input, dtype)
     if x.dtype.category != 2:
         raise ValueError(f"input must be a floating point tensor but got {x.dtype}")

@@ -1,7 +1,7 @@
-"""How tensors and storages are sent to other processes: as the memory itself, which moves to where both can see it.
+"""Pickling of tensors and storages for other processes: the memory moves to shared memory and is not copied again.
 
-Memory is known by the identity of what it is mapped from, which is the same in all processes: what comes back, or comes
-twice, is the storage that is there already.
+The identity of the mapped file identifies memory in all processes. Memory that returns, or arrives twice, becomes the
+existing storage.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """How memory is sent: "file_descriptor" (the default; nothing is left behind whatever happens) or "file_system" (a
-    file in shared memory under a name, which takes no descriptor and is gone when its process is). Where a quarter of a
-    process's descriptors are in use, further memory gets a name with either.
+    """Set the sharing strategy: "file_descriptor" (the default; nothing is left behind) or "file_system" (a named file
+    in shared memory, which takes no descriptor and is removed when its process ends). If a quarter of a process's
+    descriptors are in use, both strategies use named files.
     """
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
@@ -39,7 +39,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """What `set_sharing_strategy` set."""
+    """Return the strategy set by `set_sharing_strategy`."""
     return SharingStrategy.strategy
 
 
@@ -55,7 +55,7 @@ def _storage_of(memory: Any) -> Any:
 
 
 def _known_memory(descriptor: int) -> Any:
-    """The array on the memory behind a descriptor; None where there is none in this process."""
+    """Return the array on the memory behind a descriptor, or None if this process has none."""
     about = os.fstat(descriptor)
     return _shared_storages.get((about.st_dev, about.st_ino))
 
@@ -66,7 +66,7 @@ def rebuild_storage_empty() -> Any:
 
 
 def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
-    """The storage whose memory came as a descriptor."""
+    """Rebuild a storage from a descriptor of its memory."""
     with _lock:
         own = descriptor.detach()
         memory = _known_memory(own)
@@ -77,7 +77,7 @@ def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
 
 
 def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
-    """The storage whose memory has a name; `once`: the name is for this receiver, who takes it away."""
+    """Rebuild a storage from the name of its memory. `once`: the name is for this receiver, which unlinks it."""
     with _lock:
         try:
             descriptor = os.open(name, os.O_RDWR)
@@ -100,7 +100,7 @@ def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
 
 
 def reduce_storage(storage: Any) -> Any:
-    """What a storage is pickled as for another process. RuntimeError for one on CUDA or meta."""
+    """Reduce a storage for pickling to another process. RuntimeError for one on CUDA or meta."""
     if storage.is_cuda or storage.device.type == "meta":
         kind = "CUDA" if storage.is_cuda else "meta"
         raise RuntimeError(f"Cannot pickle {kind} storage; try pickling a {kind} tensor instead")
@@ -138,7 +138,7 @@ def rebuild_tensor(cls: type, storage: Any, metadata: Any) -> Any:
 
 
 def reduce_tensor(tensor: Any) -> Any:
-    """What a tensor is pickled as for another process. RuntimeError for one with a history."""
+    """Reduce a tensor for pickling to another process. RuntimeError for a non-leaf tensor that requires grad."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        # Rarely used, so loaded when first asked for.
+        # Rarely used, so loaded on first access.
         if name not in _LAZY_MODULES:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         import importlib

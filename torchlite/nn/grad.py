@@ -1,4 +1,4 @@
-"""Gradients of convolutions by hand: with respect to the input and to the weight."""
+"""Gradients of convolutions with respect to the input and the weight."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with draws from N(mean, std^2) kept within [a, b], by rejection: of normals where [a, b] holds enough of
-    them, else of uniforms over it.
+    """Fill with draws from N(mean, std^2) truncated to [a, b], by rejection sampling: from the normal if [a, b] has
+    enough of its mass, else from a uniform over [a, b].
     """
     if tensor.is_meta:
         return tensor
@@ -112,7 +112,7 @@ def trunc_normal_(
 
 
 def _is_rejected(candidates, mean, std, peak, chance, generator):
-    """Where uniform candidates lie above the normal density, drawn against its `peak` (both in logarithms)."""
+    """Draw which uniform candidates to reject: those above the normal density, relative to its `peak` (a logarithm)."""
     height = candidates.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
     return chance.uniform_(generator=generator).log_().gt(height)
 
@@ -146,7 +146,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a 3-, 4- or 5-dimensional convolution weight so that the layer passes its input channels on."""
+    """Fill a 3-, 4- or 5-dimensional convolution weight with the identity over the input channels."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -261,7 +261,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
-# Their names for packages that take them without the checks of an init: there are none here.
+# Aliases for packages that call them without the checks of an init: there are no checks here.
 _no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
 _no_grad_fill_, _no_grad_zero_ = constant_, zeros_
 

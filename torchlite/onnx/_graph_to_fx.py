@@ -48,7 +48,7 @@ _ON_HOST = {
     "BlackmanWindow", "MelWeightMatrix", "SequenceLength", "OptionalHasElement", "StringSplit", "RegexFullMatch",
     "TfIdfVectorizer", "LabelEncoder", "ImageDecoder", "SequenceAt", "Loop", "Scan", "If", "ConcatFromSequence",
 }  # fmt: skip
-_KINDS = {int: "whole number", float: "number", str: "text"}
+_KINDS = {int: "an integer", float: "a number", str: "a string"}
 _ATTRIBUTES = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
                "sparse_tensors", "tp", "type_protos")  # fmt: skip
 
@@ -359,7 +359,7 @@ class GraphBuilder:
         for name, kind in op.kinds.items():
             value = kwargs.get(name, 0)
             if name in kwargs and not isinstance(value, (kind, int) if kind is float else kind):
-                raise OnnxFileError(f"{what}: the attribute {name} is no {_KINDS[kind]}")
+                raise OnnxFileError(f"{what}: the attribute {name} is not {_KINDS[kind]}")
         count = max(len(node.output), 1)
         while count > 1 and not node.output[count - 1]:
             count -= 1
@@ -405,7 +405,7 @@ class GraphBuilder:
                 raise OnnxFileError(f"{what}: there are two attributes {shorten_name(item.name)}")
             if item.ref_attr_name:
                 if self.attributes is None:
-                    raise OnnxFileError(f"{what}: {shorten_name(item.name)} stands for an attribute of no function")
+                    raise OnnxFileError(f"{what}: {shorten_name(item.name)} refers to an attribute outside a function")
                 if item.ref_attr_name in self.attributes:
                     found[item.name] = self.attributes[item.ref_attr_name]
                 continue

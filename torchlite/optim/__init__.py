@@ -1,4 +1,4 @@
-"""Optimizers and learning-rate schedules. Each is loaded when it is first asked for."""
+"""Optimizers and learning-rate schedulers, loaded on first access."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ else:
 
 
 class _LazyModule(types.ModuleType):
-    """A module whose `vars` hold every public name: those that were not asked for yet are loaded then."""
+    """A module whose `vars` list every public name. Access to `vars` loads the missing ones."""
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]

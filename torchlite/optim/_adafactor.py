@@ -1,4 +1,4 @@
-"""Adafactor."""
+"""Adafactor optimizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Adafactor"]
 
 
 class Adafactor(Optimizer):
-    """Adaptive steps whose second moment of a matrix is kept as row and column averages (Shazeer and Stern 2018).
+    """Adaptive steps with a factored second moment: a matrix stores row and column averages (Shazeer and Stern 2018).
 
     beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the
     dtype's machine epsilon) and of the parameter's scale. d: the update's root mean square is clipped to it.

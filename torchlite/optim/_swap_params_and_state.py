@@ -1,4 +1,4 @@
-"""An optimizer that steps other parameters, with other state, for a while."""
+"""A context manager that swaps the parameters and state of an optimizer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NAME = "swap_in_optimizer_params_and_state"
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Within this `optimizer` has other parameters (in the order of its own) and the state of a `state_dict()`; it has
-    its own again afterwards. What is written in place stays in the given tensors; nothing else of the dict changes.
-    RuntimeError where the optimizer has no state yet, or the given do not fit its groups.
+    """Context manager: `optimizer` steps other parameters (in the order of its parameters) with the state of a
+    `state_dict()`, then gets back its parameters and state. In-place writes stay in the given tensors; nothing else of
+    the dict changes. RuntimeError if the optimizer has no state yet, or the arguments do not fit its groups.
 
     >>> weight = torchlite.ones(2, requires_grad=True)
     >>> optimizer = torchlite.optim.SGD([weight], lr=1.0, momentum=0.5)
@@ -47,7 +47,7 @@ def swap_in_optimizer_params_and_state(
         yield
     finally:
         optimizer.param_groups, optimizer.state = own_groups, own_state
-        # A multi-tensor step packs states into memory of its own.
+        # A multi-tensor step packs states into one buffer.
         for param, number in zip(params, ids, strict=True):
             for name, given in states.get(number, {}).items():
                 packed = swapped_state[param].get(name)

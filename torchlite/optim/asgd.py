@@ -1,4 +1,4 @@
-"""ASGD."""
+"""Averaged stochastic gradient descent (ASGD) optimizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning-rate schedules. Call `scheduler.step()` after `optimizer.step()`, as a rule once an epoch."""
+"""Learning-rate schedulers. Call `scheduler.step()` after `optimizer.step()`, as a rule once an epoch."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = [
 
 
 def _function_state(scheduler):
-    """The state of a schedule that holds functions: objects with `__call__` are saved by their attributes, plain
-    functions not at all.
+    """Return the state of a scheduler with functions: callable objects are saved by their attributes, plain functions
+    are not saved.
     """
     state = {key: value for key, value in scheduler.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
     state["lr_lambdas"] = [
@@ -54,7 +54,7 @@ def _load_function_state(scheduler, state_dict):
 
 
 class LambdaLR(LRScheduler):
-    """base_lr times `lr_lambda(epoch)`; one function, or one for each group."""
+    """Multiplies base_lr by `lr_lambda(epoch)`; one function, or one for each group."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class LambdaLR(LRScheduler):
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -88,7 +88,7 @@ def _as_lambda_list(optimizer, lr_lambda):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The rate times `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
+    """Multiplies the rate by `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class MultiplicativeLR(LRScheduler):
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -160,7 +160,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` for the first `total_iters` epochs, then the whole rate."""
+    """Multiplies the rate by `factor` for the first `total_iters` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -185,7 +185,9 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes linearly from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters`
+    epochs.
+    """
 
     def __init__(
         self,
@@ -304,7 +306,7 @@ def _load_nested(scheduler, state_dict):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other, changing at the epochs `milestones` (one less than schedules)."""
+    """Several schedulers in sequence, with changes at the epochs `milestones` (one less than schedulers)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -336,7 +338,7 @@ class SequentialLR(LRScheduler):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # The schedules have each made their first step; only the first one's counts.
+        # Each scheduler has done its initial step; only the first one's counts.
         for group in optimizer.param_groups:
             _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -344,7 +346,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = schedulers[0].get_last_lr()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Take back the last step of the inner schedules, of those inside them as well."""
+        """Undo the last step of the inner schedulers, recursively."""
         scheduler: Any = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for one in scheduler._schedulers:
@@ -364,16 +366,16 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules stepped together: their factors multiply."""
+    """Several schedulers stepped in one call: their factors multiply."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         name = type(self).__name__
@@ -405,20 +407,21 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [_copy(group["lr"]) for group in self._schedulers[-1].optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times `factor` when a metric, given to `step(metric)`, has not improved for more than `patience` epochs.
+    """Multiplies the rate by `factor` if the metric passed to `step(metric)` has not improved for more than `patience`
+    epochs.
 
-    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs".
-    cooldown: epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller
-    changes are left out.
+    mode: "min" or "max". threshold, threshold_mode: the least improvement, "rel" (to the best) or "abs". cooldown:
+    epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are
+    skipped.
     """
 
     def __init__(
@@ -507,7 +510,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> Any:
-        """Whether a reduction was so recent that epochs do not count."""
+        """True if epochs do not count yet after a reduction."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):
@@ -517,4 +520,4 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 for _name in (*__all__, "_LRScheduler"):
-    globals()[_name].__module__ = __name__  # pickles name them here
+    globals()[_name].__module__ = __name__  # pickles refer to them here

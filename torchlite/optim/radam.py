@@ -1,4 +1,4 @@
-"""RAdam."""
+"""RAdam optimizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rprop."""
+"""Rprop optimizer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = ["Rprop"]
 
 
 class Rprop(Optimizer):
-    """Steps from the sign of the gradient alone: each element's grows by etas[1] while the sign stays, and shrinks by
-    etas[0] when it turns.
+    """Steps from the sign of the gradient alone: an element's step size grows by etas[1] while the sign stays, and
+    shrinks by etas[0] when it changes.
 
-    (Riedmiller and Braun 1993.) Made for full batches.
+    (Riedmiller and Braun 1993.) Intended for full batches.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Rprop(Optimizer):
                         step_size.dtype
                     )
                     step_size.mul_(factor).clamp_(smallest, largest)
-                    grad = grad.masked_fill(agreement < 0, 0)  # after a turn: wait one step
+                    grad = grad.masked_fill(agreement < 0, 0)  # after a sign change: wait one step
                     param.addcmul_(grad.sign(), step_size, value=-1)
                     prev.copy_(grad)
         return loss

@@ -1,4 +1,4 @@
-"""SparseAdam."""
+"""SparseAdam optimizer, for sparse gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.profiler`: where the time of a program goes, step by step.
+"""`torch.profiler`: time and memory of the ops of a program, with a schedule of steps.
 
 >>> import torchlite as torch
 >>> from torchlite.profiler import ProfilerActivity, profile, record_function

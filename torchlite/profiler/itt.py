@@ -1,4 +1,4 @@
-"""Marks for VTune: it is not there."""
+"""Intel ITT marks for VTune, which torchlite does not support."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
 def is_available() -> bool:
-    """Whether marks can be made: they cannot."""
+    """Return False: torchlite has no ITT support."""
     return False
 
 

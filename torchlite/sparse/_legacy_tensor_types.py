@@ -1,4 +1,4 @@
-"""torch.sparse.FloatTensor and its kind: constructors of COO tensors, which also answer isinstance."""
+"""torch.sparse.FloatTensor and the other legacy types: constructors of COO tensors that also support isinstance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing tensors in tests, and making random ones."""
+"""Comparison of tensors in tests, and creation of random ones."""
 
 from . import _comparison as _comparison
 from . import _creation as _creation

@@ -1,4 +1,4 @@
-"""Comparing tensors, numbers, and sequences and mappings of them."""
+"""Comparison of tensors, numbers, and sequences and mappings of them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def _default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float 
 
 
 def _format_location(where: tuple) -> str:
-    """Where in the compared structures something was."""
+    """Format the location of a mismatch in the compared structures."""
     return "\n\nThe failure occurred for item " + "".join(f"[{part!r}]" for part in where) if where else ""
 
 
 class _Comparison:
-    """One call of `assert_close`: its options."""
+    """The options of one call of `assert_close`."""
 
     def __init__(self, msg: str | Callable[[str], str] | None, **options: Any):
         self.msg = msg
@@ -48,7 +48,7 @@ class _Comparison:
         raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
 
     def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
-        """The pairs to compare, each with its place; the structures must be alike."""
+        """Return the pairs to compare, each with its location; the structures must match."""
         both = (actual, expected)
         if all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
             if len(actual) != len(expected):
@@ -67,13 +67,13 @@ class _Comparison:
                     where,
                 )
             keys: Any = list(expected)
-            with contextlib.suppress(TypeError):  # keys of several types keep their order
+            with contextlib.suppress(TypeError):  # keys of mixed types stay in insertion order
                 keys = sorted(keys)
             return [pair for key in keys for pair in self.pairs(actual[key], expected[key], (*where, key))]
         return [(self.kind(actual, expected, where), actual, expected, where)]
 
     def kind(self, actual: Any, expected: Any, where: tuple) -> Callable:
-        """What compares two values. TypeError where nothing does."""
+        """Return the method that compares two values. TypeError if there is none."""
         both = (actual, expected)
         if any(x is None for x in both):
             return self.compare_none
@@ -109,7 +109,7 @@ class _Comparison:
             self.fail(_scalar_message(a, e, rtol, atol), where)
 
     def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
-        """Whether two numbers are."""
+        """True if two numbers are close."""
         if actual == expected:
             return True
         if self.options["equal_nan"] and cmath.isnan(actual) and cmath.isnan(expected):
@@ -140,7 +140,7 @@ class _Comparison:
         self.compare_values(a, e, rtol, atol, where)
 
     def parts(self, actual: torch.Tensor, expected: torch.Tensor, where: tuple) -> list[tuple]:
-        """The tensors that two sparse ones are made of, each with what it is called."""
+        """Return the component tensors of two sparse tensors, each with its name."""
         kind = actual.layout.name[7:].upper()
         alike = [("specified values", actual._nnz(), expected._nnz())]
         if kind == "COO":
@@ -177,8 +177,8 @@ class _Comparison:
 
 
 def _to_comparable(x: torch.Tensor) -> torch.Tensor:
-    """A tensor in a dtype that can be subtracted: integers as the largest, small floating-point numbers as
-    larger ones.
+    """Return a tensor in a dtype that can be subtracted: integers in the widest type, small floating-point types
+    widened.
     """
     if x.dtype.category < 2:
         return x.to(torch.int64)

@@ -1,4 +1,4 @@
-"""Tools around training: data loading, checkpointing, hooks."""
+"""Utilities for training: data loading, checkpointing, hooks."""
 
 import importlib
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Modes and subclasses that see ops below autograd, by the names of `torch.ops.aten`."""
+"""Modes and tensor subclasses that intercept ops below autograd, by their `torch.ops.aten` names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
 
 class TorchDispatchMode(DispatchMode):
-    """While entered, every op of this thread, of backward passes too, goes to
-    `__torch_dispatch__(func, types, args, kwargs)` of this object, below autograd and autocast; `func(*args, **kwargs)`
-    in it goes to the next one below.
+    """Context manager: every op of this thread, also in backward, calls `__torch_dispatch__(func, types, args, kwargs)`
+    of this object, below autograd and autocast. `func(*args, **kwargs)` in it calls the next mode below.
 
-    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that PyTorch writes in others are seen as these.
+    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that are composite in PyTorch appear as their parts.
 
     >>> import torchlite as torch
     >>> from torchlite.utils._python_dispatch import TorchDispatchMode
@@ -47,12 +46,12 @@ class TorchDispatchMode(DispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether the mode belongs to PyTorch's own tracing: none here does."""
+        """Return False: no mode here belongs to PyTorch's tracing infrastructure."""
         return False
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that leaves every op as it is."""
+    """A mode that passes every op on unchanged."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -69,7 +68,7 @@ def _get_current_dispatch_mode() -> DispatchMode | None:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode sees the ops of this thread: any, or one that is not of the library's own kind
+    """True if a mode intercepts the ops of this thread: any, or only modes that are not infrastructure
     (`is_infra_mode`).
     """
     modes = _get_current_dispatch_mode_stack()
@@ -77,7 +76,7 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
-    """Whether a mode sees the ops of this thread."""
+    """True if a mode intercepts the ops of this thread."""
     return is_in_torch_dispatch_mode()
 
 
@@ -102,8 +101,8 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[DispatchMode]:
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether a tensor is of a subclass that can be taken apart and put together: with `__tensor_flatten__`, which
-    returns (names of inner tensors, context), and `__tensor_unflatten__`.
+    """True if a tensor's subclass defines `__tensor_flatten__`, which returns (names of inner tensors, context), and
+    `__tensor_unflatten__`.
     """
     is_subclass = isinstance(t, torch.Tensor) and type(t) is not torch.Tensor
     return is_subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
@@ -122,8 +121,8 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 def transform_subclass(
     t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """A tensor of such a subclass put together of `callback(name, tensor)` for each of its inner tensors. RuntimeError
-    where the size is not `outer_size`, by default the tensor's own.
+    """Rebuild a tensor of such a subclass from `callback(name, tensor)` of each inner tensor. RuntimeError if the size
+    is not `outer_size`, by default the tensor's size.
     """
     size = tuple(t.size() if outer_size is None else outer_size)
     stride = tuple(t.stride() if outer_stride is None else outer_stride)
@@ -136,8 +135,8 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """What `__torch_dispatch__` of a subclass returns for `out`, its answer to `func`: for an op in place the tensor
-    that the op writes to, else `out`. RuntimeError for an op in place that is given no tensor.
+    """Return the result of `__torch_dispatch__` for `out`, the output of `func`: the tensor that an in-place op writes
+    to, else `out`. RuntimeError for an in-place op without that tensor.
     """
     writes = [a for a in func._schema.arguments if a.is_write]
     if not writes:

@@ -1,4 +1,4 @@
-"""Tree specs as text (JSON), in the form that PyTorch writes and reads."""
+"""Serialization of tree specs as JSON, in PyTorch's format."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def dumps(spec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def loads(serialized: str, classes: Mapping[str, type] = MappingProxyType({})) -> TreeSpec:
-    """The spec of a text. classes: classes of named tuples, by their names, beside those that are registered."""
+    """Return the spec of a JSON text. classes: named tuple classes by name, in addition to the registered ones."""
     protocol, entry = json.loads(serialized)
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")

@@ -1,4 +1,4 @@
-"""Checkpoints that keep the results of chosen ops: the second run takes them in place of computing them again."""
+"""Selective activation checkpointing: chosen ops save their results, which the recomputation reuses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from ._pytree import tree_leaves, tree_map_only
 
-# Ops whose results are never kept, whatever the policy says.
+# Ops whose results are never saved, regardless of the policy.
 SAC_IGNORED_OPS = {"alias", "detach"}
 
 
-# Products of matrices by the dimensions of their arguments: what policies name.
+# Matrix products, by the dimensions of their arguments, under the names that policies use.
 _PRODUCTS = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}
 
 
@@ -37,7 +37,7 @@ def _aten_overload(op: Any, args: Any, kwargs: Any) -> OpOverload:
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an op: its result is kept (`*_SAVE`), or computed again (`*_RECOMPUTE`)."""
+    """Whether the result of an op is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -53,8 +53,8 @@ class SelectiveCheckpointContext:
 
 
 class _SelectiveCheckpointMode(Interceptor):
-    """What both runs share: the policy is asked about each op, and then about the ops that one is written in. `whole`
-    is up inside an op that is kept with all its parts.
+    """Base of both runs: the policy is called for each op, then for the ops that a composite op consists of. `whole` is
+    true inside a composite op whose result is saved.
     """
 
     is_recompute = False
@@ -70,7 +70,7 @@ class _SelectiveCheckpointMode(Interceptor):
             with op.around(functools.partial(self.around, op.overload)):
                 return function(*args, **kwargs)
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
-            return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
+            return function(*args, **kwargs)  # it writes in place, or is a factory
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
         name = _aten_overload(op, args, kwargs)
         wanted = self.whole or self.keeps(name, args, kwargs)
@@ -95,11 +95,11 @@ class _SelectiveCheckpointMode(Interceptor):
         raise NotImplementedError
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        """What an op that a program added gives in the place of its kernel."""
+        """Return the result of a custom op in place of its kernel."""
         raise NotImplementedError
 
     def taken(self, name: OpOverload) -> Any:
-        """The result that was kept, once."""
+        """Return a saved result, once."""
         if not self.storage[name]:
             raise RuntimeError(
                 "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
@@ -112,7 +112,7 @@ class _SelectiveCheckpointMode(Interceptor):
 
 
 class _CachedOutput:
-    """What a program's op returned: tensors in any nesting, and other values."""
+    """The output of a custom op: tensors in any nesting, and other values."""
 
     def __init__(self, result: Any) -> None:
         self.result = tree_map_only(Tensor, Tensor.detach, result)
@@ -125,7 +125,7 @@ class _CachedOutput:
 
 
 class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
-    """The first run: keeps results."""
+    """The first run: saves results."""
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -139,7 +139,7 @@ class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
 
 
 class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
-    """The second run: takes them."""
+    """The recomputation: reuses saved results."""
 
     is_recompute = True
 
@@ -151,11 +151,11 @@ class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
-    """Two context managers for `checkpoint`'s `context_fn`: results of the chosen ops are kept.
+    """Return two context managers for `checkpoint`'s `context_fn`, which save the results of the chosen ops.
 
-    policy_fn_or_list: a list of overloads of `torch.ops.aten` to keep, or a function `(ctx, op, *args, **kwargs)` that
-    returns a CheckpointPolicy or a bool; `ctx.is_recompute` says which run asks. RuntimeError in backward when a kept
-    result was written to, unless `allow_cache_entry_mutation`, or when backward runs a second time.
+    policy_fn_or_list: a list of overloads of `torch.ops.aten` to save, or a function `(ctx, op, *args, **kwargs)` that
+    returns a CheckpointPolicy or a bool; `ctx.is_recompute` is true in the recomputation. RuntimeError in backward if a
+    saved result was written to, unless `allow_cache_entry_mutation`, or if backward runs a second time.
 
     >>> import functools
     >>> import torchlite as torch

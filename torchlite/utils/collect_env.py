@@ -1,4 +1,4 @@
-"""What a bug report says of the machine, the Python and the packages: `python -m torchlite.utils.collect_env`."""
+"""Environment information for bug reports: `python -m torchlite.utils.collect_env`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGES = re.compile("torch|numpy|pyopencl|cupy|scipy|onnx|triton|optree|pocl"
 
 
 class SystemEnv(NamedTuple):
-    """What was found."""
+    """Information about the environment."""
 
     torch_version: str
     is_debug_build: str
@@ -48,20 +48,20 @@ def run(command: Any) -> tuple[int, str, str]:
 
 
 def run_and_read_all(run_lambda: Any, command: Any) -> str | None:
-    """The output of a command, None where it fails."""
+    """Return the output of a command, or None if it fails."""
     code, out, _ = run_lambda(command)
     return out if code == 0 else None
 
 
 def run_and_parse_first_match(run_lambda: Any, command: Any, regex: str) -> str | None:
-    """The first group that a command's output has, None where it fails or has none."""
+    """Return the first regex group in the output of a command, or None if it fails or does not match."""
     text = run_and_read_all(run_lambda, command)
     found = None if text is None else re.search(regex, text)
     return None if found is None else found.group(1)
 
 
 def run_and_return_first_line(run_lambda: Any, command: Any) -> str | None:
-    """The first line of a command's output, None where it fails."""
+    """Return the first line of a command's output, or None if it fails."""
     text = run_and_read_all(run_lambda, command)
     return None if text is None else text.split("\n")[0]
 
@@ -120,7 +120,7 @@ def _opencl_devices() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """What there is."""
+    """Collect the environment information."""
     pip, packages = get_pip_packages()
     cuda = torch.cuda.is_available()
     return SystemEnv(
@@ -147,7 +147,7 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """What was found as text."""
+    """Format the environment information."""
 
     def shown(value: Any) -> str:
         if value is None or value == "":
@@ -168,7 +168,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """What there is as text."""
+    """Collect and format the environment information."""
     return pretty_str(get_env_info())
 
 

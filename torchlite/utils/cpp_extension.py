@@ -1,4 +1,4 @@
-"""Extensions in C++: torchlite has no libraries that they could be built against, and says so."""
+"""C++ extensions, which torchlite does not support: building one raises NotImplementedError."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IS_HIP_EXTENSION = False
 
 
 def is_ninja_available() -> bool:
-    """Whether the build tool ninja is found."""
+    """True if the build tool ninja is found."""
     return shutil.which("ninja") is not None
 
 
@@ -37,7 +37,7 @@ load, load_inline, CppExtension, CUDAExtension, include_paths = map(
 
 
 class BuildExtension:
-    """A command for setup scripts: NotImplementedError when it is made."""
+    """A command for setup scripts; the constructor raises NotImplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _unsupported("BuildExtension")()

@@ -1,5 +1,5 @@
-"""What `torch.use_deterministic_algorithms` fills memory with: `fill_uninitialized_memory` (True at first) says whether
-`torch.empty`, `resize_` and their kind fill what they do not set with NaN, or with the largest integer.
+"""Uninitialised memory under `torch.use_deterministic_algorithms`. `fill_uninitialized_memory` (True by default):
+`torch.empty`, `resize_` and the like fill their memory with NaN, or with the largest integer.
 
 >>> import torchlite as torch
 >>> torch.utils.deterministic.fill_uninitialized_memory
@@ -17,7 +17,7 @@ from .._settings.backend_flags import FLAGS
 class _Module(types.ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether memory that is not set is filled in deterministic mode."""
+        """True if memory that is not set is filled in deterministic mode."""
         return FLAGS.fill_uninitialized_memory
 
     @fill_uninitialized_memory.setter

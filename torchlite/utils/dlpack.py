@@ -1,4 +1,4 @@
-"""DLPack by the names of PyTorch: tensors shared with other libraries without a copy."""
+"""DLPack under PyTorch's names: tensors shared with other libraries without a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.hub`'s downloads by their older name."""
+"""Older names of `torch.hub`'s download functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which modules run at the moment."""
+"""A tracker of the modules that run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """While entered, `parents` has the dotted names of the modules that run, in the forward pass and in the backward
-    pass, beside "Global"; `is_bw` says which pass it is.
+    """Context manager: `parents` has the dotted names of the modules that run, in forward and in backward, and
+    "Global"; `is_bw` is true in backward.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.module_tracker import ModuleTracker
@@ -44,7 +44,7 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether a backward pass runs."""
+        """True during a backward pass."""
         return _current_graph_task_id() != -1
 
     def _name(self, module: Any) -> str:
@@ -75,7 +75,7 @@ class ModuleTracker:
             self._handles.append(register_multi_grad_hook(tensors, enter, mode="any"))
 
     def __enter__(self) -> ModuleTracker:
-        # In the order in which a module runs: of all hooks on the way in ours is the first, on the way out the last.
+        # In the order in which a module runs: this hook is the first on entry and the last on exit.
         self._handles = [
             CALLBACKS.register_module_forward_pre_hook(self._enter),
             CALLBACKS.register_module_forward_hook(self._leave, always_call=True),

@@ -60,7 +60,7 @@ _ENTRIES = """lay_images turn_images swap_weights filtering_weights filtering_ti
 
 
 class PaddedRows(NamedTuple):
-    """Layout of images as padded rows, see `Layout` of the program. `firsts` are (row, column) of each phase."""
+    """Layout of images as padded rows, the program's `Layout`. `firsts` are (row, column) of each phase."""
 
     high: int
     wide: int

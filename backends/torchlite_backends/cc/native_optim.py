@@ -1,12 +1,16 @@
-"""Optimizers' steps in one pass over parameters, gradients and states, where NumPy needs fifteen."""
+"""Optimizer steps in one pass over parameters, gradients and states, where NumPy needs fifteen.
+
+The loop's body is generated from the formulas in `torchlite._types.optimizer_formulas`.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from torchlite._types.optimizer_formulas import ADAM, SGD, Formula
+from torchlite_backends.kernel_sources.optim import c_statements
 from torchlite_backends.numpy.optim import _unscale_or_skip
 
 from .device import address
@@ -18,6 +22,7 @@ _BLOCK = 1 << 14
 _SOURCE = (
     TYPE_DEFINITIONS
     + r"""
+template <class T> static inline T largest(T before, T v) { return v > before || v != v ? v : before; }
 // Parameters and gradients lie apart, their states behind one another: parameter k has those from starts[k] on.
 template <class T> struct Lists { T* const* params; const T* const* grads; const whole* starts; whole count, block; };
 template <class T, class Run> static inline void each_run(const Lists<T>& of, whole begin, whole end, Run run) {
@@ -30,84 +35,80 @@ template <class T, class Run> static inline void each_run(const Lists<T>& of, wh
         at = stop > at ? stop : at;
     }
 }
-struct Adam {
-    void* const* params; const void* const* grads; const whole* starts; whole count, block;
-    void *mean, *square, *largest;
-    double size, floor, decay, shrink, new_mean, keep_square, new_square;
-    whole maximize;
-};
-template <class T, bool LARGEST> static int adam(const Adam& of, whole begin, whole end) {
-    const T size = of.size, floor = of.floor, decay = of.decay, shrink = of.shrink, new_mean = of.new_mean;
-    const T keep_square = of.keep_square, new_square = of.new_square, sign = of.maximize ? -1 : 1;
-    each_run(*(const Lists<T>*)&of, begin, end, [&](T* __restrict p, const T* __restrict grads, whole at, whole n) {
-        T *__restrict mean = (T*)of.mean + at, *__restrict square = (T*)of.square + at;
-        T* __restrict largest = LARGEST ? (T*)of.largest + at : nullptr;
-        for (whole i = 0; i < n; i++) {
-            T g = sign * grads[i];
-            if (decay != 0) g += p[i] * decay;
-            const T m = mean[i] + (g - mean[i]) * new_mean;
-            T v = square[i] * keep_square + g * g * new_square;
-            mean[i] = m;
-            square[i] = v;
-            if (LARGEST) {
-                v = v > largest[i] || v != v ? v : largest[i];
-                largest[i] = v;
-            }
-            p[i] = p[i] * shrink - m / (std::sqrt(v) + floor) * size;
-        }
-    });
-    return 0;
-}
-struct SGD {
-    void* const* params; const void* const* grads; const whole* starts; whole count, block;
-    void* buffer;
-    double rate, decay, keep, fresh;
-    whole maximize, first, nesterov;
-};
-template <class T> static int sgd(const SGD& of, whole begin, whole end) {
-    const T rate = of.rate, decay = of.decay, keep = of.first ? 0 : of.keep, sign = of.maximize ? -1 : 1;
-    const T fresh = of.first ? 1 : of.fresh, again = of.keep;
-    each_run(*(const Lists<T>*)&of, begin, end, [&](T* __restrict p, const T* __restrict grads, whole at, whole n) {
-        if (!of.buffer) {
-            for (whole i = 0; i < n; i++) {
-                T g = sign * grads[i];
-                if (decay != 0) g += p[i] * decay;
-                p[i] -= g * rate;
-            }
-            return;
-        }
-        T* __restrict buffer = (T*)of.buffer + at;
-        for (whole i = 0; i < n; i++) {
-            T g = sign * grads[i];
-            if (decay != 0) g += p[i] * decay;
-            const T b = of.first ? g : buffer[i] * keep + g * fresh;
-            buffer[i] = b;
-            p[i] -= (of.nesterov ? b * again + g : b) * rate;
-        }
-    });
-    return 0;
-}
-static int adam_f32(const Adam& of, whole b, whole e) {
-    return of.largest ? adam<float, true>(of, b, e) : adam<float, false>(of, b, e);
-}
-static int adam_f64(const Adam& of, whole b, whole e) {
-    return of.largest ? adam<double, true>(of, b, e) : adam<double, false>(of, b, e);
-}
-static int sgd_f32(const SGD& of, whole b, whole e) { return sgd<float>(of, b, e); }
-static int sgd_f64(const SGD& of, whole b, whole e) { return sgd<double>(of, b, e); }
-ENTRY(adam_f32, Adam)
-ENTRY(adam_f64, Adam)
-ENTRY(sgd_f32, SGD)
-ENTRY(sgd_f64, SGD)
 """
 )
-_adam = kernel_per_dtype(_SOURCE, "adam", "QQQqqQQQdddddddq")
-_sgd = kernel_per_dtype(_SOURCE, "sgd", "QQQqqQddddqqq")
+
+# Parameters of a kernel: {states} and {numbers} are the formula's.
+_KERNEL = r"""
+struct Given_{name} {
+    void* const* params; const void* const* grads; const whole* starts; whole count, block;
+    void *{states};
+    double {numbers};
+};
+template <class T> static int {name}(const Given_{name}& of, whole begin, whole end) {
+    const T {constants};
+    const Lists<T>& lists = *(const Lists<T>*)&of;
+    each_run(lists, begin, end, [&](T* __restrict params, const T* __restrict grads, whole at, whole n) {
+        {pointers}
+        for (whole i = 0; i < n; i++) {
+            {loads}
+            {update}
+            {stores}
+        }
+    });
+    return 0;
+}
+static int {name}_f32(const Given_{name}& of, whole b, whole e) { return {name}<float>(of, b, e); }
+static int {name}_f64(const Given_{name}& of, whole b, whole e) { return {name}<double>(of, b, e); }
+ENTRY({name}_f32, Given_{name})
+ENTRY({name}_f64, Given_{name})
+"""
+
+
+def _kernel_source(formula: Formula, present: tuple[str, ...]) -> str:
+    """Return the C++ kernel of a formula for parameters with the states `present`."""
+    values = [("param", "params[i]"), *((s, f"{s}_at[i]") for s in present)]
+    names = {name: name for name in (*formula.numbers, "grad", "param", *present)}
+    names |= {"sqrt": "std::sqrt", "maximum": "largest"}
+    parts = {
+        "name": _kernel_name(formula, present),
+        "states": ", *".join(formula.states),
+        "numbers": ", ".join(formula.numbers),
+        "constants": ", ".join(f"{name} = of.{name}" for name in formula.numbers),
+        "pointers": " ".join(f"T* __restrict {s}_at = (T*)of.{s} + at;" for s in present),
+        "loads": " ".join(f"T {x} = {place};" for x, place in [*values, ("grad", "grads[i]")]),
+        "update": c_statements(formula.specialize({s: s in present for s in formula.states}), names, "T"),
+        "stores": " ".join(f"{place} = {x};" for x, place in values),
+    }
+    text = _KERNEL
+    for key, value in parts.items():
+        text = text.replace(f"{{{key}}}", value)
+    return text
+
+
+def _kernel_name(formula: Formula, present: tuple[str, ...]) -> str:
+    return "_".join((formula.name, *present))
+
+
+_VARIANTS: tuple[tuple[Formula, tuple[str, ...]], ...] = (
+    (ADAM, ADAM.states[:2]),
+    (ADAM, ADAM.states),
+    (SGD, ()),
+    (SGD, SGD.states),
+)
+_SOURCE += "".join(_kernel_source(*variant) for variant in _VARIANTS)
+_ADAM, _AMSGRAD, _SGD, _SGD_MOMENTUM = (
+    kernel_per_dtype(
+        _SOURCE, _kernel_name(formula, present), f"QQQqq{'Q' * len(formula.states)}{'d' * len(formula.numbers)}"
+    )
+    for formula, present in _VARIANTS
+)
 
 
 def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
-    """Addresses of parameters and gradients, where each begins among the states, how many there are, and all elements;
-    None where something does not lie as it should.
+    """Return addresses of parameters and gradients, offsets into the states, the count, and all elements.
+
+    None if an array has an unsuitable layout.
     """
     dtype = params[0].dtype
     if dtype not in FLOATS:
@@ -126,44 +127,34 @@ def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
     return *places, starts, len(params), size
 
 
-def _fused_adam(device: Any, params: Any, grads: Any, exp_avg: Any, exp_avg_sq: Any, max_exp_avg_sq: Any, cache: Any,
-                step: Any, lr: Any, beta1: Any, beta2: Any, eps: Any, weight_decay: Any, decoupled: Any, maximize: Any,
-                grad_scale: Any, found_inf: Any) -> Any:  # fmt: skip
-    found = _pointer_arrays(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq))
+def _run(
+    device: Any, kernels: dict, arrays: int, params: Any, grads: Any, states: tuple, numbers: Any, scaler: Any
+) -> Any:
+    """Run the kernel of the parameters' dtype, which accesses so many arrays. Return None if it cannot serve."""
+    found = _pointer_arrays(params, grads, states)
     if found is None:
         return None
-    kernel = _adam[params[0].dtype]
-    device.native(_SOURCE, kernel.name)  # before anything is changed
-    if _unscale_or_skip(grads, grad_scale, found_inf):
+    kernel = kernels[params[0].dtype]
+    device.native(_SOURCE, kernel.name)  # before any write
+    if _unscale_or_skip(grads, *scaler):
         return True
     *lists, count, size = found
-    correction = math.sqrt(1 - beta2**step)
-    rate, shrink = lr * correction / (1 - beta1**step), 1 - lr * weight_decay if decoupled else 1.0
-    largest = 0 if max_exp_avg_sq is None else max_exp_avg_sq
-    kernel(
-        device, -(-size // _BLOCK), size * exp_avg.itemsize * 7, *lists, count, _BLOCK, exp_avg, exp_avg_sq, largest,
-        rate, eps * correction, 0.0 if decoupled else weight_decay, shrink, 1 - beta1, beta2, 1 - beta2, bool(maximize),
-    )  # fmt: skip
+    states = tuple([0 if state is None else state for state in states])
+    nbytes = size * params[0].itemsize * arrays
+    kernel(device, -(-size // _BLOCK), nbytes, *lists, count, _BLOCK, *states, *numbers)
     return True
 
 
-def _fused_sgd(device: Any, params: Any, grads: Any, momentum_buffer: Any, cache: Any, first: Any, lr: Any,
-               momentum: Any, dampening: Any, weight_decay: Any, nesterov: Any, maximize: Any, grad_scale: Any,
-               found_inf: Any) -> Any:  # fmt: skip
-    found = _pointer_arrays(params, grads, (momentum_buffer,))
-    if found is None:
-        return None
-    kernel = _sgd[params[0].dtype]
-    device.native(_SOURCE, kernel.name)  # before anything is changed
-    if _unscale_or_skip(grads, grad_scale, found_inf):
-        return True
-    *lists, count, size = found
-    kernel(
-        device, -(-size // _BLOCK), size * params[0].itemsize * 5, *lists, count, _BLOCK,
-        0 if momentum_buffer is None else momentum_buffer, lr, weight_decay, momentum, 1 - dampening,
-        bool(maximize), bool(first), bool(nesterov),
-    )  # fmt: skip
-    return True
+def _fused_adam(
+    device: Any, params: Any, grads: Any, exp_avg: Any, exp_avg_sq: Any, max_exp_avg_sq: Any, cache: Any, *options: Any
+) -> Any:
+    kernels, states = _ADAM if max_exp_avg_sq is None else _AMSGRAD, (exp_avg, exp_avg_sq, max_exp_avg_sq)
+    return _run(device, kernels, 7, params, grads, states, ADAM.host_numbers(*options[:-2]), options[-2:])
+
+
+def _fused_sgd(device: Any, params: Any, grads: Any, momentum_buffer: Any, cache: Any, *options: Any) -> Any:
+    kernels = _SGD if momentum_buffer is None else _SGD_MOMENTUM
+    return _run(device, kernels, 5, params, grads, (momentum_buffer,), SGD.host_numbers(*options[:-2]), options[-2:])
 
 
 kernels = {"_fused_adam": _fused_adam, "_fused_sgd": _fused_sgd}

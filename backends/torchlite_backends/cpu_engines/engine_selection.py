@@ -82,6 +82,22 @@ class CpuEngine(Protocol):
         ...
 
 
+class BuildableEngine(CpuEngine, Protocol):
+    """An engine whose kernels can be built in advance."""
+
+    def why_not_buildable(self) -> str:
+        """Return why kernels cannot be built in advance, or ""."""
+        ...
+
+    def record_programs(self, run: Callable[[], None]) -> list[str]:
+        """Return the sources of the programs that the engine would build during `run()`."""
+        ...
+
+    def build_programs(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
+        """Build programs; return the compiler's messages of those that failed."""
+        ...
+
+
 class Selection(NamedTuple):
     """The selected engine (None: NumPy), and why preferred ones cannot serve, by name."""
 
@@ -96,6 +112,11 @@ class Selection(NamedTuple):
 def load_engine(name: str) -> CpuEngine:
     """An engine by its name."""
     return importlib.import_module(CPU_ENGINES[name]).engine
+
+
+def buildable_engine() -> BuildableEngine:
+    """Return the engine whose kernels `python -m torchlite build-kernels` builds."""
+    return importlib.import_module(CPU_ENGINES["cc"]).engine
 
 
 def _why_not(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The backend protocol for "cuda"."""
+"""Backend of "cuda" devices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from . import availability
 
 
 class CUDABackend(DeviceBackend):
-    """Backend protocol for "cuda". `source` says whether there are devices and opens them: the module `presence`, which
-    imports CuPy when a device is first asked for.
-    """
+    """Backend of "cuda" devices. `source` opens them: the module `availability`, which imports CuPy on first use."""
 
     name = "cuda"
 
@@ -27,7 +25,7 @@ class CUDABackend(DeviceBackend):
         return 0 if self.why_not() else self._source.device_count()
 
     def device(self, index: int) -> Any:
-        """The Device of an index, made when first asked for."""
+        """Return the Device of an index, created on first use."""
         found = self._devices.get(index)
         if found is None:
             with self._lock:
@@ -47,11 +45,11 @@ class CUDABackend(DeviceBackend):
                 self._runtimes.setdefault(index, DeviceAPI(self.device(index)))
             return self._runtimes[index]
 
-    def records(self, mode: str) -> bool:
+    def can_record(self, mode: str) -> bool:
         return mode in ("reduce-overhead", "max-autotune")
 
-    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
-        """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
+    def record_launches(self, index: int, function: Any, given: tuple, mode: str) -> Any:
+        """Record the launches of a function of arrays; see `torchlite.backends.protocol`."""
         from .cuda_graphs import CapturedFunction
 
         return CapturedFunction(self.runtime(index), function, given)
@@ -69,7 +67,7 @@ class CUDABackend(DeviceBackend):
         return ", ".join(parts)
 
     def problems(self) -> list[str]:
-        """What is installed and cannot be used, a sentence each."""
+        """Return a sentence for each installed component that cannot be used."""
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:

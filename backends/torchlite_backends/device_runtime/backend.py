@@ -1,4 +1,4 @@
-"""What the backend protocols of OpenCL and CUDA have in common. Imports no kernels before a device is asked for."""
+"""Common base of the OpenCL and CUDA backends. Kernels are imported on first use of a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchlite._types.dtypes import bfloat16, float16, float32, float64, from_np
 
 
 class DeviceBackend:
-    """A backend whose raw arrays are those of `machinery.array`; a runtime's adds which devices there are."""
+    """Backend with raw arrays of `core.array`; a runtime's subclass enumerates devices."""
 
     name: str
     # The kernels compute half precision in float32 themselves, numbers included.
@@ -34,7 +34,7 @@ class DeviceBackend:
         return Array
 
     def device(self, index: int) -> Any:
-        """The Device of an index, made when first asked for."""
+        """Return the Device of an index, created on first use."""
         raise NotImplementedError
 
     def kernels(self, index: int) -> dict[str, Any]:

@@ -1,52 +1,53 @@
-"""Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
+"""Optimizer steps for several parameters, with states concatenated in flat arrays.
 
-A work-group updates TILE elements of one parameter, a work-item LANES at a time (1 on GPUs; wider vectors are OpenCL's
-alone). `step_text` writes the program for K parameters.
+The update of an element is that of `torchlite._types.optimizer_formulas`. A work-group updates TILE elements of one
+parameter, a work-item LANES at a time (1 on GPUs; only OpenCL uses wider vectors). `step_source` returns the program
+for K parameters.
 """
 
 from __future__ import annotations
 
-# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the
-# first two are the gradient's sign and the weight decay that is added to it.
-UPDATE_RULES = {
-    # numbers: 1 - beta1, beta2, 1 - beta2, eps, size of the step, decoupled decay
-    "adam": """
-        a += (g - a) * n.v[2];
-        b = b * n.v[3] + g * g * n.v[4];
-        X second = b;
-#if STATES == 3
-        c = fmax(c, b);
-        second = c;
-#endif
-        p -= a / (sqrt(second) + n.v[5]) * n.v[6] + p * n.v[7];""",
-    # numbers: lr, momentum, 1 - dampening, whether it is the first step, whether Nesterov's
-    "sgd": """
-#if STATES
-        a = n.v[5] != 0 ? g : a * n.v[3] + g * n.v[4];
-        g = n.v[6] != 0 ? g + a * n.v[3] : a;
-#endif
-        p -= g * n.v[2];""",
-    # numbers: lr, alpha, 1 - alpha, eps, momentum
-    "rmsprop": """
-        a = a * n.v[3] + g * g * n.v[4];
-        X average = a;
-#if CENTERED
-        b += (g - b) * n.v[4];
-        average -= b * b;
-#endif
-        X update = g / (sqrt(average) + n.v[5]);
-#if STATES == CENTERED + 2
-        LAST = LAST * n.v[6] + update;
-        update = LAST;
-#endif
-        p -= update * n.v[2];""",
-    # numbers: rate, eps
-    "adagrad": """
-        a += g * g;
-        p -= g / (sqrt(a) + n.v[3]) * n.v[2];""",
-}
+import ast
+from typing import Any
 
-# The array that a work-group is for, and which of its elements.
+from torchlite._types.optimizer_formulas import Formula, names_in, parse_again
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
+
+def c_expression(node: ast.AST, names: dict[str, str]) -> str:
+    """Return an expression of a formula in C. `names` maps names and functions; others are unchanged."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, node.id)
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.UnaryOp):
+        return f"(-{c_expression(node.operand, names)})"
+    if isinstance(node, ast.BinOp):
+        left, right = c_expression(node.left, names), c_expression(node.right, names)
+        return f"({left} {_OPERATORS[type(node.op)]} {right})"
+    if not isinstance(node, ast.Call):
+        raise TypeError(f"a formula has no {type(node).__name__}")
+    arguments = ", ".join([c_expression(part, names) for part in node.args])
+    return f"{c_expression(node.func, names)}({arguments})"
+
+
+def c_statements(statements: list, names: dict[str, str], kind: str) -> str:
+    """Return the statements of a formula in C; names that are not in `names` are declared with the type `kind`."""
+    names, lines = dict(names), []
+    for s in statements:
+        if isinstance(s, ast.If):
+            lines.append(f"if ({c_expression(s.test, names)} != 0) {{ {c_statements(s.body, names, kind)} }}")
+            lines += [f"else {{ {c_statements(s.orelse, names, kind)} }}"] if s.orelse else []
+            continue
+        name = s.targets[0].id  # type: ignore[attr-defined]
+        declared = "" if name in names else f"{kind} "
+        value = c_expression(s.value, names)
+        lines.append(f"{declared}{names.setdefault(name, name)} = {value};")
+    return "\n".join(lines)
+
+
+# The array of a work-group, and its elements.
 _FIND = r"""
     int k = 0;
     while (BLOCK >= l.first[k + 1]) k++;
@@ -86,28 +87,47 @@ POINTED"""
 )
 
 
-# Adam's numbers from its count of steps, for steps whose numbers stay on the device: those of a graph change with every
-# replay.
-ADAM_NUMBERS = r"""
-typedef struct { T_C sign, added, new1, decay2, new2, log1, log2, eps, lr, taken; } Options;
- /* new: 1 - beta, log: of beta */
-KERNEL void adam_numbers(GLOBAL const float* count, GLOBAL T* numbers, const Options o) {
-    if (ITEM > 0) return;
-    const T_C steps = count[0];
-    const T_C correction1 = -expm1(steps * o.log1), correction2 = sqrt(-expm1(steps * o.log2));
-    numbers[0] = o.sign; numbers[1] = o.added; numbers[2] = o.new1; numbers[3] = o.decay2; numbers[4] = o.new2;
-    numbers[5] = o.eps * correction2; numbers[6] = o.lr * correction2 / correction1; numbers[7] = o.taken;
-}
-"""
-# Adagrad's, likewise.
-ADAGRAD_NUMBERS = r"""
-typedef struct { T_C sign, added, lr, decay, eps; } Options;
-KERNEL void adagrad_numbers(GLOBAL const float* count, GLOBAL T* numbers, const Options o) {
-    if (ITEM > 0) return;
-    numbers[0] = o.sign; numbers[1] = o.added; numbers[2] = o.lr / (1 + (count[0] - 1) * o.decay); numbers[3] = o.eps;
-    numbers[4] = 0; numbers[5] = 0; numbers[6] = 0; numbers[7] = 0;
-}
-"""
+def _bias_corrections(statement: Any) -> list[Any]:
+    """Return the calls of `bias_correction` in a statement."""
+    calls: list[Any] = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
+    return [call for call in calls if call.func.id == "bias_correction"]
+
+
+def numbers_options(formula: Formula) -> tuple[str, ...]:
+    """Return the scalars that `numbers_source` takes, `log_beta` for each beta whose power it computes."""
+    read = dict.fromkeys(formula.numbers[: formula.fixed_count])
+    for s in formula.scalars:
+        if s.targets[0].id in formula.numbers_of_step:
+            betas = [call.args[0].id for call in _bias_corrections(s)]
+            others = names_in(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *betas}
+            read |= dict.fromkeys([f"log_{beta}" for beta in betas] + sorted(others))
+    return tuple(read)
+
+
+def numbers_source(formula: Formula) -> str:
+    """Return the kernel that computes a formula's numbers from its step count, for steps with numbers on the device.
+
+    In a captured graph they change with every replay.
+    """
+    options = numbers_options(formula)
+    names = {name: f"o.{name}" for name in options} | {"step": "steps"}
+    of_step = parse_again([s for s in formula.scalars if s.targets[0].id in formula.numbers_of_step])
+    for s in of_step:
+        for call in _bias_corrections(s):  # 1 - beta ** steps without cancellation
+            call.args[0].id = f"log_{call.args[0].id}"
+    names["bias_correction"] = "BIAS_CORRECTION"
+    computed = c_statements(of_step, names, "const T_C")
+    values = [names.get(name, name) for name in formula.numbers] + ["0"] * (NUMBERS - len(formula.numbers))
+    written = " ".join(f"numbers[{i}] = {value};" for i, value in enumerate(values))
+    return (
+        "#define BIAS_CORRECTION(log_beta, steps) (-expm1((steps) * (log_beta)))\n"
+        f"typedef struct {{ T_C {', '.join(options)}; }} Options;\n"
+        f"KERNEL void {formula.name}_numbers(GLOBAL const float* count, GLOBAL T* numbers, const Options o) {{\n"
+        f"    if (ITEM > 0) return;\n    const T_C steps = count[0];\n{computed}\n{written}\n}}\n"
+    )
+
+
+NUMBERS = 8  # a step's numbers, at most
 _GIVEN, _KEPT = (
     "const Layout l, const Numbers n) {\n",
     "GLOBAL const T* numbers, const Layout l) {\n"
@@ -116,22 +136,21 @@ _GIVEN, _KEPT = (
 )
 
 
-def _update(name: str, states: str, place: str, width: str, scaled: bool) -> str:
-    """Load, step and store `width` elements."""
-    kind, arrays = f"T_C{width}", [("p", "param"), *((s, f"state_{s}") for s in states)]
-    lines = [f"{kind} {x} = T_LD{width}({array}, {place});" for x, array in arrays]
-    if scaled:
-        lines += [f"{kind} unscaled = T_LD{width}(grad, {place}) / scale;", f"T_ST{width}(grad, {place}, unscaled);"]
-        lines += [f"{kind} g = unscaled * n.v[0] + p * n.v[1];"]
-    else:
-        lines += [f"{kind} g = T_LD{width}(grad, {place}) * n.v[0] + p * n.v[1];"]
-    lines += [UPDATE_RULES[name].replace("X ", f"{kind} ").replace("LAST", states[-1:])]
-    lines += [f"T_ST{width}({array}, {place}, {x});" for x, array in arrays]
+def _update(formula: Formula, states: tuple[str, ...], place: str, width: str, scaled: bool) -> str:
+    """Return code that loads, steps and stores `width` elements."""
+    kind, arrays = f"T_C{width}", [("param", "param"), *((s, f"state_{s}") for s in states)]
+    lines = [f"{kind} v_{x} = T_LD{width}({array}, {place});" for x, array in arrays]
+    lines += [f"{kind} v_grad = T_LD{width}(grad, {place}){' / scale' if scaled else ''};"]
+    lines += [f"T_ST{width}(grad, {place}, v_grad);"] if scaled else []
+    names = {name: f"n.v[{i}]" for i, name in enumerate(formula.numbers)} | {"sqrt": "sqrt", "maximum": "fmax"}
+    names |= {x: f"v_{x}" for x in ("grad", "param", *states)}
+    lines += [c_statements(formula.specialize({s: s in states for s in formula.states}), names, kind)]
+    lines += [f"T_ST{width}({array}, {place}, v_{x});" for x, array in arrays]
     return "\n".join(lines)
 
 
 def _switch_cases(count: int, text: str) -> str:
-    """The cases of a switch over the arrays' numbers."""
+    """Return the cases of a switch over array numbers."""
     return "\n".join(
         [
             *(f"    case {k}: {text.replace('{k}', str(k))} break;" for k in range(1, count)),
@@ -141,13 +160,13 @@ def _switch_cases(count: int, text: str) -> str:
 
 
 def _substitute(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
-    """A program with its parts in their places."""
+    """Return a program with its parts substituted."""
     for key, value in parts.items():
         text = text.replace(key, value)
     return f"#define K {count}\n#define LANES {lanes}\n#define TILE {tile}\n" + text
 
 
-# What a gradient scaler gives, in this order.
+# Outputs of a gradient scaler, in this order.
 SCALER = {
     "found_inf": "    if (found_inf[l.found_inf] != 0) return;",
     "grad_scale": "    const T_C scale = grad_scale[l.grad_scale];",
@@ -155,35 +174,38 @@ SCALER = {
 
 
 def step_source(
-    name: str, count: int, states: int, lanes: int, tile: int, kept: bool = False, scaler: tuple[str, ...] = ()
+    formula: Formula,
+    count: int,
+    states: tuple[str, ...],
+    lanes: int,
+    tile: int,
+    kept: bool = False,
+    scaler: tuple[str, ...] = (),
 ) -> str:
-    """The program that steps `count` parameters by the rule `name` with `states` flat states.
+    """Return the program that steps `count` parameters with these flat states by a formula.
 
-    kept: its numbers are in memory. scaler: which of SCALER are there: no step is taken where `found_inf` is not 0,
-    gradients are divided by `grad_scale`, in place.
+    kept: its numbers are in memory. scaler: the available members of SCALER: with a non-zero `found_inf` the step is
+    skipped; gradients are divided by `grad_scale`, in place.
     """
-    letters, scaled = "abc"[:states], "grad_scale" in scaler
+    scaled = "grad_scale" in scaler
     gradient = "T" if scaled else "const T"
-    pointers = [f"GLOBAL T* p{k}, GLOBAL {gradient}* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
+    pointers = [f"GLOBAL T* p{k}, GLOBAL {gradient}* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in states]
     pointers += [f"GLOBAL const float* {x}" for x in scaler]
     pointed = "\n".join(
         f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];\n    state_{s} += start;"
-        for i, s in enumerate(letters)
+        for i, s in enumerate(states)
     )
     parts = {
         "POINTERS": ", ".join(pointers),
         "CASES": _switch_cases(count, "param = p{k}; grad = g{k};"),
         "POINTED": pointed,
         "GRADIENT": gradient,
+        "SCALARS": "".join(f", {x}" for x in scaler),
+        "SCALER": "\n".join(SCALER[x] for x in scaler),
+        "VECTOR": _update(formula, states, "i", str(lanes), scaled),
+        "SCALAR": _update(formula, states, "j", "", scaled),
     }
-    parts |= {"SCALARS": "".join(f", {x}" for x in scaler), "SCALER": "\n".join(SCALER[x] for x in scaler)}
-    parts |= {
-        "VECTOR": _update(name, letters, "i", str(lanes), scaled),
-        "SCALAR": _update(name, letters, "j", "", scaled),
-    }
-    return f"#define STATES {states}\n" + _substitute(
-        _STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts
-    )
+    return _substitute(_STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts)
 
 
 _UNSCALE = (
@@ -209,7 +231,7 @@ CASES
 
 
 def _unscale(place: str, width: str) -> str:
-    """Check and multiply `width` elements."""
+    """Return code that checks and multiplies `width` elements."""
     bad = "any(isfinite(v) == 0)" if width else "!isfinite(v)"
     return (
         f"const T_C{width} v = T_LD{width}(grad, {place});\n"
@@ -219,9 +241,7 @@ def _unscale(place: str, width: str) -> str:
 
 
 def unscale_source(count: int, lanes: int, tile: int) -> str:
-    """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a
-    NaN.
-    """
+    """Return the program that multiplies `count` gradients by `factor` and sets `found` to 1 for an infinity or NaN."""
     parts = {
         "POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)),
         "CASES": _switch_cases(count, "grad = g{k};"),

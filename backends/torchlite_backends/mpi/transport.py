@@ -35,7 +35,7 @@ class MPITransport:
         self._meeting: Any = None  # of a world under construction
 
     def is_installed(self) -> bool:
-        """Whether mpi4py is there, which is not imported."""
+        """True if mpi4py is installed; does not import it."""
         return importlib.util.find_spec("mpi4py") is not None
 
     def why_not(self) -> str:

@@ -15,7 +15,7 @@ class NCCLTransport:
     name = "nccl"
 
     def is_installed(self) -> bool:
-        """Whether CuPy is there, which is not imported."""
+        """True if CuPy is installed; does not import it."""
         return importlib.util.find_spec("cupy") is not None
 
     def why_not(self) -> str:

@@ -148,14 +148,14 @@ class NumpyBackend:
         return raw.base is None
 
     def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
-        """A function of arrays that goes over them in blocks of rows, see `parts.Blocks`."""
+        """A function that processes arrays in blocks of rows, see `elementwise_partitioning.BlockwiseFunction`."""
         from .elementwise_partitioning import BlockwiseFunction
 
         return BlockwiseFunction(body, outs, arrays, rows, size)
 
     def with_derivative(self, name: str, *options: Any) -> Callable | None:
-        """The kernel that gives an activation with its slope, see `slopes.with_derivative`; None where an engine has quicker
-        ones of the two passes.
+        """A kernel that returns an activation and its derivative, see `saved_derivatives.with_derivative`; None if an
+        engine computes the two passes faster.
         """
         if self.engine() != "numpy":
             return None
@@ -163,31 +163,31 @@ class NumpyBackend:
 
         return with_derivative(name, *options)
 
-    def into(self, name: str) -> Callable | None:
-        """A kernel with a further argument `into`, the arrays of four dimensions that it writes its results into."""
+    def out_variant(self, name: str) -> Callable | None:
+        """A kernel with one more argument `into`, the arrays of four dimensions that it writes its results to."""
         if name != "_sdpa_backward" or self.engine() != "numpy":
             return None
         from .attention import _sdpa_backward
 
         return _sdpa_backward
 
-    def multiplications(self, name: str, layouts: list) -> int:
-        """See `together.multiplications`; 0 where an engine has products of its own."""
+    def count_multiplications(self, name: str, layouts: list) -> int:
+        """See `grouped_gemm.count_multiplications`; 0 if an engine computes products."""
         if self.engine() != "numpy":
             return 0
         from .grouped_gemm import count_multiplications
 
         return count_multiplications(name, layouts)
 
-    def together(self, calls: list) -> Callable | None:
-        """A kernel that computes some products together, see `together.together`."""
+    def grouped_gemm(self, calls: list) -> Callable | None:
+        """A kernel that computes several products, see `grouped_gemm.grouped_kernel`."""
         from .grouped_gemm import grouped_kernel
 
         return grouped_kernel(calls)
 
-    def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
-        """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
-        kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.
+    def fuse_pointwise(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
+        """A function that computes `compute(kernels by op, arrays)` in as few kernels of the engine as possible;
+        `otherwise` without an engine, and if it cannot fuse them.
         """
         engine = engine_selection.select_engine().engine
         if engine is None:
@@ -198,15 +198,15 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return engine_selection.load_engine("cc").why_not_buildable()
+        return engine_selection.buildable_engine().why_not_buildable()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
-        return engine_selection.load_engine("cc").record_programs(run)
+        return engine_selection.buildable_engine().record_programs(run)
 
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
-        return engine_selection.load_engine("cc").build_programs(texts, done)
+        return engine_selection.buildable_engine().build_programs(texts, done)
 
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library

@@ -1,6 +1,11 @@
-"""Activations and their backward passes, block by block in cache. Each is a kernel of the record of its name.
+"""Activations, forward and backward, cache-blocked. Each function is the kernel of the record of its name.
 
-Half precision is computed in float32, which also keeps bfloat16 what it is beside Python numbers.
+Most are formulas, from which `in_place_calls` generates NumPy calls in 0.7 to 1.0 of the time of calls ordered by hand
+(figures: docs/architecture.md). Written by hand are `relu` and `hardtanh` with their backward passes, which work on
+bits; `gelu`, which shares parts with `saved_derivatives` and whose exponential function depends on the processor; and
+`leaky_relu`, two calls, which a formula makes 6% slower for 1,000 elements.
+
+Half precision is computed in float32; bfloat16 would otherwise promote with Python numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from torchlite_backends.array.special_coefficients import NORMAL_TANH
 
 from . import cache_blocking
 from .cache_blocking import scratch_buffer
+from .in_place_calls import compile_block
 from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, refuse, run_in_float32
 
 I32, I8 = np.dtype("i4"), np.dtype("i1")
@@ -22,7 +28,7 @@ ONE_BIT = np.ones((), I32)
 
 
 def blockwise(body, kernel, x, *more, block=0):
-    """`body(out, x, ...)` over arrays of one shape and float dtype, block by block of `block` elements."""
+    """Call `body(out, x, ...)` over arrays of one shape and float dtype, in blocks of `block` elements."""
     dtype = x.dtype
     if dtype is not F32 and dtype != F32 and dtype != F64:
         if not is_half(dtype):
@@ -41,11 +47,11 @@ def blockwise(body, kernel, x, *more, block=0):
 # --- relu -----------------------------------------------------------------------------------------
 
 
-# NumPy's vectors serve the larger of two arrays' elements, not of an array and a number: 2048 elements take 0.8 us with
-# zeros of their own, 1.2 with one, and 1.9 by `np.clip`, whose way there is longer; 65,536 take 4.4, 27 and 6.5. Zeros
-# and NaN come out alike. Nothing writes these zeros, so that the system keeps one page for them.
+# NumPy vectorises the maximum of two arrays, not of an array and a number: 2048 elements take 0.8 us with an array of
+# zeros, 1.2 with a number, and 1.9 by `np.clip`, which has more overhead; 65,536 take 4.4, 27 and 6.5. Zeros and NaN
+# are the same. The zeros are never written, so that the system maps one page for them.
 _SMALL_SIZE, _ZEROS = 512, np.zeros(SMALL, F32)
-# Elements from which `np.clip` beats `np.maximum` for other dtypes.
+# Minimum elements for which `np.clip` beats `np.maximum` for other dtypes.
 _MIN_SIZE_TO_CLIP = 1 << 12
 
 
@@ -63,7 +69,7 @@ def relu(input, into=None):
     if kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if input.dtype.char == "e":
-        return np.maximum(input, 0)  # of float16 NumPy takes the first of two zeros, of others the second
+        return np.maximum(input, 0)  # for float16 NumPy returns the first of two zeros, for others the second
     if kind != "f" or input.size <= _MIN_SIZE_TO_CLIP or not input.flags.c_contiguous:
         return np.maximum(0, input)
     out = np.empty_like(input)
@@ -74,7 +80,7 @@ def relu(input, into=None):
 
 
 def _clip(input, least, most, into):
-    """The input between two numbers in `into`, of the input's shape and dtype, which may be the input itself."""
+    """Clamp the input to two numbers in `into`, of the input's shape and dtype, possibly the input itself."""
     if input.dtype == F32 or input.dtype == F64:
         return np.clip(input, least, most, out=into)
     np.copyto(into, relu(input) if most == np.inf else hardtanh(input, least, most))
@@ -107,19 +113,20 @@ def _relu_backward(grad, out):
 
 # --- gelu -----------------------------------------------------------------------------------------
 
-# The normal distribution function is 1 / (1 + exp(-2 x P(x^2))). P was fitted here by weighted least squares (Lawson's
-# iteration towards the smallest largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding. Beyond, P stays
-# above 1.7 and goes to infinity, so the function is exactly 1 in float32. The approximation has P = sqrt(2/pi) (1 +
-# 0.044715 x^2).
+# The normal distribution function is 1 / (1 + exp(-2 x P(x^2))). P was fitted by weighted least squares (Lawson's
+# iteration towards the minimax error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding. Beyond, P stays above
+# 1.7 and goes to infinity, so the function is exactly 1 in float32. The approximation has P = sqrt(2/pi) (1 + 0.044715
+# x^2).
 TANH_SCALE, TANH_CUBIC = 0.7978845608028654, 0.044715
 INV_SQRT_2PI = 0.3989422804014327
 
 
 @functools.cache
 def _fastest_exp(dtype):
-    """NumPy's quickest exponential function, and the factor of its argument that makes it that of e. With AVX-512
-    `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; where it has no loop of vectors it takes ten times
-    as long.
+    """Return NumPy's fastest exponential function, and the factor of its argument for base e.
+
+    With AVX-512 `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; without a vector loop it takes ten
+    times as long.
     """
     from numpy.lib import introspect
 
@@ -130,13 +137,13 @@ def _fastest_exp(dtype):
 
 @functools.cache
 def _cdf_coefficients():
-    """The coefficients of -2 P, the highest first, for the exponential function of float32."""
+    """Return the coefficients of -2 P, highest power first, for the float32 exponential function."""
     return [np.float32(-2 * c * _fastest_exp(F32)[1]) for c in NORMAL_TANH]
 
 
 def _reciprocal_cdf(x, approximate, out):
-    """1 / cdf(x) into a block of float32, or of any numbers for the approximation. Without it x^2 is left in the
-    scratch memory 1.
+    """Compute 1 / cdf(x) in a float32 block, or for the approximation in any dtype; otherwise scratch memory 1 has x^2
+    then.
     """
     exponential, factor = _fastest_exp(x.dtype)
     if approximate == "tanh":
@@ -158,7 +165,7 @@ def _reciprocal_cdf(x, approximate, out):
 
 
 def _cdf(x, approximate, out=None):
-    """The normal distribution function, or its approximation, in scratch memory if no other is given."""
+    """Compute the normal distribution function, or its approximation, by default in scratch memory."""
     out = scratch_buffer(0, x.shape, x.dtype) if out is None else out
     if x.dtype == F32 or approximate == "tanh":
         _reciprocal_cdf(x, approximate, out)
@@ -189,8 +196,9 @@ def gelu(input, *, approximate="none"):
 
 
 def _add_density(x, cdf, approximate):
-    """Add x times the slope of the distribution function to that function, which makes gelu's slope of it. The scratch
-    memory 1 has x^2 where `_one_over_cdf` leaves it.
+    """Add x times the density to the distribution function, which gives the derivative of gelu.
+
+    Scratch memory 1 has x^2 from `_reciprocal_cdf`.
     """
     number = x.dtype.type
     slope = scratch_buffer(1, x.shape, x.dtype)
@@ -205,7 +213,7 @@ def _add_density(x, cdf, approximate):
         np.multiply(slope, inner, out=slope)
     else:
         exponential, factor = _fastest_exp(x.dtype)
-        if x.dtype != F32:  # else it is there
+        if x.dtype != F32:  # else it is in scratch memory
             np.multiply(x, x, out=slope)
         np.multiply(slope, number(-0.5 * factor), out=slope)
         exponential(slope, out=slope)
@@ -230,88 +238,96 @@ def _gelu_backward(grad, input, approximate="none"):
     return blockwise(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
 
 
-# --- silu and mish --------------------------------------------------------------------------------
+# --- from formulas ---------------------------------------------------------------------------------
 
 
-def _sigmoid_into(x, out):
-    """1 / (1 + e^-x): by way of tanh it would be a pass less, but without digits far below zero."""
-    np.negative(x, out=out)
-    np.exp(out, out=out)
-    np.add(out, x.dtype.type(1), out=out)
-    np.reciprocal(out, out=out)
+def _from_formula(kernel, text, arrays="x", numbers=""):
+    """Return `run(*arrays, *numbers)` for a formula; `kernel` is the name in PyTorch's message for unsupported
+    dtypes.
+    """
+    block = compile_block(kernel, text, arrays, numbers)
+    if arrays == "x":
+
+        def run(x, *numbers):
+            return blockwise(lambda out, x: block(out.dtype)(out, x, *numbers), kernel, x)
+    else:
+
+        def run(grad, x, *numbers):
+            return blockwise(lambda out, grad, x: block(out.dtype)(out, grad, x, *numbers), kernel, grad, x)
+
+    return run
 
 
-def _silu_block(out, x):
-    divisor = scratch_buffer(0, x.shape, x.dtype)
-    np.negative(x, out=divisor)
-    np.exp(divisor, out=divisor)
-    np.add(divisor, x.dtype.type(1), out=divisor)
-    np.divide(x, divisor, out=out)
-
-
-def _silu_backward_block(out, grad, x):
-    gate, slope = scratch_buffer(0, x.shape, x.dtype), scratch_buffer(1, x.shape, x.dtype)
-    one = x.dtype.type(1)
-    _sigmoid_into(x, gate)
-    np.subtract(one, gate, out=slope)
-    np.multiply(slope, x, out=slope)
-    np.add(slope, one, out=slope)
-    np.multiply(slope, gate, out=slope)
-    np.multiply(slope, grad, out=out)
+# 1 / (1 + e^-x): tanh would save a pass, but lose all digits far below zero.
+_silu = _from_formula("silu_cpu", "out = x / (exp(-x) + 1)")
+_silu_slope = _from_formula(
+    "silu_cpu", "gate = reciprocal(exp(-x) + 1)\nout = ((1 - gate) * x + 1) * gate * grad", "grad x"
+)
+# tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); x is limited to 20, where the result is 1.
+_TANH_SOFTPLUS = "e = exp(minimum(x, 20))\nn = (e + 2) * e\nbounded = n / (n + 2)\n"
+mish = _from_formula("mish_cpu", _TANH_SOFTPLUS + "out = bounded * x")
+_mish_backward = _from_formula(
+    "mish_cpu",
+    _TANH_SOFTPLUS + "gate = reciprocal(exp(-x) + 1)\nout = ((1 - bounded * bounded) * gate * x + bounded) * grad",
+    "grad x",
+)
+_leaky_relu_backward = _from_formula("leaky_relu_cpu", "out = where(x > 0, grad, grad * slope)", "grad x", "slope")
+_elu = _from_formula(
+    "elu_cpu",
+    "out = maximum(0, x) * scale + expm1(minimum(0, x) * input_scale) * (alpha * scale)",
+    "x",
+    "alpha scale input_scale",
+)
+_elu_backward = _from_formula(
+    "elu_cpu",
+    "out = where(x > 0, scale, exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)) * grad",
+    "grad x",
+    "alpha scale input_scale",
+)
+_softplus = _from_formula(
+    "softplus_cpu",
+    "scaled = x * beta\nout = where(scaled > threshold, x, log1p(exp(minimum(scaled, threshold))) * reciprocal_beta)",
+    "x",
+    "beta threshold reciprocal_beta",
+)
+_RELU6_SHIFTED = "clip(x + 3, 0, 6) * 0.16666666666666666"
+hardsigmoid = _from_formula("hardsigmoid_cpu", f"out = {_RELU6_SHIFTED}")
+hardswish = _from_formula("hardswish_cpu", f"out = {_RELU6_SHIFTED} * x")
+_softshrink = _from_formula("softshrink_cpu", "out = x - clip(x, -lambd, lambd)", "x", "lambd")
 
 
 def silu(input):
-    if input.dtype.kind == "c":
-        return input / (1 + np.exp(-input))
-    return blockwise(_silu_block, "silu_cpu", input)
+    return input / (1 + np.exp(-input)) if input.dtype.kind == "c" else _silu(input)
 
 
 def _silu_backward(grad, input):
     if input.dtype.kind == "c":
         gate = 1 / (1 + np.exp(-input))
         return grad * np.conj(gate * (1 + input * (1 - gate)))
-    return blockwise(_silu_backward_block, "silu_cpu", grad, input)
+    return _silu_slope(grad, input)
 
 
-def _tanh_softplus_into(x, out, scratch):
-    """tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); x is limited to 20, where the result is 1."""
-    number = x.dtype.type
-    np.minimum(x, number(20), out=scratch)
-    np.exp(scratch, out=scratch)
-    np.add(scratch, number(2), out=out)
-    np.multiply(out, scratch, out=out)
-    np.add(out, number(2), out=scratch)
-    np.divide(out, scratch, out=out)
+def elu(input, alpha=1.0):
+    return _elu(input, alpha, 1.0, 1.0)
 
 
-def _mish_block(out, x):
-    bounded = scratch_buffer(0, x.shape, x.dtype)
-    _tanh_softplus_into(x, bounded, scratch_buffer(1, x.shape, x.dtype))
-    np.multiply(bounded, x, out=out)
+def softplus(input, beta=1.0, threshold=20.0):
+    return _softplus(input, beta, threshold, 1.0 / beta)
 
 
-def _mish_backward_block(out, grad, x):
-    bounded, scratch, gate = (scratch_buffer(slot, x.shape, x.dtype) for slot in range(3))
-    one = x.dtype.type(1)
-    _tanh_softplus_into(x, bounded, scratch)
-    _sigmoid_into(x, gate)
-    np.multiply(bounded, bounded, out=scratch)
-    np.subtract(one, scratch, out=scratch)
-    np.multiply(scratch, gate, out=scratch)
-    np.multiply(scratch, x, out=scratch)
-    np.add(scratch, bounded, out=scratch)
-    np.multiply(scratch, grad, out=out)
+def softshrink(input, lambd=0.5):
+    if lambd < 0:
+        from torchlite._types.dtypes import finfo, from_np
+
+        dtype = from_np(input.dtype)
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{lambd:g}"
+        )
+    return _softshrink(input, lambd)
 
 
-def mish(input):
-    return blockwise(_mish_block, "mish_cpu", input)
-
-
-def _mish_backward(grad, input):
-    return blockwise(_mish_backward_block, "mish_cpu", grad, input)
-
-
-# --- piecewise and exponential --------------------------------------------------------------------
+# --- piecewise linear -----------------------------------------------------------------------------
 
 
 def leaky_relu(input, negative_slope=0.01):
@@ -322,14 +338,6 @@ def leaky_relu(input, negative_slope=0.01):
         largest(out, x, out=out)
 
     return blockwise(block, "leaky_relu_cpu", input)
-
-
-def _leaky_relu_backward(grad, input, negative_slope):
-    def block(out, g, x):
-        np.multiply(g, negative_slope, out=out)
-        np.copyto(out, g, where=x > 0)
-
-    return blockwise(block, "leaky_relu_cpu", grad, input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
@@ -367,87 +375,3 @@ def _hardtanh_backward(grad, input, min_val, max_val):
 
 def relu6(input, into=None):
     return hardtanh(input, 0, 6, into)
-
-
-def _elu(input, alpha, scale, input_scale):
-    def block(out, x):
-        negative = scratch_buffer(0, x.shape, x.dtype)
-        np.minimum(0, x, out=negative)
-        np.multiply(negative, input_scale, out=negative)
-        np.expm1(negative, out=negative)
-        np.multiply(negative, alpha * scale, out=negative)
-        np.maximum(0, x, out=out)
-        np.multiply(out, scale, out=out)
-        np.add(out, negative, out=out)
-
-    return blockwise(block, "elu_cpu", input)
-
-
-def _elu_backward(grad, input, alpha, scale, input_scale):
-    def block(out, g, x):
-        slope = scratch_buffer(0, x.shape, x.dtype)
-        np.minimum(x, 0, out=slope)
-        np.multiply(slope, input_scale, out=slope)
-        np.exp(slope, out=slope)
-        np.multiply(slope, alpha * scale * input_scale, out=slope)
-        np.copyto(slope, scale, where=x > 0)
-        np.multiply(slope, g, out=out)
-
-    return blockwise(block, "elu_cpu", grad, input)
-
-
-def elu(input, alpha=1.0):
-    return _elu(input, alpha, 1.0, 1.0)
-
-
-def softplus(input, beta=1.0, threshold=20.0):
-    def block(out, x):
-        scaled = scratch_buffer(0, x.shape, x.dtype)
-        np.multiply(x, beta, out=scaled)
-        linear = scaled > threshold
-        np.minimum(scaled, threshold, out=scaled)
-        np.exp(scaled, out=scaled)
-        np.log1p(scaled, out=scaled)
-        np.multiply(scaled, 1.0 / beta, out=out)
-        np.copyto(out, x, where=linear)
-
-    return blockwise(block, "softplus_cpu", input)
-
-
-def _relu6_shifted(x, out):
-    """min(max(x + 3, 0), 6) / 6."""
-    np.add(x, 3.0, out=out)
-    np.clip(out, 0.0, 6.0, out=out)
-    np.multiply(out, 1.0 / 6.0, out=out)
-
-
-def hardsigmoid(input):
-    return blockwise(lambda out, x: _relu6_shifted(x, out), "hardsigmoid_cpu", input)
-
-
-def _hardswish_block(out, x):
-    gate = scratch_buffer(0, x.shape, x.dtype)
-    _relu6_shifted(x, gate)
-    np.multiply(gate, x, out=out)
-
-
-def hardswish(input):
-    return blockwise(_hardswish_block, "hardswish_cpu", input)
-
-
-def softshrink(input, lambd=0.5):
-    if lambd < 0:
-        from torchlite._types.dtypes import finfo, from_np
-
-        dtype = from_np(input.dtype)
-        raise RuntimeError(
-            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
-            f"{lambd:g}"
-        )
-
-    def block(out, x):
-        inside = scratch_buffer(0, x.shape, x.dtype)
-        np.clip(x, -lambd, lambd, out=inside)
-        np.subtract(x, inside, out=out)
-
-    return blockwise(block, "softshrink_cpu", input)

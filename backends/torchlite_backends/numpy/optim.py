@@ -1,70 +1,103 @@
 """Multi-tensor optimizer steps: in place, in flat arrays, with two temporaries.
 
-Large parameters are worked in parts, on a few threads; several small ones are gathered into one flat array first.
+The calls are generated from the formulas in `torchlite._types.optimizer_formulas`. Large parameters are updated in
+parts, on a few threads; several small ones are gathered into one flat array first.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import math
 
 import numpy as np
 
-from . import cache_blocking
+from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, names_in
+from torchlite._types.python_source import compile_function
 
-# Parameters of so many elements together are gathered. Of larger ones a thread takes so many elements at a time: with
-# fewer the threads wait for each other's Python (half as many took 1.4 times as long).
+from . import cache_blocking
+from .in_place_calls import InPlaceCalls, namespace
+
+# Parameters with at most so many elements in total are gathered. Of larger ones a thread updates so many elements at a
+# time: with fewer, threads wait for each other's GIL (half as many took 1.4 times as long).
 _MAX_SIZE_TO_CONCAT, _PART = 1 << 16, 1 << 17
 
 
 def _scratch(cache, params):
-    """(gathered gradients, update, the update's parts in the parameters' shapes), kept between steps."""
+    """Return gathered gradients, updates and parameters, and the last two in the parameters' shapes; cached between
+    steps.
+    """
     found = cache.get("scratch")
     if found is None:
         sizes = [param.size for param in params]
-        dtype = params[0].dtype
-        gathered, update = np.empty(sum(sizes), dtype), np.empty(sum(sizes), dtype)
+        flats = [np.empty(sum(sizes), params[0].dtype) for _ in range(3)]
         ends = np.cumsum(sizes).tolist()
         parts = [
-            update[end - size : end].reshape(param.shape) for size, end, param in zip(sizes, ends, params, strict=True)
+            [flat[end - size : end].reshape(param.shape) for size, end, param in zip(sizes, ends, params, strict=True)]
+            for flat in flats[1:]
         ]
-        found = cache["scratch"] = gathered, update, parts
+        found = cache["scratch"] = *flats, *parts
     return found
 
 
-def _as_0d(params, *values):
-    """Numbers as arrays without dimensions: NumPy takes them in half the time that Python's cost it."""
-    dtype = params[0].dtype
-    return [np.array(value, dtype) for value in values]
+@functools.cache
+def _block(formula, present, values):
+    """Return `block(grad, scratch, update, param, *states, *numbers)` of a formula, and whether it reads and scales
+    `param`.
 
-
-def _cached_0d(cache, params, *values):
-    """The same of numbers that seldom change, kept between steps."""
-    found = cache.get("constants")
-    if found is None or found[0] != values:
-        found = cache["constants"] = values, _as_0d(params, *values)
-    return found[1]
-
-
-def _step(params, grads, states, cache, math_of_block, wants_params, shrink=None):
-    """Run `math_of_block(gradient, scratch, update, *states, parameter)`, all flat, then subtract the update.
-
-    The scratch may be the gradient itself, which else is only read. `parameter` is None unless `wants_params`. Large
-    parameters are multiplied by the number `shrink` before, where it is given, and their block is told of none.
+    present: the names of existing states; values: the numbers that are constant over steps.
     """
+    fixed = dict(zip(formula.numbers, values, strict=False))
+    known = fixed | dict(zip(formula.states, present, strict=True))
+    statements = formula.specialize(known, {name for name, value in fixed.items() if value == 1})
+    # The value to subtract from the parameter ends in `update`. `scratch` may be the memory of `grad`, so nothing is
+    # written there before the last use of `grad`.
+    calls = InPlaceCalls(statements, {"grad": "scratch"}, ["update"], formula.states)
+    kept, difference = statements[-1].value.left, statements[-1].value.right
+    calls.finish(difference, "update")
+    scales = isinstance(kept, ast.BinOp)
+    lines = [*calls.lines, f"multiply(param, {kept.right.id}, param)"] if scales else calls.lines
+    parameters = ", ".join(("grad", "scratch", "update", "param", *formula.states, *formula.numbers))
+    text = f"def block({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    reads = scales or any("param" in names_in(s.value) for s in statements[:-1])
+    return compile_function("block", text, f"<{formula.name} {known}>", namespace()), reads, scales
+
+
+def _step(formula, params, grads, states, cache, options):
+    """Step all parameters by a formula whose scalars depend on `options`.
+
+    Scalars are 0-d arrays, which NumPy takes in half the time of Python numbers.
+    """
+    count, dtype = formula.fixed_count, params[0].dtype
+    values = formula.host_numbers(*options) if formula.numbers_of_step else options
+    key = values[:count] if formula.numbers_of_step else options, [s is not None for s in states]
+    found = cache.get("block")
+    if found is None or found[0] != key:
+        fixed = formula.host_numbers(*options)[:count]
+        # Conditions and numbers that are 1 differ between blocks; what else a rate is does not.
+        plain = tuple([value if value in (0, 1) else 2.0 for value in fixed])
+        found = cache["block"] = key, [np.array(v, dtype) for v in fixed], *_block(formula, tuple(key[1]), plain)
+    _, numbers, block, reads_param, scales_param = found
+    if formula.numbers_of_step:
+        numbers = numbers + [np.array(value, dtype) for value in values[count:]]
     if len(params) == 1 or sum([param.size for param in params]) > _MAX_SIZE_TO_CONCAT:
-        _step_in_parts(params, grads, states, math_of_block, shrink)
+        _step_in_parts(block, params, grads, states, numbers)
         return
-    gathered, update, parts = _scratch(cache, params)
+    gathered, update, flat, updates, parts = _scratch(cache, params)
     np.concatenate(grads, None, gathered)
-    flat = np.concatenate(params, None) if wants_params else None
-    result = math_of_block(gathered, gathered, update, *states, flat)
-    if result is not update:
-        np.copyto(update, result)
-    for param, part in zip(params, parts):  # noqa: B905  as many by construction; the hot path
-        np.subtract(param, part, param)
+    if reads_param:
+        np.concatenate(params, None, flat)
+    block(gathered, gathered, update, flat, *states, *numbers)
+    if not scales_param:
+        for param, part in zip(params, updates):  # noqa: B905  as many by construction; the hot path
+            np.subtract(param, part, param)
+        return
+    np.subtract(flat, update, flat)
+    for param, part in zip(params, parts):  # noqa: B905
+        param[...] = part
 
 
-def _step_in_parts(params, grads, states, math_of_block, shrink):
+def _step_in_parts(block, params, grads, states, numbers):
     parts, first = [], 0
     for param, grad in zip(params, grads, strict=True):
         param, grad = param.reshape(-1), grad.reshape(-1)
@@ -75,176 +108,35 @@ def _step_in_parts(params, grads, states, math_of_block, shrink):
 
     def body(param, grad, place):
         size = param.size
-        scratch, update = (
-            cache_blocking.scratch_buffer(0, (size,), param.dtype),
-            cache_blocking.scratch_buffer(1, (size,), param.dtype),
-        )
+        scratch, update = (cache_blocking.scratch_buffer(slot, (size,), param.dtype) for slot in (0, 1))
         here = [None if state is None else state[place : place + size] for state in states]
-        result = math_of_block(grad, scratch, update, *here, param if shrink is None else None)
-        if shrink is not None:
-            np.multiply(param, shrink, out=param)
-        np.subtract(param, result, out=param)
+        block(grad, scratch, update, param, *here, *numbers)
+        np.subtract(param, update, out=param)
 
     cache_blocking.parallel_for(body, parts)
 
 
-def _fused_adam(
-    params,
-    grads,
-    exp_avg,
-    exp_avg_sq,
-    max_exp_avg_sq,
-    cache,
-    step,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    decoupled,
-    maximize,
-    grad_scale,
-    found_inf,
-):
-    if _unscale_or_skip(grads, grad_scale, found_inf):
-        return
-    correction = math.sqrt(1 - beta2**step)
-    size, floor = _as_0d(params, lr * correction / (1 - beta1**step), eps * correction)
-    decay, new, keep_square, new_square = _cached_0d(
-        cache, params, lr * weight_decay if decoupled else weight_decay, 1 - beta1, beta2, 1 - beta2
-    )
-
-    def block(g, s, u, m, v, largest, p):
-        if maximize:
-            g = np.negative(g, s)
-        if weight_decay and not decoupled:
-            np.multiply(p, decay, u)
-            g = np.add(g, u, s)
-        np.subtract(g, m, u)
-        np.multiply(u, new, u)
-        np.add(m, u, m)
-        np.multiply(v, keep_square, v)
-        np.multiply(g, g, s)
-        np.multiply(s, new_square, s)
-        np.add(v, s, v)
-        if largest is not None:
-            v = np.maximum(largest, v, out=largest)
-        # m / (sqrt(v) / correction + eps), with the correction taken out of the root's side.
-        np.sqrt(v, s)
-        np.add(s, floor, s)
-        np.divide(m, s, u)
-        np.multiply(u, size, u)
-        if p is not None and weight_decay and decoupled:
-            np.multiply(p, decay, s)
-            np.add(u, s, u)
-        return u
-
-    shrink = decay.dtype.type(1 - lr * weight_decay) if weight_decay and decoupled else None
-    _step(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, block, weight_decay != 0, shrink)
+def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2])
 
 
-def _fused_sgd(
-    params,
-    grads,
-    momentum_buffer,
-    cache,
-    first,
-    lr,
-    momentum,
-    dampening,
-    weight_decay,
-    nesterov,
-    maximize,
-    grad_scale,
-    found_inf,
-):
-    if _unscale_or_skip(grads, grad_scale, found_inf):
-        return
-
-    rate, decay, keep, new = _cached_0d(cache, params, lr, weight_decay, momentum, 1 - dampening)
-
-    def block(g, s, u, buffer, p):
-        if maximize:
-            g = np.negative(g, s)
-        if weight_decay:
-            np.multiply(p, decay, u)
-            g = np.add(g, u, s)
-        if buffer is None:
-            return np.multiply(g, rate, u)
-        if first:
-            np.copyto(buffer, g)
-        else:
-            np.multiply(buffer, keep, buffer)
-            if dampening:
-                np.add(buffer, np.multiply(g, new, u), buffer)
-            else:
-                np.add(buffer, g, buffer)
-        if not nesterov:
-            return np.multiply(buffer, rate, u)
-        np.multiply(buffer, keep, u)
-        np.add(u, g, u)
-        return np.multiply(u, rate, u)
-
-    _step(params, grads, (momentum_buffer,), cache, block, weight_decay != 0)
+def _fused_sgd(params, grads, momentum_buffer, cache, *options):
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(SGD, params, grads, (momentum_buffer,), cache, options[:-2])
 
 
-def _fused_rmsprop(
-    params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
-):
-    rate, decay, keep, new, floor, speed = _cached_0d(cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
-
-    def block(g, s, u, square, mean, buffer, p):
-        if maximize:
-            g = np.negative(g, s)
-        if weight_decay:
-            np.multiply(p, decay, u)
-            g = np.add(g, u, s)
-        np.multiply(g, g, u)
-        np.multiply(u, new, u)
-        np.multiply(square, keep, square)
-        np.add(square, u, square)
-        if mean is not None:
-            np.subtract(g, mean, u)
-            np.multiply(u, new, u)
-            np.add(mean, u, mean)
-            np.multiply(mean, mean, u)
-            np.sqrt(np.subtract(square, u, u), u)
-        else:
-            np.sqrt(square, u)
-        np.add(u, floor, u)
-        np.divide(g, u, u)
-        if buffer is not None:
-            np.multiply(buffer, speed, buffer)
-            np.add(buffer, u, buffer)
-            return np.multiply(buffer, rate, u)
-        return np.multiply(u, rate, u)
-
-    _step(params, grads, (square_avg, grad_avg, momentum_buffer), cache, block, weight_decay != 0)
+def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
+    _step(RMSPROP, params, grads, (square_avg, grad_avg, momentum_buffer), cache, options)
 
 
-def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
-    if _unscale_or_skip(grads, grad_scale, found_inf):
-        return
-    rate, decay, floor = _as_0d(params, lr / (1 + (step - 1) * lr_decay), weight_decay, eps)
-
-    def block(g, s, u, total, p):
-        if maximize:
-            g = np.negative(g, s)
-        if weight_decay:
-            np.multiply(p, decay, u)
-            g = np.add(g, u, s)
-        np.multiply(g, g, u)
-        np.add(total, u, total)
-        np.sqrt(total, u)
-        np.add(u, floor, u)
-        np.divide(g, u, u)
-        return np.multiply(u, rate, u)
-
-    _step(params, grads, (sum,), cache, block, weight_decay != 0)
+def _fused_adagrad(params, grads, sum, cache, *options):
+    if not _unscale_or_skip(grads, *options[-2:]):
+        _step(ADAGRAD, params, grads, (sum,), cache, options[:-2])
 
 
 def _unscale_or_skip(grads, grad_scale, found_inf):
-    """Whether a gradient scaler leaves the step out; else the gradients are divided by its scale."""
+    """Return True if a gradient scaler skips the step; else divide the gradients by its scale."""
     if found_inf is not None and found_inf.item() != 0:
         return True
     if grad_scale is not None:
@@ -265,12 +157,12 @@ def _unscale_homogeneous(grads, found_inf, inv_scale):
             found_inf.fill(1)
 
 
-# Gradients of at most this many elements are looked at together: a call for each costs more than a copy.
+# Gradients of at most this many elements are concatenated for the check: a call for each costs more than a copy.
 _MAX_UNSCALE_SIZE_TO_CONCAT = 1 << 12
 
 
 def _unscale_large(grad, factor):
-    """Scale a gradient; returns whether all of it was finite."""
+    """Scale a gradient; return True if all of it was finite."""
     flat, wrong = grad.reshape(-1), []
     if flat.size <= cache_blocking.SMALL or not grad.flags.c_contiguous:
         finite = _all_finite(flat)

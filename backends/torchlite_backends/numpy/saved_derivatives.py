@@ -1,6 +1,7 @@
-"""Activations with their slopes: what compiled programs call where they keep the slope for the backward pass in the
-place of the input. The backward pass is a product then, and what both passes compute is computed once. Results and
-gradients have the bits of the two kernels of `activation.py`.
+"""Activations that also return their derivative, which compiled programs save in place of the input.
+
+The backward pass is then a product, and common parts of both passes are computed once. Results and gradients are
+bitwise those of the two kernels in `activation`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _BLOCKS = {("gelu", "none"): _gelu_block("none"), ("gelu", "tanh"): _gelu_block(
 
 
 def with_derivative(name, *options):
-    """`kernel(x)` that gives (result, slope) of a contiguous array of float32 or float64; None where there is none."""
+    """Return `kernel(x)` -> (result, derivative) for contiguous float32 or float64 arrays; None if there is none."""
     body = _BLOCKS.get((name, *options))
     if body is None:
         return None

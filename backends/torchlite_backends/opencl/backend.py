@@ -1,4 +1,4 @@
-"""The backend protocol for "opencl"."""
+"""Backend of "opencl" devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchlite_backends.device_runtime.backend import DeviceBackend
 
 
 class OpenCLBackend(DeviceBackend):
-    """Backend protocol for "opencl". PyOpenCL is imported when a device is first asked for."""
+    """Backend of "opencl" devices. PyOpenCL is imported on first use of a device."""
 
     name = "opencl"
 
@@ -32,7 +32,7 @@ class OpenCLBackend(DeviceBackend):
         return len(driver_discovery.usable_devices())
 
     def device(self, index: int) -> Any:
-        """The Device of an index, made when first asked for."""
+        """Return the Device of an index, created on first use."""
         with self._lock:
             if index not in self._devices:
                 from .device import Device
@@ -50,23 +50,23 @@ class OpenCLBackend(DeviceBackend):
                 self._runtimes.setdefault(index, DeviceAPI(self.device(index)))
             return self._runtimes[index]
 
-    def records(self, mode: str) -> bool:
+    def can_record(self, mode: str) -> bool:
         return True
 
-    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
-        """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
+    def record_launches(self, index: int, function: Any, given: tuple, mode: str) -> Any:
+        """Record the launches of a function of arrays; see `torchlite.backends.protocol`."""
         from .command_buffer import record_function
 
         return record_function(self.device(index), function, given, mode)
 
     def fused_matmul(self, name: str, then: str) -> Any:
-        """The kernel of a product and the elementwise op behind it; see `torchlite._dispatch.backend.Backend`."""
+        """The kernel of a product and the elementwise op behind it; see `torchlite.backends.protocol`."""
         from torchlite_backends.device_runtime.nn.conv import kernel_with_epilogue
 
         return kernel_with_epilogue(name, then)
 
     def consume_last_use(self, kernel: Any) -> Any:
-        """A kernel whose first array nobody reads later; see `torchlite._dispatch.backend.Backend`."""
+        """A kernel whose first array nobody reads later; see `torchlite.backends.protocol`."""
 
         def run(x: Any, *args: Any, **kwargs: Any) -> Any:
             waiting = x.device.waiting

@@ -318,6 +318,9 @@ def test_the_elements_that_count(host):
 
 
 def test_the_table_of_engines_needs_no_half_precision():
-    program = "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import kernel_support; print(kernel_support._HALF_DTYPES)"
+    program = (
+        "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import "
+        "kernel_support; print(kernel_support._HALF_DTYPES)"
+    )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "(dtype('float16'),)", run.stderr

@@ -37,7 +37,7 @@ def recorded():
     def record(function, *tensors):
         TABLE[:] = [tensors[0]._tl_kernels]
         given = tuple(t._tl_array for t in tensors)
-        return TABLE[0].backend.recorded(TABLE[0].device.index or 0, Function(function), given, "default"), given
+        return TABLE[0].backend.record_launches(TABLE[0].device.index or 0, Function(function), given, "default"), given
 
     return record
 

@@ -102,7 +102,7 @@ class Streams:
 @pytest.fixture(params=[14, 13], ids=lambda version: f"cupy{version}")
 def library(request, monkeypatch):
     made, streams = Library(request.param), Streams()
-    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "_nccl", lambda self: made)
+    monkeypatch.setattr(type(torchlite_backends.nccl.engine), "_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
     monkeypatch.setattr(_device_comm_backend, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
@@ -115,7 +115,7 @@ def ranks(size, work):
     store, errors = dist.HashStore(), []
 
     def run(rank):
-        devices = DeviceCommunicator(torchlite_backends.nccl.transport, rank, size, "test", lambda: store)
+        devices = DeviceCommunicator(torchlite_backends.nccl.engine, rank, size, "test", lambda: store)
         try:
             work(DeviceCommBackend(devices, "nccl", timedelta(seconds=20), "a group"), rank)
         except BaseException as error:
@@ -271,14 +271,14 @@ def test_without_cupy_it_says_what_is_missing(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "cuda12" in torchlite_backends.nccl.transport.why_not() and not dist.is_nccl_available()
+    assert "cuda12" in torchlite_backends.nccl.engine.why_not() and not dist.is_nccl_available()
     with pytest.raises(RuntimeError, match="doesn't have NCCL built in: CuPy is missing"):
         dist.init_process_group("nccl", rank=0, world_size=1)
     assert not dist.is_initialized()
 
 
 def test_a_world_of_one_device(monkeypatch):
-    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_backends.nccl.engine), "why_not", lambda self: "")
     dist.init_process_group("nccl", rank=0, world_size=1)
     try:
         assert dist.get_backend() == "nccl" and dist.get_backend_config() == "cuda:nccl"
@@ -292,7 +292,7 @@ def test_a_world_of_one_device(monkeypatch):
 
 
 def test_both_kinds_of_tensors(monkeypatch):
-    monkeypatch.setattr(type(torchlite_backends.nccl.transport), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_backends.nccl.engine), "why_not", lambda self: "")
     dist.init_process_group("cpu:gloo,cuda:nccl", rank=0, world_size=1)
     try:
         x = torch.ones(2)

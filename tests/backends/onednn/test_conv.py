@@ -406,7 +406,10 @@ def test_what_is_not_there_says_what_to_install(monkeypatch):
 
 
 def test_importing_torchlite_looks_for_nothing():
-    code = "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if 'torchlite_backends.onednn' in m])"
+    code = (
+        "import sys, torchlite; torchlite.ones(2) + 1; print([m for m in sys.modules if "
+        "'torchlite_backends.onednn' in m])"
+    )
     assert found_in(code).stdout.strip() == "[]"
 
 

@@ -34,7 +34,8 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         if op.kwarg_aliases:
             _write_alias_call(source, op)
         if op.is_implicit:
-            constants[f"{op.name}__composite"] = op.composite.__wrapped__ if op.creation_options else op.composite
+            composite: Any = op.composite
+            constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
         free = (["not INTERCEPTORS"] if intercepted else []) + _presence_tests(op)
         write_hot_path(source, op, free, _non_kernel_keywords(op))
         _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
@@ -263,7 +264,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
     source.comment(_conditions(subject, free, unset))
-    with source.condition("if", tests or ["True"]):
+    with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]

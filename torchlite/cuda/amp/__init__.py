@@ -1,4 +1,4 @@
-"""Mixed precision on CUDA by its old names, deprecated in favour of `torch.amp`."""
+"""Mixed precision on CUDA under its old names, deprecated in favour of `torch.amp`."""
 
 from __future__ import annotations
 

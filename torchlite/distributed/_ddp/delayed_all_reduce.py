@@ -1,4 +1,4 @@
-"""Parameters whose gradients are reduced together, when another parameter's gradient is there."""
+"""Delayed all-reduce: gradients reduced in one message once another parameter's gradient is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sync_module_states import broadcast_coalesced
 
 
 class DelayedAllReduce:
-    """Gradients that lie in one flat tensor, which is reduced while backward goes on."""
+    """Gradients in one flat tensor, reduced during backward."""
 
     def __init__(self, group: Any, parameters: list[Any], trigger: Any) -> None:
         self.group, self.parameters = group, parameters
@@ -23,12 +23,12 @@ class DelayedAllReduce:
         self.views = bucket_views(self.buffer, parameters)
         self.clear()
         for parameter in parameters:
-            # The engine adds to a gradient as soon as it is whole where somebody is told of it, else at the end.
+            # The engine accumulates a gradient when it is complete if a hook observes it, else at the end.
             parameter.register_post_accumulate_grad_hook(lambda _: None)
         trigger.register_hook(self._reduce)
 
     def clear(self) -> None:
-        """Begin again with gradients of zero."""
+        """Reset the gradients to zero."""
         with torch.no_grad():
             self.buffer.zero_()
         for parameter, view in zip(self.parameters, self.views, strict=True):

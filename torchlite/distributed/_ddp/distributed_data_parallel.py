@@ -1,4 +1,4 @@
-"""DistributedDataParallel: the same model in every process, each with its part of a batch."""
+"""DistributedDataParallel: replicas of a model that average their gradients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["DistributedDataParallel"]
 
 @dataclass
 class _MixedPrecision:
-    """Dtypes of the computation, of the gradients' reduction (`param_dtype` where None) and of buffers."""
+    """Dtypes of the computation, of the gradients' reduction (None: `param_dtype`) and of buffers."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -57,18 +57,19 @@ class _DDPJoinHook(JoinHook):
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A model that every process of a group has, with the mean of all processes' gradients.
+    """Model replicated over a group, with gradients averaged over all processes.
 
-    Rank 0's parameters and buffers go to all when it is made. Backward reduces gradients in buckets of `bucket_cap_mb`
-    (25) MiB while it goes on, so that `.grad` is the same on all ranks afterwards: the gradient of the mean of the
-    ranks' losses. Its `state_dict` has the model's names behind "module.".
+    The constructor broadcasts rank 0's parameters and buffers. Backward reduces gradients in buckets of `bucket_cap_mb`
+    (25) MiB while it runs, so that `.grad` is the same on all ranks afterwards: the gradient of the mean of the ranks'
+    losses. The names in its `state_dict` begin with "module.".
 
-    forward_sync_buffers (`broadcast_buffers` is its older name): whether rank 0's buffers go to all before a forward.
-    find_unused_parameters: some parameters may lead to no loss, others on each rank. static_graph: they are the same in
-    every iteration, and so is how often each is used. gradient_as_bucket_view: `.grad` lies in the bucket's memory.
+    forward_sync_buffers (old name: `broadcast_buffers`): broadcast rank 0's buffers before a forward.
+    find_unused_parameters: some parameters may not affect a loss, possibly others on each rank. static_graph: the used
+    parameters, and how often each is used, are the same in every iteration. gradient_as_bucket_view: `.grad` is a view
+    of the bucket.
 
-    ValueError without process groups; RuntimeError where the ranks' models differ, where no parameter wants a gradient,
-    and in the forward after a backward that left parameters without one.
+    ValueError without process groups; RuntimeError if the ranks' models differ, if no parameter requires gradients, and
+    in the forward after a backward that left parameters without one.
 
     >>> import torchlite as torch
     >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
@@ -81,7 +82,7 @@ class DistributedDataParallel(Module, Joinable):
 
     module: Module
     _active_ddp_module: Any = None
-    _compiled_part = "module"  # what `torch.compile` compiles
+    _compiled_part = "module"  # the attribute that `torch.compile` compiles
 
     def __init__(
         self,
@@ -188,7 +189,7 @@ class DistributedDataParallel(Module, Joinable):
         self.output_device = self.device_ids[0] if output_device is None else output_device
 
     def _reduced(self) -> list[tuple[str, Any, bool]]:
-        """Names, parameters, and whether their gradients are sparse: each once."""
+        """Return names, parameters, and whether their gradients are sparse: each parameter once."""
         found: dict[int, tuple[str, Any, bool]] = {}
         for prefix, module in self.module.named_modules():
             sparse = isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse
@@ -262,7 +263,7 @@ class DistributedDataParallel(Module, Joinable):
         return self._post_forward(self._run_ddp_forward(*inputs, **kwargs))
 
     def _pre_forward(self, *inputs: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """What comes before a forward of the module: the inputs for it."""
+        """Prepare a forward of the module; return its inputs."""
         if self.reducer is not None:
             self._before_forward()
         if self.device_ids:
@@ -270,7 +271,7 @@ class DistributedDataParallel(Module, Joinable):
         return inputs, kwargs
 
     def _post_forward(self, output: Any) -> Any:
-        """What comes after it: the output."""
+        """Finish a forward of the module; return its output."""
         if torch.is_grad_enabled() and self.require_backward_grad_sync and self.reducer is not None:
             self.require_forward_param_sync = True
             self._expects_backward(output)
@@ -321,8 +322,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes of forwards in this context add to `.grad` without a reduction; the first one after it
-        reduces what has come together.
+        """Context manager: backward accumulates into `.grad` without a reduction; the first one after it reduces the
+        sum.
         """
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
@@ -331,18 +332,18 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def train(self, mode: bool = True) -> Any:
-        """Set the mode of this and of the model."""
+        """Set the mode of this module and of the model."""
         super().train(mode)
         return self
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
-        """Arguments for each device."""
+        """Return arguments for each device."""
         from ...nn.parallel.scatter_gather import scatter_kwargs
 
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """The results of several devices as one."""
+        """Merge the results of several devices."""
         from ...nn.parallel.scatter_gather import gather
 
         return gather(outputs, output_device, dim=self.dim)
@@ -350,7 +351,7 @@ class DistributedDataParallel(Module, Joinable):
     # -- buffers
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward begins with rank 0's buffers."""
+        """True if the next forward broadcasts rank 0's buffers."""
         return self.require_forward_param_sync and self.forward_sync_buffers and bool(self.modules_buffers)
 
     def _sync_buffers(self) -> None:
@@ -363,7 +364,7 @@ class DistributedDataParallel(Module, Joinable):
             broadcast_coalesced(self.process_group, self.modules_buffers, source)
 
     def _common_rank(self, candidate: bool) -> int:
-        """The highest rank that says it is a candidate."""
+        """Return the highest rank that is a candidate."""
         found = torch.tensor([self.process_group.rank() if candidate else -1], device=self.device)
         dist.all_reduce(found, op=dist.ReduceOp.MAX, group=self.process_group)
         return int(found.item())
@@ -377,34 +378,33 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """A context for training with different numbers of inputs: a process that has none left answers the others with
-        gradients of zero. The sum is divided by the number of all processes, or, without
-        `divide_by_initial_world_size`, of those that have inputs left.
+        """Context manager for training with uneven inputs: a finished process shadows the others with zero gradients.
+
+        The sum is divided by the number of all processes, or, without `divide_by_initial_world_size`, of those with
+        inputs left.
         """
         return Join(
             [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What answers this model's collectives."""
+        """Return the hook that shadows this model's collectives."""
         return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
     @property
     def join_device(self) -> Any:
-        """The parameters' device."""
+        """Device of the parameters."""
         return self.device
 
     @property
     def join_process_group(self) -> Any:
-        """The group of the processes."""
+        """Group of the processes."""
         return self.process_group
 
-    # -- hooks and what is told
+    # -- hooks and logging
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Have `hook(state, bucket)` reduce each bucket: it returns a future of the reduced gradients, already divided
-        by whatever they are to be divided by.
-        """
+        """Register `hook(state, bucket)`, which returns a future of a bucket's reduced gradients, already divided."""
         _check_hook(hook)
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
@@ -421,7 +421,7 @@ class DistributedDataParallel(Module, Joinable):
         self.register_comm_hook(self.process_group, hooks[comm_hook_type])
 
     def _set_static_graph(self) -> None:
-        """The graph is the same in all iterations."""
+        """Declare that the graph is the same in all iterations."""
         if self.static_graph:
             warnings.warn("You've set static_graph to be True, no need to set it again.", stacklevel=2)
             return
@@ -429,11 +429,13 @@ class DistributedDataParallel(Module, Joinable):
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
-        """Names of parameters and buffers that DistributedDataParallel leaves alone, to be set before it is made."""
+        """Set the names of parameters and buffers that DistributedDataParallel ignores; call it before the
+        constructor.
+        """
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """What is known of the buckets and of the last iteration."""
+        """Return information about the buckets and the last iteration."""
         reducer = self.reducer
         return {
             "world_size": self.process_group.size(),
@@ -464,7 +466,7 @@ class DistributedDataParallel(Module, Joinable):
         }
 
     def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
-        """How often times would be taken. ValueError below 1."""
+        """Set the sample rate of timings, which has no effect. ValueError below 1."""
         if sample_rate < 1:
             raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
 
@@ -490,7 +492,7 @@ def _group_of(process_group: Any, device_mesh: Any) -> Any:
 
 
 def _parse_broadcast_buffers(broadcast: bool | None, forward: bool | None) -> tuple[bool, bool]:
-    """Whether buffers are synchronised before a forward, and when the model is wrapped."""
+    """Return whether buffers are synchronised before a forward, and in the constructor."""
     if broadcast is not None:
         words = (
             "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and "
@@ -507,7 +509,7 @@ def _parse_broadcast_buffers(broadcast: bool | None, forward: bool | None) -> tu
 
 
 def _bucket_limits(cap: float | None, caps: list[float] | None) -> list[int]:
-    """The bytes of the buckets; the last number is for all further ones."""
+    """Return the sizes of the buckets in bytes; the last number holds for all further ones."""
     if caps is not None:
         if not caps or any(one <= 0 for one in caps):
             raise ValueError("bucket_cap_mb_list must be a list of positive numbers")

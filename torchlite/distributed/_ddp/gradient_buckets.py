@@ -1,4 +1,4 @@
-"""Which gradients are reduced together, and the flat memory in which that happens."""
+"""Gradient buckets: assignment of parameters, and flat tensors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ BUCKET_CAP_MB = 25
 def compute_bucket_assignment(
     tensors: Sequence[Any], limits: Sequence[int], sparse: Sequence[bool] = (), indices: Sequence[int] = ()
 ) -> list[list[int]]:
-    """Tensors (by `indices`, or by position) in buckets: each of one dtype and device, closed when it has so many
-    bytes; the last limit holds for all further buckets. A sparse gradient is a bucket of its own.
+    """Assign tensors (by `indices`, or by position) to buckets of one dtype and device, limited in bytes.
+
+    The last limit holds for all further buckets. A sparse gradient has a separate bucket.
     """
     numbers = list(indices) or list(range(len(tensors)))
     done: list[tuple[int, list[int]]] = []
@@ -41,7 +42,7 @@ def compute_bucket_assignment(
 
 
 class Bucket:
-    """Parameters whose gradients lie in one flat tensor."""
+    """Parameters whose gradients are views of one flat tensor."""
 
     def __init__(self, index: int, numbers: list[int], parameters: list[Any], sparse: bool, dtype: Any = None) -> None:
         self.index, self.numbers, self.parameters, self.sparse = index, numbers, parameters, sparse
@@ -58,17 +59,17 @@ class Bucket:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its gradients."""
+        """Return the bytes of its gradients."""
         return sum(parameter.numel() * parameter.element_size() for parameter in self.parameters)
 
     def begin(self) -> None:
-        """Wait for all gradients again."""
+        """Reset: wait for all gradients again."""
         self.left = set(self.numbers)
         self.sparse_gradient = None
 
 
 def bucket_views(buffer: Any, parameters: Sequence[Any]) -> list[Any]:
-    """Views on a flat tensor, one after the other, that lie as the parameters do where these have no gaps."""
+    """Return consecutive views of a flat tensor, with the parameters' strides if these have no gaps."""
     views, start = [], 0
     for parameter in parameters:
         shape, stride, count = parameter.shape, parameter.stride(), parameter.numel()

@@ -1,9 +1,8 @@
-"""Gradients that become the mean over the processes while backward goes on.
+"""`Reducer`: averages gradients over processes during backward.
 
-A hook behind each parameter's gradient puts it into its bucket. When a bucket has all of its gradients, and those
-before it are on their way, its reduction begins: all processes reduce the same buckets in the same order. Hooks that
-come later move the messages on. When backward has ended, a callback waits for what is left and gives the parameters
-what arrived.
+A hook on each parameter's gradient copies it to its bucket. When a bucket is complete, and those before it are in
+flight, its reduction starts: all processes reduce the same buckets in the same order. Later hooks poll the messages. At
+the end of backward, a callback waits for the rest and sets the gradients.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Hook = Callable[[Any, GradBucket], Any]
 
 
 class Reducer:
-    """The buckets of a model's parameters, and where their reduction stands."""
+    """Buckets of a model's parameters, and the state of their reduction."""
 
     def __init__(
         self,
@@ -50,13 +49,13 @@ class Reducer:
         self.size = group.size()
         self.divisor: float = self.size
         self.hook: tuple[Any, Hook] | None = None
-        self.low_precision: Any = None  # the dtype in which gradients are reduced
+        self.low_precision: Any = None  # dtype of the reduction
         self.static = False
         self.times: dict[int, int] = {}  # hooks that a parameter's gradient gets, of a static graph
         self.rebuilt = False
         self.iteration = 0
         self.waited = 0.0  # seconds at the end of the last backward pass
-        self.order: list[int] = []  # in which gradients came, until buckets are rebuilt
+        self.order: list[int] = []  # order of the gradients, until buckets are rebuilt
         self.prior: Any = None  # a work that must be done before the first bucket
         self.works: list[Any] = []
         self._expects = self._begun = False
@@ -77,7 +76,7 @@ class Reducer:
         return get_gradient_edge(parameter).node.register_hook(lambda *_: self._on_gradient_ready(number))
 
     def remove(self) -> None:
-        """Take the hooks away."""
+        """Remove the hooks."""
         for handle in self.handles:
             handle.remove()
         self.handles = []
@@ -101,14 +100,14 @@ class Reducer:
         return {n: (bucket.index, i) for bucket in self.buckets for i, n in enumerate(bucket.numbers)}
 
     def set_low_precision(self, dtype: Any) -> None:
-        """Reduce gradients in another dtype."""
+        """Set the dtype of the reduction."""
         self.low_precision = dtype
         self._make([bucket.numbers for bucket in self.buckets])
 
     # -- before backward
 
     def check_finished(self) -> None:
-        """RuntimeError where the last backward pass left parameters without a gradient."""
+        """Raise RuntimeError if the last backward left parameters without a gradient."""
         if not self._begun:
             return
         missing = [n for n in range(len(self.parameters)) if n not in self._ready]
@@ -151,9 +150,7 @@ class Reducer:
         raise RuntimeError(words)
 
     def rebuild(self) -> bool:
-        """Buckets in the order in which gradients came in the first backward pass, which is rank 0's order: whether
-        they were made anew.
-        """
+        """Rebuild the buckets in rank 0's gradient order of the first backward; return True if they changed."""
         self.check_finished()
         if self.rebuilt or not self.order or (self.find_unused and not self.static):
             return False
@@ -180,9 +177,7 @@ class Reducer:
         return True
 
     def prepare(self, outputs: list[Any] | None) -> None:
-        """A backward pass comes whose gradients are reduced; with `outputs` parameters that do not lead to them are
-        looked for.
-        """
+        """Prepare a backward with a reduction; with `outputs` find the parameters that do not affect them."""
         self.check_finished()
         self.iteration += 1
         self._expects, self._begun = True, False
@@ -207,7 +202,7 @@ class Reducer:
     # -- during backward
 
     def _on_gradient_ready(self, number: int) -> None:
-        """A parameter's gradient is there."""
+        """Handle a parameter's gradient."""
         if not self._expects:
             return
         if not self._begun:
@@ -244,7 +239,7 @@ class Reducer:
         return self.static and not self.times
 
     def _finish_learning_static_graph(self) -> None:
-        """The first backward pass of a static graph has ended: everything is reduced now."""
+        """Reduce everything after the first backward of a static graph."""
         counted = dict(self._count)
         self.order += [n for n in range(len(self.parameters)) if n not in counted]
         for number in range(len(self.parameters)):
@@ -252,7 +247,7 @@ class Reducer:
         self.times = counted
 
     def _mark_unused(self) -> None:
-        """Backward has ended: what has no gradient now led to outputs that no loss was computed from."""
+        """After backward, mark parameters without a gradient: no loss depends on their outputs."""
         for number in range(len(self.parameters)):
             if self._begun and number not in self._ready:
                 self._mark(number, False)
@@ -277,7 +272,7 @@ class Reducer:
         )
 
     def _mark(self, number: int, used: bool) -> None:
-        """A gradient is there, or known not to come."""
+        """Mark a gradient as ready, or as unused."""
         if self.prior is not None:
             self._take_prior()
         self._ready.add(number)
@@ -288,7 +283,7 @@ class Reducer:
         self._fill(bucket, position, self.parameters[number], used)
         bucket.left.discard(number)
         for work in self.works:
-            # Futures of hooks are not asked: what hangs on them may send more, which all ranks must do in one order.
+            # Futures of hooks are not polled: their callbacks may send more, which all ranks must do in one order.
             if work.__class__ is _BucketWork:
                 work.done()
         while self._next < len(self.buckets) and not self.buckets[self._next].left:
@@ -304,7 +299,7 @@ class Reducer:
                 self._finish()
 
     def _exchanges_used_map(self) -> bool:
-        """Whether the ranks tell each other which parameters they used: of a static graph once."""
+        """True if the ranks exchange which parameters they used: for a static graph once."""
         return not self.skip_unused and (self._is_learning_static_graph() if self.static else self.find_unused)
 
     def _fill(self, bucket: Bucket, position: int, parameter: Any, used: bool) -> None:
@@ -339,7 +334,7 @@ class Reducer:
             self.works.append(self.run_hook(self._make_grad_bucket(bucket)))
 
     def _take_prior(self) -> None:
-        """In a join context the work that counts who is still there, by which is divided from now on."""
+        """Take the join context's count of active processes, the divisor from now on."""
         work, tensor, fixed = self.prior
         self.prior = None
         work.wait()
@@ -351,7 +346,7 @@ class Reducer:
         return GradBucket(bucket.index, bucket.buffer, bucket.views, bucket.parameters, last)
 
     def run_hook(self, given: GradBucket) -> Any:
-        """The future of what becomes of a bucket."""
+        """Return the future of a bucket's reduction."""
         assert self.hook is not None
         state, hook = self.hook
         future = hook(state, given)
@@ -364,7 +359,7 @@ class Reducer:
     # -- after backward
 
     def _finish(self) -> None:
-        """Wait for the buckets, and give the parameters what arrived."""
+        """Wait for the buckets, and set the gradients."""
         works, self._expects, self._begun = self.works, False, False
         self.waited = 0.0
         with torch.no_grad():
@@ -412,7 +407,7 @@ class Reducer:
     # -- joined processes
 
     def shadow(self) -> None:
-        """Take part in a backward pass of the others with zeros."""
+        """Shadow a backward of the others with zeros."""
         for bucket in self.buckets:
             bucket.begin()
         self.works, self._next = [], 0
@@ -425,26 +420,26 @@ class Reducer:
                 value = work.wait()
                 while isinstance(value, list | tuple):
                     value = value[0]
-                self._write_gradients(bucket, value)  # an optimizer whose state is shared out steps with them
+                self._write_gradients(bucket, value)  # an optimizer with partitioned state steps with them
         self.works = []
         if self._exchanges_used_map():
             dist.all_reduce(torch.zeros(len(self.parameters), dtype=torch.int64), group=self.group)
             self.times = self.times or dict.fromkeys(range(len(self.parameters)), 1)
-        self.order = self.order or list(range(len(self.parameters)))  # rank 0's order is taken, whatever this is
+        self.order = self.order or list(range(len(self.parameters)))  # rank 0's order is used, whatever this is
 
 
 class _BucketWork:
-    """A reduction on its way, whose result is the bucket's buffer."""
+    """Reduction in flight, with the bucket's buffer as result."""
 
     def __init__(self, work: Any, bucket: Bucket) -> None:
         self.work, self.buffer = work, bucket.buffer
 
     def done(self) -> bool:
-        """Whether it arrived; asking moves it on."""
+        """True if complete; polls the messages."""
         return self.work.is_completed()
 
     def wait(self) -> Any:
-        """The sum."""
+        """Wait, and return the sum."""
         self.work.wait()
         return self.buffer
 

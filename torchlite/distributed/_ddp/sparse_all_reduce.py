@@ -1,4 +1,4 @@
-"""The sum of sparse gradients over processes: everybody gets everybody's entries."""
+"""All-reduce of sparse gradients: every process gathers the entries of all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ class _CompletedWork:
         self.value = value
 
     def wait(self) -> Any:
-        """The sum."""
+        """Return the sum."""
         return self.value
 
 
 def reduce_sparse(group: Any, bucket: Any, divisor: float) -> _CompletedWork:
-    """The mean of a bucket's sparse gradient over a group, coalesced. A process without one has no entries."""
+    """Return the mean of a bucket's sparse gradient over a group, coalesced. A process without one contributes no
+    entries.
+    """
     parameter, gradient = bucket.parameters[0], bucket.sparse_gradient
     if gradient is None:
         empty = torch.zeros(1, 0, dtype=torch.int64, device=parameter.device)

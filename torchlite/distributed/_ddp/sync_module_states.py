@@ -1,4 +1,4 @@
-"""That the processes of a group have the same model: checked, and brought about."""
+"""Verification and broadcast of a model's parameters and buffers over a group."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 
-_MAX_BUCKET_BYTES = 250 * 1024 * 1024  # bytes that are sent at once
+_MAX_BUCKET_BYTES = 250 * 1024 * 1024  # bytes sent at a time
 
 
 def verify_shapes(group: Any, parameters: Sequence[Any]) -> None:
-    """RuntimeError on every rank unless all have as many parameters as rank 0, of the same shapes."""
+    """Raise RuntimeError on every rank unless all have as many parameters as rank 0, of the same shapes."""
     rank, size = group.rank(), group.size()
     if size == 1:
         return
@@ -35,7 +35,7 @@ def verify_shapes(group: Any, parameters: Sequence[Any]) -> None:
 
 
 def broadcast_coalesced(group: Any, tensors: Iterable[Any], source: int = 0, most: int = _MAX_BUCKET_BYTES) -> None:
-    """Every rank's tensors become those of `source` (a rank of the group), many in a message."""
+    """Broadcast tensors from `source` (a rank of the group), many in a message."""
     if group.size() == 1:
         return
     kinds: dict[Any, list[Any]] = {}
@@ -59,7 +59,7 @@ def broadcast_coalesced(group: Any, tensors: Iterable[Any], source: int = 0, mos
 
 
 def sync_module_states(module: Any, group: Any, source: int, ignored: Iterable[str] = (), buffers: bool = True) -> None:
-    """Every rank's parameters and buffers become those of `source`, but for names in `ignored`."""
+    """Broadcast a module's parameters and buffers from `source`, except names in `ignored`."""
     without = set(ignored)
     states = [value for name, value in module.named_parameters() if name not in without]
     if buffers:

@@ -82,6 +82,7 @@ class OptimStateDictMixin:
 
         `group` has no effect: the group is that of the model's parameters.
         """
+        _refuse_optim_input(optim_input)
         return _optim_state_by_names(model, optim, True, True, rank0_only)
 
     @staticmethod
@@ -97,6 +98,7 @@ class OptimStateDictMixin:
         full_optim_state_dict: dict[str, Any], model: nn.Module, optim_input: Any = None, optim: Any = None
     ) -> dict[str, Any]:
         """Convert a state by names, complete on each rank, for this rank's optimizer."""
+        _refuse_optim_input(optim_input)
         return localize_optim_state(model, optim, full_optim_state_dict)
 
     @staticmethod
@@ -115,6 +117,7 @@ class OptimStateDictMixin:
 
         `group` has no effect: rank 0 of the world sends.
         """
+        _refuse_optim_input(optim_input)
         held = [full_optim_state_dict if dist.get_rank() == 0 else None]
         dist.broadcast_object_list(held, 0)
         return localize_optim_state(model, optim, held[0] or {})
@@ -125,6 +128,7 @@ class OptimStateDictMixin:
         optim_input: Any = None, optim: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Rename a state's keys from parameter numbers to names, or back."""
+        _refuse_optim_input(optim_input)
         names = [name.replace("_fsdp_wrapped_module.", "") for name, _ in model.named_parameters()]
         if optim is not None:
             found = {id(p): name.replace("_fsdp_wrapped_module.", "") for name, p in model.named_parameters()}

@@ -239,8 +239,8 @@ class PipelineScheduleMulti(_PipelineSchedule):
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
         if use_full_backward is not None:
             warnings.warn(
-                "Deprecation warning: 'use_full_backward' is no longer supported. Simply stop passing it, and everything "
-                "should still work fine.", FutureWarning, stacklevel=2,
+                "Deprecation warning: 'use_full_backward' is no longer supported. Simply stop passing it, and "
+                "everything should still work fine.", FutureWarning, stacklevel=2,
             )  # fmt: skip
         if not backward_requires_autograd:
             raise NotImplementedError("backward_requires_autograd=False: a stage's backward is autograd's here")

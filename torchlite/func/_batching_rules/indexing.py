@@ -234,7 +234,8 @@ def _memory_rule(level, op, values):
 
 
 @rule(
-    "_nonzero_indices", "_unique_flat", "_unique_rows", "_unique_runs", "_unique2", "_unique_dim", "_unique_consecutive",
+    "_nonzero_indices", "_unique_flat", "_unique_rows", "_unique_runs", "_unique2", "_unique_dim",
+    "_unique_consecutive",
     kind="refused",
 )  # fmt: skip
 def _dynamic_shape_rule(level, op, values):

@@ -1,4 +1,4 @@
-"""Inference optimization: folds batch norm into convolutions and linear layers, removes dropout."""
+"""Optimizations of modules for inference: batch norms folded into the layers before them, dropout removed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from ...nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from ...nn.modules.conv import Conv1d, Conv2d, Conv3d
+from ...nn.modules._sequential_fusion import BATCH_NORM_OF
+from ...nn.modules.batchnorm import BatchNorm1d
 from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
@@ -18,9 +18,7 @@ from ..node import Node
 
 __all__ = ["fuse", "matches_module_pattern", "remove_dropout", "replace_node_module"]
 
-_PAIRS: tuple[tuple[type, type], ...] = (
-    (Conv1d, BatchNorm1d), (Conv2d, BatchNorm2d), (Conv3d, BatchNorm3d), (Linear, BatchNorm1d),
-)  # fmt: skip
+_PAIRS: tuple[tuple[type, type], ...] = (*BATCH_NORM_OF.items(), (Linear, BatchNorm1d))
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:

@@ -1,8 +1,8 @@
-"""Attention with scores and masks of a program's own.
+"""Attention with user-defined scores and masks.
 
-`score_mod(score, batch, head, query, key)` changes scores; `mask_mod(batch, head, query, key)` says which count. Both
-are called once, with indices that broadcast over all positions at once, so that they may be written for single numbers,
-as long as they are made of ops.
+`score_mod(score, batch, head, query, key)` changes scores; `mask_mod(batch, head, query, key)` returns true for the
+positions that count. Each is called once, with indices that broadcast over all positions. A function written for single
+positions works if it consists of ops.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FlexKernelOptions = dict[str, Any]
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return beside its result."""
+    """The additional outputs that `flex_attention` returns."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returned beside its result, (B, H, queries) each: logarithms of sums, largest scores."""
+    """The additional outputs of `flex_attention`, (B, H, queries) each: log-sum-exp and maximum of the scores."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -60,17 +60,17 @@ def _combine_masks(
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where all of several say that a place counts."""
+    """Return a mask_mod that is true where all of the given ones are."""
     return _combine_masks(mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where one of several says that a place counts."""
+    """Return a mask_mod that is true where any of the given ones is."""
     return _combine_masks(mask_mods, False, lambda a, b: a | b)
 
 
 def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
-    """For each dimension its positions, as a tensor that broadcasts with the others'."""
+    """Return the positions of each dimension, as tensors that broadcast against each other."""
     return [
         torch.arange(size, device=device).reshape([-1 if d == i else 1 for d in range(len(shape))])
         for i, size in enumerate(shape)
@@ -78,15 +78,14 @@ def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
 
 
 def _evaluate_mod(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, *score: Tensor) -> Tensor:
-    """What a function of single positions says for all, of that shape."""
+    """Return the values of a mod function at all positions, of the given shape."""
     return torch.as_tensor(mod(*score, *_index_grids(shape, device)), device=device).expand(shape)
 
 
 def create_mask(
     mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
 ) -> Tensor:
-    """The mask (B, H, Q_LEN, KV_LEN) of a mask_mod, True where it says so; of a score_mod, where its scores
-    are not -inf.
+    """Return the mask (B, H, Q_LEN, KV_LEN) of a mask_mod; of a score_mod, True where its scores are not -inf.
 
     >>> create_mask(lambda b, h, q, k: q >= k, 1, 1, 2, 2)
     tensor([[[[ True, False],
@@ -99,7 +98,7 @@ def create_mask(
 
 
 def _is_score_mod(mod: Callable[..., Any]) -> bool:
-    """Whether a function is a score_mod (five positional parameters) and no mask_mod (four)."""
+    """True if a function is a score_mod (five positional parameters) and no mask_mod (four)."""
     kinds = inspect.Parameter
     places = [
         p
@@ -112,7 +111,7 @@ def _is_score_mod(mod: Callable[..., Any]) -> bool:
 
 
 def _dense_to_ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks of each row are set, and which: these first, in order, then the others."""
+    """Return the number of set blocks of each row, and the block indices with the set ones first."""
     counts = blocks.sum(dim=-1).to(torch.int32)
     order = torch.argsort(blocks.to(torch.int32), dim=-1, descending=True, stable=True).to(torch.int32)
     return counts, order
@@ -132,10 +131,12 @@ def _pair(size: Any) -> tuple[int, int]:
 
 
 class BlockMask:
-    """A mask by blocks: which blocks of keys each block of queries sees in part (`kv_indices`, the first
-    `kv_num_blocks` of a row) and in full (`full_kv_indices`), and the same seen from the keys (`q_indices` …). Inside
-    blocks that are seen in part `mask_mod` decides. `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and
-    `dq_kv_order_spt` have no effect: they order the writes of a Triton kernel.
+    """A block mask: the blocks of keys that each block of queries sees partially (`kv_indices`, the first
+    `kv_num_blocks` of a row) and fully (`full_kv_indices`), and the transposed tables (`q_indices` …). Inside partial
+    blocks `mask_mod` decides.
+
+    `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and `dq_kv_order_spt` have no effect: they order the writes
+    of a Triton kernel.
     """
 
     def __init__(
@@ -191,8 +192,9 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """A BlockMask of what queries see; what keys see is worked out. `dq_write_order`, `dq_write_order_full` and
-        `dq_kv_order` have no effect: they order the writes of a Triton kernel.
+        """Return a BlockMask from the key blocks of each query block; the query blocks of each key block are computed.
+        `dq_write_order`, `dq_write_order_full` and `dq_kv_order` have no effect: they order the writes of a Triton
+        kernel.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -213,7 +215,7 @@ class BlockMask:
         )  # fmt: skip
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """What the mask is made of."""
+        """Return the fields of the mask as a tuple."""
         tensors = tuple(getattr(self, name) for name in self._TENSORS)
         if flatten:
             return (*self.seq_lengths, *tensors, *self.BLOCK_SIZE, self.mask_mod)
@@ -225,18 +227,18 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many places there are."""
+        """Return the number of positions."""
         return math.prod(self.shape)
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is seen, at least in part."""
+        """Return 1 for each block that is visible, at least partially."""
         dense = _ordered_to_dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             return dense | _ordered_to_dense(self.full_kv_num_blocks, self.full_kv_indices)
         return dense
 
     def sparsity(self) -> float:
-        """How many percent of the places are in blocks that are not seen."""
+        """Return the percentage of positions in blocks that are masked out."""
         seen = self.kv_num_blocks.sum()
         if self.full_kv_num_blocks is not None:
             seen = seen + self.full_kv_num_blocks.sum()
@@ -252,8 +254,8 @@ class BlockMask:
         return make(self.seq_lengths, *(x if x is None else change(x) for x in tensors), self.BLOCK_SIZE, self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The mask of some batches and heads (and blocks of queries), as indexing takes them; what keys see is worked
-        out anew, and `mask_mod` stays that of the whole.
+        """Index batches and heads (and blocks of queries). The blocks of queries are recomputed for the result;
+        `mask_mod` is unchanged.
         """
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, None if i == -1 else i + 1) if isinstance(i, int) else i for i in index)
@@ -291,7 +293,7 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+    """Return the BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
 
     `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 
@@ -355,7 +357,7 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMa
 
 
 def _dense_mask(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
-    """Which places count: in blocks that are seen in full all, in those that are seen in part what mask_mod says."""
+    """Return the mask as a dense bool tensor: full blocks count everywhere, partial blocks where mask_mod is true."""
     rows, columns = block_mask.BLOCK_SIZE
     mask = _evaluate_mod(block_mask.mask_mod, shape, device).to(torch.bool)
 
@@ -384,11 +386,11 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """softmax(score_mod(query key^T * scale) where block_mask says so) value.
+    """Return softmax(score_mod(query key^T * scale), masked by block_mask) value.
 
     query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev); with `enable_gqa` Hq is a multiple of Hkv. Returns
-    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the logarithms of sums). A
-    query that sees no key gives zeros. All scores are computed: blocks save nothing yet. ValueError for sizes, dtypes
+    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the log-sum-exp). A query
+    without visible keys yields zeros. All scores are computed: blocks are not skipped yet. ValueError for sizes, dtypes
     or devices that do not fit.
 
     `kernel_options` has no effect: it tunes Triton kernels.

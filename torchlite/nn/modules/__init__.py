@@ -1,4 +1,4 @@
-"""Every layer of `torchlite.nn`."""
+"""All layers of `torchlite.nn`."""
 
 from .activation import (
     CELU,

@@ -1,18 +1,17 @@
-"""Modules in a row that are computed in one op where nothing is recorded: a convolution with the batch norm behind it,
-and the limits behind that.
+"""Fusion of the modules of an `nn.Sequential` where no gradients are recorded: convolution, batch norm, activation.
 
-What is joined gives what its modules would one after the other: only modules of these very classes are, without hooks,
-in evaluation mode, on plain tensors.
+Only modules of exactly these classes fuse, without hooks, in evaluation mode, on plain tensors. The arithmetic and the
+conditions are those of `torchlite._ops.fused_inference`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import F
+from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, clamp_range
 from torchlite.nn.parameter import Parameter
 
 from . import module as base
@@ -21,22 +20,17 @@ from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from .conv import Conv1d, Conv2d, Conv3d
 
 _NORMS = {BatchNorm1d: (2, 3), BatchNorm2d: (4,), BatchNorm3d: (5,)}
-_CONVOLUTIONS = {Conv1d: BatchNorm1d, Conv2d: BatchNorm2d, Conv3d: BatchNorm3d}
-_LIMITS: dict[type, Any] = {
-    ReLU: lambda module: (0.0, math.inf),
-    ReLU6: lambda module: (module.min_val, module.max_val),
-    Hardtanh: lambda module: (module.min_val, module.max_val),
-}
-_FUSIBLE: tuple[Any, ...] = (*_NORMS, *_CONVOLUTIONS, *_LIMITS)
+BATCH_NORM_OF: dict[type, type] = {Conv1d: BatchNorm1d, Conv2d: BatchNorm2d, Conv3d: BatchNorm3d}
+_ACTIVATIONS = (ReLU, ReLU6, Hardtanh)
+_FUSIBLE: tuple[Any, ...] = (*_NORMS, *BATCH_NORM_OF, *_ACTIVATIONS)
 _FORWARDS: dict[Any, Any] = {kind: kind.forward for kind in _FUSIBLE}
-_CHAIN_HEADS = {*_NORMS, *_CONVOLUTIONS}
+_CHAIN_HEADS = {*_NORMS, *BATCH_NORM_OF}
 _MODULE_CALL = base.Module.__call__
 _HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
-_FLOATS = torch.float32, torch.float64
 
 
 def run_modules(modules: Iterable, x: Any) -> Any:
-    """`x` through modules, one after the other."""
+    """Apply modules to `x` in sequence."""
     if _CHAIN_HEADS.isdisjoint(map(type, modules)):
         for module in modules:
             x = module(x)
@@ -46,7 +40,7 @@ def run_modules(modules: Iterable, x: Any) -> Any:
     while waiting:
         module = waiting.pop()
         kind = type(module)
-        if kind in _CONVOLUTIONS and waiting and type(waiting[-1]) is _CONVOLUTIONS[kind]:
+        if kind in BATCH_NORM_OF and waiting and type(waiting[-1]) is BATCH_NORM_OF[kind]:
             x = _run_conv(module, waiting, x)
         elif (
             kind in _NORMS
@@ -82,16 +76,20 @@ def _run_conv(module: Any, waiting: list, x: Any) -> Any:
 
 
 def _take_clamp_limits(waiting: list) -> tuple[float, float]:
-    """The limits of the module that comes next, which is done with then."""
-    if waiting and type(waiting[-1]) in _LIMITS and _has_plain_call(waiting[-1]):
-        module = waiting.pop()
-        least, most = _LIMITS[type(module)](module)
-        return float(least), float(most)
-    return -math.inf, math.inf
+    """Remove the next activation from `waiting` and return its bounds."""
+    if waiting and type(waiting[-1]) in _ACTIVATIONS and _has_plain_call(waiting[-1]):
+        module = waiting[-1]
+        found = (
+            clamp_range("relu") if type(module) is ReLU else clamp_range("hardtanh", (module.min_val, module.max_val))
+        )
+        if found is not None:
+            waiting.pop()
+            return found
+    return NO_CLAMP
 
 
 def _has_plain_call(module: Any) -> bool:
-    """Whether a call of the module is its class's `forward` and no more."""
+    """True if a call of the module only runs its class's `forward`."""
     own, kind = module.__dict__, type(module)
     return (
         not any(own[name] for name in _HOOK_ATTRIBUTES)
@@ -111,14 +109,12 @@ def _running_stats(norm: Any) -> tuple:
 
 
 def _accepts_input(norm: Any, x: Any) -> bool:
-    """Whether a batch norm is one of its running statistics, and fits the tensor."""
+    """True if a batch norm uses its running statistics and fits the tensor."""
     values = _running_stats(norm)
     return (
-        not norm.training
-        and values[2] is not None
-        and values[3] is not None
+        can_fold_batch_norm(norm.training, norm.running_mean, norm.running_var)
         and _are_plain_tensors(x, *values)
-        and x.dtype in _FLOATS
+        and can_fuse_dtypes([x.dtype])
         and x.ndim in _NORMS[type(norm)]
         and all(v is None or v.shape[0] == norm.num_features for v in values)
         and norm.eps >= 0
@@ -126,7 +122,7 @@ def _accepts_input(norm: Any, x: Any) -> bool:
 
 
 def _are_plain_tensors(x: Any, *others: Any) -> bool:
-    """Whether all are plain tensors of one dtype and device."""
+    """True if all are plain tensors of one dtype and device."""
     if x.__class__ is not torch.Tensor and x.__class__ is not Parameter:
         return False
     dtype, device = x.dtype, x.device

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class _NormBase(Module):
-    """What batch and instance normalisation share: running statistics, and an affine map for each channel."""
+    """Base of batch and instance normalisation: running statistics and an affine transform of each channel."""
 
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
@@ -239,7 +239,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         *,
         bias: bool = True,
     ) -> None:
-        # Made without parameters and statistics: their size is not known.
+        # Created without parameters and statistics: their size is not known.
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine = affine
         self.track_running_stats = track_running_stats
@@ -258,7 +258,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> Any:
-        """Make parameters and statistics from the channels of the first input."""
+        """Create parameters and statistics from the channels of the first input."""
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]

@@ -1,4 +1,4 @@
-"""Modules whose sizes come from their first input."""
+"""Base of lazy modules, whose sizes come from their first input."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Mixed in before a layer: parameters are made by `initialize_parameters(*args)` at the first call, then the class
-    becomes `cls_to_become`.
+    """Mixin for lazy modules: the first call runs `initialize_parameters(*args)`, then the class becomes
+    `cls_to_become`.
 
-    Run one batch (a dry run) before making an optimizer; loading a state_dict also gives the parameters their shapes.
+    Run one batch (a dry run) before creating an optimizer. Loading a state_dict also gives the parameters their shapes.
     """
 
     cls_to_become: type | None = None
@@ -31,7 +31,7 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        # An uninitialised parameter has nothing to detach, and is kept as it is.
+        # An uninitialised parameter cannot be detached, so it is returned as is.
         for name, param in self._parameters.items():
             if param is not None:
                 destination[prefix + name] = param if is_lazy(param) or keep_vars else param.detach()
@@ -49,11 +49,11 @@ class LazyModuleMixin:
                     param.materialize(state_dict[key].shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters their shapes from the arguments of the first call; every lazy module defines it."""
+        """Set the shapes of the parameters from the arguments of the first call. Every lazy module defines it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer still waits for its shape."""
+        """True if a parameter or buffer is uninitialised."""
         return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
 
     def _infer_parameters(self, module, args, kwargs=None):

@@ -1,6 +1,4 @@
-"""Losses as modules. `reduction` is "mean", "sum" or "none"; `size_average` and `reduce` are its former, deprecated
-spelling.
-"""
+"""Losses as modules. `reduction` is "mean", "sum" or "none"; `size_average` and `reduce` are its deprecated form."""
 
 from __future__ import annotations
 
@@ -324,8 +322,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """How `linear_cross_entropy` may trade memory for speed: the batch is worked in chunks, so that never all logits
-    are kept.
+    """Options of `linear_cross_entropy` that trade memory for speed. The batch is processed in chunks, so that the
+    logits are never all in memory.
 
     batch_chunk_size, chunking_method: the size of a chunk, or how to choose it. acc_policy, acc_dtype: where gradients
     are summed. allow_retain_graph: whether the backward may run twice. The result does not depend on them.

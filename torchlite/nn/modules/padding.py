@@ -1,4 +1,4 @@
-"""Padding layers: `padding` is one amount, or amounts before and after for each dimension, the last dimension first."""
+"""Padding layers. `padding` is one int, or the amounts before and after each dimension, last dimension first."""
 
 from __future__ import annotations
 

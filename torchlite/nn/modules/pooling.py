@@ -65,7 +65,7 @@ class MaxPool1d(_MaxPoolNd):
     """The largest value of each window: (N, C, L) -> (N, C, L_out), L_out = (L + 2 padding - dilation (kernel_size - 1)
     - 1) / stride + 1.
 
-    return_indices: also give the places of the maxima, for MaxUnpool1d. ceil_mode: round L_out up.
+    return_indices: also return the indices of the maxima, for MaxUnpool1d. ceil_mode: round L_out up.
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -102,8 +102,8 @@ def _init_unpool(module, expand, kernel_size, stride, padding):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts the values that MaxPool1d kept back at their indices, zeros elsewhere: (N, C, L) -> (N, C, L_out);
-    `output_size` settles L_out.
+    """The inverse of MaxPool1d: puts the pooled values back at their indices, zeros elsewhere: (N, C, L) -> (N, C,
+    L_out). `output_size` resolves an ambiguous L_out.
     """
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:

@@ -1,4 +1,4 @@
-"""Models over several devices."""
+"""Data-parallel models over several devices."""
 
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel

@@ -1,4 +1,4 @@
-"""DataParallel."""
+"""DataParallel, a module that splits each batch over several devices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Holds a model as `module` and calls it, so that programs and checkpoints written for several devices run on one.
+    """Wraps a model as `module` and calls it, so that programs and checkpoints for several devices run on one.
 
-    device_ids of more than one device raise NotImplementedError: batches are not split.
+    More than one device in device_ids raises NotImplementedError: batches are not split.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
@@ -44,6 +44,6 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Tensor:
-    """What `DataParallel(module, device_ids, output_device, dim)` returns for these arguments (one, or a tuple)."""
+    """Return the output of `DataParallel(module, device_ids, output_device, dim)` for inputs (one, or a tuple)."""
     given = inputs if isinstance(inputs, tuple) else (inputs,)
     return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))

@@ -1,4 +1,4 @@
-"""DistributedDataParallel, under PyTorch's name of its module."""
+"""DistributedDataParallel, under PyTorch's module name."""
 
 from ...distributed._ddp.distributed_data_parallel import DistributedDataParallel
 

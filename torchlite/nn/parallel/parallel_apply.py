@@ -1,4 +1,4 @@
-"""Models called side by side."""
+"""Application of module replicas to their inputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """What each module returns for its inputs (a tuple of arguments, or one) and its keyword arguments. They run one
-    after the other; devices work on meanwhile. AssertionError where there are not as many of the ones as of the others.
+    """Return the output of each module for its inputs (a tuple of arguments, or one) and its keyword arguments. The
+    calls run in sequence, while the devices work asynchronously. AssertionError if the numbers of modules and inputs
+    differ.
     """
     named = kwargs_tup or [{}] * len(modules)
     if not len(modules) == len(inputs) == len(named) == len(devices or modules):

@@ -1,4 +1,4 @@
-"""Parameters as one vector, and back."""
+"""Conversion between parameters and one vector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _check_device(parameters):
 
 
 def parameters_to_vector(parameters: Any) -> Any:
-    """All parameters in one vector (differentiable)."""
+    """Return all parameters in one vector (differentiable)."""
     parameters = list(parameters)
     _check_device(parameters)
     return torch.cat([parameter.view(-1) for parameter in parameters])

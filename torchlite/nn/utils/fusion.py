@@ -1,4 +1,4 @@
-"""Folding a batch norm in evaluation mode into the layer before it."""
+"""Fusion of a batch norm in evaluation mode into the preceding layer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import copy
 from typing import Any
 
 import torchlite as torch
+from torchlite._dispatch import F
+from torchlite._ops.fused_inference import fold_batch_norm
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
@@ -16,7 +18,7 @@ def _check_eval(first, second):
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that does what `conv` and then `bn` do; both in evaluation mode."""
+    """Return a convolution equal to `conv` followed by `bn`; both must be in evaluation mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     if bn.running_mean is None or bn.running_var is None:
@@ -27,17 +29,13 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     return fused
 
 
-def _fold(weight, bias, mean, var, eps, scale, shift, shape):
-    weight_dtype = weight.dtype
-    bias_dtype = bias.dtype if bias is not None else weight_dtype
-    bias = torch.zeros_like(mean) if bias is None else bias
-    scale = torch.ones_like(mean) if scale is None else scale
-    shift = torch.zeros_like(mean) if shift is None else shift
-    factor = scale * torch.rsqrt(var + eps)
-    fused_weight = (weight * factor.reshape(shape)).to(weight_dtype)
-    fused_bias = ((bias - mean) * factor + shift).to(bias_dtype)
-    return torch.nn.Parameter(fused_weight.detach(), weight.requires_grad), torch.nn.Parameter(
-        fused_bias.detach(), bias.requires_grad
+def _fold(weight, bias, mean, var, eps, scale, shift, channel_dim=0):
+    fused = fold_batch_norm(F, weight, bias, scale, shift, mean, var, eps, channel_dim)
+    like = weight, mean if bias is None else bias
+    dtypes = weight.dtype, weight.dtype if bias is None else bias.dtype
+    return tuple(
+        torch.nn.Parameter(new.detach().to(dtype), old.requires_grad)
+        for new, old, dtype in zip(fused, like, dtypes, strict=True)
     )
 
 
@@ -45,13 +43,12 @@ def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> Any:
     """Weight and bias of the fused convolution."""
-    channels = [1, -1] if transpose else [-1, 1]
-    return _fold(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
+    return _fold(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the
-    layer.
+    """Return a Linear equal to `linear` followed by `bn`; both must be in evaluation mode. bn has one feature, or as
+    many as the layer.
     """
     _check_eval(linear, bn)
     fused = copy.deepcopy(linear)
@@ -69,4 +66,4 @@ def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any
 ) -> Any:
     """Weight and bias of the fused Linear."""
-    return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
+    return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)

@@ -1,4 +1,4 @@
-"""Modules without the cost of initialisation."""
+"""Construction of modules without initialisation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """`module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. Made on "meta" first,
-    so nothing is drawn.
+    """Return `module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. The module is
+    created on "meta", so nothing is drawn.
     """
     if not issubclass(module_cls, torch.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

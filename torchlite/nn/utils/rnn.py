@@ -1,4 +1,4 @@
-"""Sequences of different lengths: packed, padded, and from one to the other."""
+"""Packed and padded batches of sequences of different lengths, and conversions between them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _Packed = namedtuple("PackedSequence", _FIELDS)  # type: ignore[name-match, misc
 
 
 class PackedSequence(_Packed):
-    """Sequences of different lengths, one time step after the other, made by `pack_padded_sequence` or `pack_sequence`.
+    """A batch of sequences of different lengths in time-major order, created by `pack_padded_sequence` or
+    `pack_sequence`.
 
-    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, how many sequences reach each step.
-    sorted_indices, unsorted_indices: how the sequences were sorted by length and how to sort them back, or None.
+    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, the number of sequences that reach each
+    step. sorted_indices, unsorted_indices: the permutation that sorts the sequences by length and its inverse, or None.
     """
 
     __slots__ = ()
@@ -106,11 +107,11 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> Any:
-        """Whether the data is on a CUDA device."""
+        """True if the data is on a CUDA device."""
         return self.data.is_cuda
 
     def is_pinned(self) -> Any:
-        """Whether the data is in pinned memory."""
+        """True if the data is in pinned memory."""
         return self.data.is_pinned()
 
 
@@ -134,7 +135,7 @@ def invert_permutation(permutation: Any) -> Any:
 
 
 def _batch_sizes(lengths):
-    """How many of `lengths` (a descending list) reach each time step."""
+    """Return the number of sequences that reach each time step; `lengths` is a descending list."""
     sizes, alive = [], len(lengths)
     for step in range(lengths[0]):
         while lengths[alive - 1] <= step:
@@ -146,8 +147,8 @@ def _batch_sizes(lengths):
 def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
     """Pack padded sequences (T, B, *), or (B, T, *) with `batch_first`, of the given lengths.
 
-    With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the permutation is kept.
-    Differentiable.
+    With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the result stores the
+    permutation. Differentiable.
 
     >>> packed = pack_padded_sequence(torchlite.tensor([[1, 2, 0], [3, 0, 0]]), [2, 1], batch_first=True)
     >>> packed.data, packed.batch_sizes
@@ -234,8 +235,8 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
-    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, filled up on the
-    left or the right.
+    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, padded on the left
+    or the right.
 
     >>> pad_sequence([torchlite.tensor([1, 2]), torchlite.tensor([3])], batch_first=True)
     tensor([[1, 2],

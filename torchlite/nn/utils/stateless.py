@@ -1,4 +1,4 @@
-"""Calling a module with other parameters than its own."""
+"""Functional calls of a module with other parameters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MISSING = object()
 
 
 def _named_tensors(module):
-    """(dotted name, tensor) of all parameters and buffers, those held twice under each name."""
+    """Yield (dotted name, tensor) of all parameters and buffers; shared tensors come under each name."""
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
 
 
 def _tie_weights(module, given):
-    """`given` with every name of a tensor that the module holds under several names."""
+    """Return `given` with all names of tensors that the module shares under several names."""
     names: dict[int, list[str]] = {}
     for name, value in _named_tensors(module):
         names.setdefault(id(value), []).append(name)
@@ -66,7 +66,7 @@ def _submodule_at(module, path):
 
 
 def _swap_tensor(module, name, tensor):
-    """Put a tensor (None, or `_MISSING`: nothing) in the place of a tensor of the module; returns what was there."""
+    """Replace a tensor of the module (None, or `_MISSING` to delete it) and return the old value."""
     path, _, leaf = name.rpartition(".")
     owner = _submodule_at(module, path)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
@@ -93,7 +93,9 @@ def _swap_tensor(module, name, tensor):
 
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
-    """Within, the module has these tensors; what it put in their place is in the dict afterwards."""
+    """Context manager: the module uses these tensors; afterwards the dict has the values that the module assigned
+    instead.
+    """
     given = _tie_weights(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         _check_names(module, given)
@@ -125,7 +127,7 @@ def functional_call(
     strict: bool = False,
 ) -> Any:
     """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by
-    name, in place of its own.
+    name.
     """
     import warnings
 

@@ -1,4 +1,4 @@
-"""The former weight norm, by a hook; `parametrizations.weight_norm` is the newer one."""
+"""Weight norm by a hook, deprecated in favour of `parametrizations.weight_norm`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def _norm_except(v, dim):
-    """The 2-norm of v over all dimensions but `dim` (over all where it is None), with the dimensions kept."""
+    """The 2-norm of v over all dimensions but `dim` (over all if it is None), with keepdim."""
     if dim is None or dim == -1:
         return v.norm()
     return v.norm(dim=[d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
@@ -35,7 +35,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Module, name: str, dim: int) -> Any:
-        """Put the hook on a module."""
+        """Register the hook on a module."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -82,7 +82,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Any:
-    """Undo `weight_norm`. Raises ValueError where there is none. Returns the module."""
+    """Remove `weight_norm` from a module. Raises ValueError if there is none. Returns the module."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

@@ -1,4 +1,4 @@
-"""Times of statements: `Timer`, its `Measurement`s, tables that `Compare` them, and random inputs (`Fuzzer`).
+"""Benchmarks of statements: `Timer`, its `Measurement`s, `Compare` tables of them, and random inputs (`Fuzzer`).
 
 >>> import torchlite as torch
 >>> from torchlite.utils import benchmark

@@ -1,4 +1,4 @@
-"""What was measured, and how times are written."""
+"""Measurements of benchmarks, and the formatting of times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def select_unit(t: float) -> tuple[str, float]:
 
 
 def unit_to_english(u: str) -> str:
-    """The unit in words."""
+    """Return the English name of a time unit."""
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
@@ -51,7 +51,7 @@ def set_torch_threads(n: int) -> Iterator[None]:
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is measured."""
+    """The statement measured, and its labels."""
 
     stmt: str
     setup: str
@@ -64,7 +64,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """How it is headed."""
+        """Return the heading."""
         if self.label is not None:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         return self.stmt if "\n" not in self.stmt else "\n" + self.stmt
@@ -128,7 +128,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median are trusted, from the spread of the times."""
+        """Return the number of significant figures of the median, from the spread of the times."""
         spread = self.iqr
         if not spread or len(self.times) < 2:
             return 7
@@ -136,11 +136,11 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread far."""
+        """True if the times have a large spread."""
         return len(self.raw_times) > 1 and self.iqr / self.median > 0.1
 
     def meets_confidence(self, threshold: float = 0.1) -> bool:
-        """Whether the quartiles lie together, in parts of the median."""
+        """True if the interquartile range is below `threshold` times the median."""
         return self.iqr / self.median < threshold
 
     @property
@@ -162,7 +162,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Those of the same task together."""
+        """Merge measurements of the same task."""
         grouped: dict[TaskSpec, list[Measurement]] = {}
         for m in measurements:
             grouped.setdefault(m.task_spec, []).append(m)

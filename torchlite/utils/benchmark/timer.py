@@ -15,14 +15,14 @@ __all__ = ["Language", "Timer", "timer"]
 
 
 def timer() -> float:
-    """Now, in seconds, when the devices in use have done what was asked of them."""
+    """Return the time in seconds, after synchronizing the accelerator."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return timeit.default_timer()
 
 
 class Language(enum.Enum):
-    """What a statement is written in."""
+    """The language of a statement."""
 
     PYTHON = 0
     CPP = 1
@@ -31,7 +31,7 @@ class Language(enum.Enum):
 class Timer:
     """Times a statement with `num_threads` threads, after a warm-up.
 
-    globals: the names that it sees, beside `torch`. label, sub_label, description and env say in tables what it is.
+    globals: names visible to it, in addition to `torch`. label, sub_label, description and env describe it in tables.
     ValueError for statements in C++.
     """
 
@@ -76,7 +76,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """So many runs that the timer's own time does not count, and fewer than would take a thousandth too long."""
+        """Return a number of runs that hides the timer's overhead and takes at least a thousandth of `min_run_time`."""
         overhead = sorted(self._timeit(0) for _ in range(5))[2]
         number = 1
         while True:
@@ -107,7 +107,9 @@ class Timer:
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:  # fmt: skip
-        """As `blocked_autorange`, until the quartiles lie within `threshold` of the median, or time is over."""
+        """Like `blocked_autorange`, until the interquartile range is within `threshold` of the median, or the time
+        limit.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(0.05)
 

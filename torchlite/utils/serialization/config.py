@@ -1,4 +1,4 @@
-"""What `torch.save` and `torch.load` do unless told otherwise.
+"""Defaults of `torch.save` and `torch.load`.
 
 >>> from torchlite.utils.serialization import config
 >>> config.load.mmap, config.save.compute_crc32, config.save.storage_alignment

@@ -1,6 +1,6 @@
 """`SummaryWriter`: scalars, histograms, texts and hyperparameters for TensorBoard.
 
-What is written goes through the package `tensorboard` or `tensorboardX`, whichever is installed.
+Output requires the package `tensorboard` or `tensorboardX`.
 """
 
 from __future__ import annotations

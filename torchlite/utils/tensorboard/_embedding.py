@@ -1,4 +1,4 @@
-"""The files that TensorBoard's projector reads: vectors, labels, small pictures, and which belong together."""
+"""The files of TensorBoard's projector: vectors, labels, sprite images, and their configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def write_embedding(
     folder: Path, place: str, name: str, vectors: np.ndarray, metadata: Any, header: Any, images: np.ndarray | None
 ) -> None:
     """Write vectors (n, features) into `folder`/`place` and append them to the projector's configuration.
-    AssertionError for labels or pictures of another number.
+    AssertionError if the number of labels or images differs.
     """
     if vectors.ndim != 2:
         raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")

@@ -7,7 +7,15 @@ import math
 import struct
 from typing import Any
 
-from torchlite_backends.kernel_sources.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_source, unscale_source
+from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, Formula
+from torchlite_backends.kernel_sources.optim import (
+    NUMBERS,
+    SCALER,
+    numbers_options,
+    numbers_source,
+    step_source,
+    unscale_source,
+)
 
 from ..core.array import Array, empty
 from ..core.broadcasting import dense_order
@@ -17,35 +25,35 @@ from ..core.device import pack_offset
 
 _PARAMS_PER_LAUNCH = (1, 8, 16, 64)  # parameters in one launch: a program each
 _text = functools.cache(step_source)
+_numbers_text = functools.cache(numbers_source)
 _unscale_text = functools.cache(unscale_source)
 _GRADS_PER_LAUNCH = (1, 8, 32, 96)  # gradients that are unscaled in one launch
-_EACH = 40  # bytes of a kernel's parameters that one of either takes, at most
+_EACH = 40  # maximum bytes of a kernel's arguments per array
 
 
 def _max_per_launch(device, widths: tuple[int, ...]) -> int:
-    """How many fit in one launch."""
+    """Return the maximum number of parameters per launch."""
     return max(n for n in widths if n * _EACH <= device.parameter_bytes)
 
 
 def _work_sizes(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
-    """How many elements a work-item takes at one time and a work-group in all, and the group."""
+    """Return elements per work-item and per work-group, and the group size."""
     return (8 if kind == "f64" else 16, 8192, (64,)) if device.is_cpu else (1, 2048, (256,))
 
 
 class _ParamBatch:
-    """Parameters that one launch steps: their kernel and the layout that does not change between steps."""
+    """Parameters of one launch: their kernel, and the layout that does not change between steps."""
 
     __slots__ = ("count", "function", "global_size", "group", "pack_grads", "head", "tail", "pack_numbers")
 
     def __init__(
         self,
-        name: str,
+        formula: Formula,
         params: list[Array],
         state_at: int,
-        states: tuple[Array, ...],
+        states: dict[str, Array],
         kept: bool,
         given: tuple[str, ...],
-        words: dict,
     ):
         device, kind = params[0].device, params[0].kind
         self.count = len(params)
@@ -60,17 +68,17 @@ class _ParamBatch:
             at += n
         self.head = struct.pack(f"{4 * width + 1}i", *first, *sizes, *starts, *[p.offset for p in params], *rest)
         self.pack_grads = struct.Struct(f"{width}i").pack
-        self.tail = struct.pack("3i", *[s.offset for s in states], *[0] * (3 - len(states)))
-        self.pack_numbers = struct.Struct("8" + ("d" if kind == "f64" else "f")).pack
-        text = _text(name, width, len(states), lanes, tile, kept, given)
-        self.function = device.function(text, "update_all", "", (lanes,) if lanes > 1 else (), T=kind, **words)
+        self.tail = struct.pack("3i", *[s.offset for s in states.values()], *[0] * (3 - len(states)))
+        self.pack_numbers = struct.Struct(str(NUMBERS) + ("d" if kind == "f64" else "f")).pack
+        text = _text(formula, width, tuple(states), lanes, tile, kept, given)
+        self.function = device.function(text, "update_all", "", (lanes,) if lanes > 1 else (), T=kind)
         self.global_size = (first[-1] * self.group[0],)
 
     def step(
         self,
         params: list[Array],
         grads: list[Array],
-        states: tuple[Array, ...],
+        states: dict[str, Array],
         numbers: list[float] | Array,
         scaler: dict[str, Array],
     ) -> None:
@@ -78,7 +86,7 @@ class _ParamBatch:
         padding = len(self.head) // 16 - self.count
         layout = self.head + self.pack_grads(*[g.offset for g in grads], *[0] * padding) + self.tail
         pairs = zip(params + params[:1] * padding, grads + grads[:1] * padding, strict=True)
-        buffers = [x.buffer for pair in pairs for x in pair] + [s.buffer for s in states]
+        buffers = [x.buffer for pair in pairs for x in pair] + [s.buffer for s in states.values()]
         if scaler:
             buffers += [x.buffer for x in scaler.values()]
             layout += b"".join([pack_offset(x.offset) for x in scaler.values()])
@@ -93,122 +101,61 @@ class _ParamBatch:
 
 
 def _run_step(
-    name: str,
-    params,
-    grads,
-    states,
-    cache: dict,
-    numbers: list[float] | Array,
-    grad_scale=None,
-    found_inf=None,
-    **words: str,
+    formula: Formula, params, grads, arrays: tuple, cache: dict, options: tuple, grad_scale=None, found_inf=None
 ) -> None:
-    """Step all parameters; `cache` keeps their batches."""
-    states, kept = tuple(s for s in states if s is not None), isinstance(numbers, Array)
+    """Step all parameters by a formula whose scalars depend on `options`; `cache` keeps the parameters' batches."""
+    states = {name: array for name, array in zip(formula.states, arrays, strict=True) if array is not None}
     scaler = {n: x for n, x in zip(SCALER, (found_inf, grad_scale), strict=True) if x is not None}
-    given = tuple(scaler)
-    if isinstance(numbers, list):
-        numbers = numbers + [0.0] * (8 - len(numbers))
-    key = (name, len(states), kept, given, *words.values())
+    numbers: Any
+    if isinstance(options[0], Array):
+        numbers = _numbers_from(options[0], params[0].kind, formula, options)
+    else:
+        numbers = [*formula.host_numbers(*options), *[0.0] * (NUMBERS - len(formula.numbers))]
+    kept, given = isinstance(numbers, Array), tuple(scaler)
+    key = (formula.name, tuple(states), kept, given)
     batches = cache.get(key)
     if batches is None:
         batches, at, most = [], 0, _max_per_launch(params[0].device, _PARAMS_PER_LAUNCH)
         for begin in range(0, len(params), most):
             part = params[begin : begin + most]
-            batches.append(
-                (begin, _ParamBatch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None
-            )
+            if any(p.size for p in part):
+                batches.append((begin, _ParamBatch(formula, part, at, states, kept, given)))
             at += sum(p.size for p in part)
-        batches = cache[key] = [b for b in batches if b is not None]
+        cache[key] = batches
     for begin, batch in batches:
         end = begin + batch.count
         batch.step(params[begin:end], grads[begin:end], states, numbers, scaler)
 
 
-def _numbers_from(count: Array, kind: str, text: str, name: str, options: list[float]) -> Array:
-    """A step's numbers in memory, from a count of steps that is there too."""
+def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> Array:
+    """Return a step's numbers in memory, computed from a step count in memory."""
     device = count.device
-    out = empty(device, (8,), kind)
-    packed = struct.pack(f"{len(options)}" + ("d" if kind == "f64" else "f"), *options)
-    device.function(text, name, "", T=kind).start((64,), (64,), [count.buffer, out.buffer], [packed])
+    out = empty(device, (NUMBERS,), kind)
+    names = numbers_options(formula)
+    betas = {f"log_{name}": beta for name, beta in zip(formula.options, options, strict=True)}
+    plain = tuple(name for name in names if name not in betas)
+    values = dict(zip(plain, formula.host_function(plain)(None, *options[1:]), strict=True))
+    values |= {name: math.log(beta) if beta else -1e30 for name, beta in betas.items() if name in names}
+    packed = struct.pack(f"{len(names)}" + ("d" if kind == "f64" else "f"), *[values[name] for name in names])
+    function = device.function(_numbers_text(formula), f"{formula.name}_numbers", "", T=kind)
+    function.start((64,), (64,), [count.buffer, out.buffer], [packed])
     return out
 
 
-def _fused_adam(
-    params,
-    grads,
-    exp_avg,
-    exp_avg_sq,
-    max_exp_avg_sq,
-    cache,
-    step,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    decoupled,
-    maximize,
-    grad_scale,
-    found_inf,
-):
-    added, taken = (0.0, lr * weight_decay) if decoupled else (weight_decay, 0.0)
-    if isinstance(step, Array):
-        logs = [math.log(beta) if beta else -1e30 for beta in (beta1, beta2)]
-        options = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, *logs, eps, lr, taken]
-        numbers: Any = _numbers_from(step, params[0].kind, ADAM_NUMBERS, "adam_numbers", options)
-        return _run_step(
-            "adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf
-        )
-    correction = math.sqrt(1 - beta2**step)
-    size = lr * correction / (1 - beta1**step)
-    numbers = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, eps * correction, size, taken]
-    _run_step("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
+def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
+    _run_step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2], *options[-2:])
 
 
-def _fused_sgd(
-    params,
-    grads,
-    momentum_buffer,
-    cache,
-    first,
-    lr,
-    momentum,
-    dampening,
-    weight_decay,
-    nesterov,
-    maximize,
-    grad_scale,
-    found_inf,
-):
-    numbers = [-1.0 if maximize else 1.0, weight_decay, lr, momentum, 1 - dampening, float(first), float(nesterov)]
-    _run_step("sgd", params, grads, (momentum_buffer,), cache, numbers, grad_scale, found_inf)
+def _fused_sgd(params, grads, momentum_buffer, cache, *options):
+    _run_step(SGD, params, grads, (momentum_buffer,), cache, options[:-2], *options[-2:])
 
 
-def _fused_rmsprop(
-    params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
-):
-    numbers = [-1.0 if maximize else 1.0, weight_decay, lr, alpha, 1 - alpha, eps, momentum]
-    _run_step(
-        "rmsprop",
-        params,
-        grads,
-        (square_avg, grad_avg, momentum_buffer),
-        cache,
-        numbers,
-        CENTERED="0" if grad_avg is None else "1",
-    )
+def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
+    _run_step(RMSPROP, params, grads, (square_avg, grad_avg, momentum_buffer), cache, options)
 
 
-def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
-    sign = -1.0 if maximize else 1.0
-    if isinstance(step, Array) and lr_decay:
-        numbers: Any = _numbers_from(
-            step, params[0].kind, ADAGRAD_NUMBERS, "adagrad_numbers", [sign, weight_decay, lr, lr_decay, eps]
-        )
-    else:
-        numbers = [sign, weight_decay, lr / (1 + (step - 1) * lr_decay) if lr_decay else lr, eps]
-    _run_step("adagrad", params, grads, (sum,), cache, numbers, grad_scale, found_inf)
+def _fused_adagrad(params, grads, sum, cache, *options):
+    _run_step(ADAGRAD, params, grads, (sum,), cache, options[:-2], *options[-2:])
 
 
 # Gradient scaling

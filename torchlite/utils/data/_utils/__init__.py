@@ -1,4 +1,4 @@
-"""What a DataLoader works with: fetching, collating, pinning, worker processes."""
+"""Internals of DataLoader: fetching, collating, pinning, worker processes."""
 
 from . import collate, fetch, pin_memory, worker
 

@@ -1,4 +1,4 @@
-"""From a list of items to a batch."""
+"""Collation of a list of items into a batch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 _CONVERT_KINDS = "biufc"
-np_str_obj_array_pattern = re.compile("[SaUO]")  # packages ask it of an array's `dtype.str`
+np_str_obj_array_pattern = re.compile("[SaUO]")  # packages match it against an array's `dtype.str`
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays (also inside containers) as tensors; everything else as it is."""
+    """Convert NumPy arrays to tensors, also inside containers; other values are unchanged."""
     if isinstance(data, torch.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -37,7 +37,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _rebuild_mapping(example, values: dict):
-    """The values in a mapping of the example's type, or in a dict where that type cannot be made so."""
+    """Return the values in a mapping of the example's type, or in a dict if that type cannot be constructed."""
     try:
         if isinstance(example, collections.abc.MutableMapping):
             out = copy.copy(example)
@@ -61,12 +61,12 @@ def _rebuild_sequence(example, values: list):
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Tensors of one shape, stacked."""
+    """Stack tensors of one shape."""
     return torch.stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Arrays of one shape, stacked in a tensor; TypeError for text and objects."""
+    """Stack arrays of one shape in a tensor; TypeError for text and objects."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(default_collate_err_msg_format.format(first.dtype))
@@ -91,7 +91,7 @@ def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Text stays as it is."""
+    """Return strings unchanged."""
     return batch
 
 
@@ -107,9 +107,8 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 
 def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
-    """The items of a batch put together by the function that `collate_fn_map` has for their class (or a tuple of
-    classes): `function(batch, collate_fn_map=...)`; mappings and sequences of other classes are collated field by
-    field.
+    """Collate the items of a batch with the function that `collate_fn_map` has for their class (or a tuple of classes):
+    `function(batch, collate_fn_map=...)`. Mappings and sequences of other classes are collated field by field.
     """
     first = batch[0]
     if collate_fn_map is not None:
@@ -135,10 +134,10 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
 
 
 def default_collate(batch: Any) -> Any:
-    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts,
-    named tuples, tuples and lists are collated field by field; strings stay in a list.
+    """Collate the items of a batch: tensors, arrays and numbers are stacked along a new first dimension; dicts, named
+    tuples, tuples and lists are collated field by field; strings stay in a list.
 
-    RuntimeError for items of unequal length, TypeError for what has no batch.
+    RuntimeError for items of unequal length, TypeError for other types.
 
     >>> from torchlite.utils.data import default_collate
     >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])

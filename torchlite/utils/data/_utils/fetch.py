@@ -1,4 +1,4 @@
-"""How a batch is fetched from a data set, in the main process or in a worker."""
+"""Fetching of batches from a data set, in the main process or in a worker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .collate import default_collate
 
 
 class _BaseDatasetFetcher:
-    """How batches of a data set are fetched."""
+    """Base of the fetchers of batches."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """The next batch. NotImplementedError: classes that derive say it."""
+        """Return the next batch. Subclasses define it."""
         raise NotImplementedError
 
 
@@ -26,7 +26,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
     """Batches of a data set with items by index."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """One item, or the batch of those that a collection of indices names."""
+        """Return one item, or the batch of a collection of indices."""
         dataset, index = self.dataset, possibly_batched_index
         if not self.auto_collation:
             return self.collate_fn(dataset[index])
@@ -40,7 +40,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         return self.collate_fn(fetch(index) if callable(fetch) and fetch else [dataset[i] for i in index])
 
     def _rows(self, dataset, index):
-        """The rows of a TensorDataset at once: the same as stacking them one by one."""
+        """Return rows of a TensorDataset by one index: the same as stacking them one by one."""
         while type(dataset) is Subset:
             index, dataset = [dataset.indices[i] for i in index], dataset.dataset
         return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
@@ -60,7 +60,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
         batch = []
-        for _ in possibly_batched_index:  # by `next` alone: some streams begin anew when they are asked for an iterator
+        for _ in possibly_batched_index:  # by `next` alone: some streams restart in `iter`
             try:
                 batch.append(next(self.dataset_iter))
             except StopIteration:
@@ -72,13 +72,13 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _DatasetKind:
-    """The kinds of data sets: items by index, or a stream. A loader says which its own is (`_dataset_kind`)."""
+    """The kinds of data sets: items by index, or a stream. A loader's kind is its `_dataset_kind`."""
 
     Map = 0
     Iterable = 1
 
     @staticmethod
     def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-        """What fetches batches of a data set of that kind."""
+        """Return the fetcher for a data set kind."""
         made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return made(dataset, auto_collation, collate_fn, drop_last)

@@ -1,10 +1,10 @@
 """Messages between the DataLoader and its workers.
 
-Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe. What is large goes through a file
-without a name, whose descriptor the pipe carries: the system frees it with the last process that holds it, however that
-process ends. A file and not a shared mapping: writing to a full one is an error and no crash. A pipe that only carries
-small messages never fills up, so neither side can block the other. Systems whose pipes carry no descriptors (Windows)
-get a file with a name, which the receiver removes.
+Arrays leave the pickle as buffers (protocol 5). Small buffers go through the pipe. Large ones go through an anonymous
+file, whose descriptor the pipe carries. The system frees the file when the last process that has it open ends. A file
+is used instead of a shared mapping because writing to a full one is an error and not a crash. A pipe with small
+messages only never fills up, so neither side can block the other. Where pipes carry no descriptors (Windows), the file
+has a name, and the receiver removes it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 PIPE_LIMIT = 16384
-_TIMEOUT = 60.0  # seconds for which the system may hold too many descriptors on their way
-_SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or says that none comes
+_TIMEOUT = 60.0  # seconds during which the system may have too many descriptors in flight
+_SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or marks that none follows
 _CAN_SEND_FDS = hasattr(socket, "send_fds")
 
 
@@ -47,7 +47,7 @@ def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
 
 
 def _write_named_file(parts: list[memoryview]) -> str:
-    """The path of a new file that holds the parts."""
+    """Write the parts to a new named file and return its path."""
     descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
     try:
         with open(descriptor, "wb", buffering=0) as file:
@@ -60,7 +60,7 @@ def _write_named_file(parts: list[memoryview]) -> str:
 
 
 def _write_unnamed_file(parts: list[memoryview]) -> int:
-    """A new file without a name that holds the parts: in memory, or where that is full, in the temporary folder."""
+    """Write the parts to a new anonymous file: in memory, or if that is full, in the temporary folder."""
     error: OSError | None = None
     for make in (_open_memfd, _open_temporary):
         try:
@@ -104,7 +104,7 @@ def _write_all(file: Any, part: memoryview) -> None:
 
 @contextlib.contextmanager
 def _socket_of(connection: Any) -> Any:
-    """The socket that is behind a two-way pipe."""
+    """Return the socket of a two-way pipe."""
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, connection.fileno())
     try:
         found.settimeout(None)  # a default time limit is not for this
@@ -129,7 +129,7 @@ def _send_descriptor(connection: Any, descriptor: int) -> None:
 
 
 def _receive_descriptor(connection: Any) -> int:
-    """The descriptor that follows a message; -1 where the sender had to take the message back."""
+    """Return the descriptor that follows a message; -1 if the sender had to cancel the message."""
     with _socket_of(connection) as pipe:
         mark, descriptors, *_ = socket.recv_fds(pipe, 1, 1)
     if not mark:
@@ -150,7 +150,7 @@ def receive(connection: Any) -> Any:
         source = rest if rest is not None else _receive_descriptor(connection)
         if source != -1:
             break
-    # Each array gets memory of its own, aligned, so that keeping one does not keep the whole batch.
+    # Each array gets a separate aligned buffer, so that a reference to one does not keep the batch alive.
     pieces = [np.empty(size, np.uint8) for size in sizes]
     with open(source, "rb", buffering=0) as file:
         file.seek(0)

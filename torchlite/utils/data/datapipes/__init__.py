@@ -1,4 +1,4 @@
-"""Data sets that are made of one another, in steps that have names."""
+"""DataPipes: data sets built from other data sets by named functions."""
 
 from . import iter as iter
 from . import map as map

@@ -1,4 +1,4 @@
-"""What pipes say of themselves: that the order of their elements is not fixed, and what they take and give."""
+"""Decorators that declare DataPipes non-deterministic or check the types of their inputs and outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["argument_validation", "guaranteed_datapipes_determinism", "non_deter
 
 
 class guaranteed_datapipes_determinism:
-    """Within this no pipe may be made that is `non_deterministic`."""
+    """Context manager in which constructing a `non_deterministic` pipe is an error."""
 
     on = False
 
@@ -27,8 +27,8 @@ class guaranteed_datapipes_determinism:
 
 
 class non_deterministic:
-    """A decorator of pipes whose elements come in no fixed order, or of a function that says of the arguments of a pipe
-    whether they do: TypeError where one is made within `guaranteed_datapipes_determinism`.
+    """Decorator of pipes whose elements have no fixed order, or of a function that returns, from the arguments of a
+    pipe, whether they do. Constructing one within `guaranteed_datapipes_determinism` raises TypeError.
 
     >>> from torchlite.utils.data import IterDataPipe, guaranteed_datapipes_determinism, non_deterministic
     >>> @non_deterministic

@@ -1,4 +1,4 @@
-"""The passes over captured programs, each alone, and what chains of large arrays give."""
+"""Fusion of pointwise steps: groups, their kernels, and results of large arrays."""
 
 from __future__ import annotations
 
