@@ -1,4 +1,4 @@
-"""torch.device: a name and an index; which names there are; the default device."""
+"""torch.device: a name and an index; the registered names; the default device."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def known_types() -> list[str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a device type can be named; looks at installed backends only for a name of theirs."""
+    """True if a device type can be named; looks at installed backends only for a name of theirs."""
     return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
 
 
 class device:
-    """Where a tensor lives: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl"),
-    `device("meta")`.
+    """The device of a tensor: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias
+    "ocl"), `device("meta")`.
 
-    As a context manager it is the default device of tensors created inside. The names of devices that PyTorch knows
-    and no backend has ("mps", "xpu:0") are values too, on which nothing can be made. RuntimeError for other names.
+    As a context manager it sets the default device of tensors created inside. PyTorch's device names without a backend
+    ("mps", "xpu:0") are valid, but no tensor can be created there. RuntimeError for other names.
 
     >>> import torchlite as torch
     >>> torch.device("cuda:1").index
