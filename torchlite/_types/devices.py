@@ -32,8 +32,8 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 
 def is_backend_module(name: str) -> bool:
-    """True if a module, by its name, implements a backend: it is the module of an installed or registered backend, one of
-    `BACKEND_MODULES`, or below one of these. A program's main module never counts.
+    """True if a module, by its name, implements a backend: the module of an installed or registered backend, a package in
+    `BACKEND_MODULES`, or a module below one of these. A program's main module never counts.
     """
     roots = {point.module for point in installed_backends().values()} | BACKEND_MODULES
     roots |= {type(backend).__module__ for backend in REGISTERED.values()}
