@@ -32,7 +32,7 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 
 def is_backend_module(name: str) -> bool:
-    """True if a module, by its name, implements a backend: the module of an installed or registered backend, a package in
+    """True if a module implements a backend: the module of an installed or registered backend, a package in
     `BACKEND_MODULES`, or a module below one of these. A program's main module never counts.
     """
     roots = {point.module for point in installed_backends().values()} | BACKEND_MODULES
