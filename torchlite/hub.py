@@ -26,7 +26,7 @@ READ_DATA_CHUNK = 128 * 1024
 _hub_dir: str | None = None
 
 
-def _get_torch_home() -> str:  # packages ask for it by this name
+def _get_torch_home() -> str:  # imported by packages under this name
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
 
@@ -41,7 +41,7 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Keep repositories and weights in this folder."""
+    """Set the cache folder of repositories and weights."""
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
@@ -85,7 +85,7 @@ def _parts(github: str) -> tuple[str, str, str]:
 
 
 def _trusted(owner: str, name: str, trust: Any) -> None:
-    """Ask, or note, whether a repository is trusted, as `trust_repo` says."""
+    """Check or record whether a repository is trusted, according to `trust_repo`."""
     path = os.path.join(get_dir(), "trusted_list")
     known = set()
     if os.path.exists(path):
@@ -128,7 +128,7 @@ def _check_ref(owner: str, name: str, ref: str) -> None:
 
 
 def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
-    """The folder of a repository of GitHub, downloaded unless it is there."""
+    """Return the folder of a GitHub repository, downloaded if it is missing."""
     owner, name, branch = _parts(github)
     os.makedirs(get_dir(), exist_ok=True)
     folder = os.path.join(get_dir(), "_".join((owner, name, branch.replace("/", "_"))))
@@ -170,7 +170,7 @@ def list(
     trust_repo: Any = "check",
     verbose: bool = True,
 ) -> Any:
-    """The names of what a repository's hubconf.py offers."""
+    """Return the names of the entry points in a repository's hubconf.py."""
     module = _configuration(_downloaded(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
@@ -193,11 +193,10 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call an entry of a repository's hubconf.py with the further arguments; returns what it returns.
+    """Call an entry point of a repository's hubconf.py with the further arguments, and return its result.
 
     repo_or_dir: "owner/name[:ref]" on GitHub, or with source="local" a folder. ValueError for another source,
-    FileNotFoundError without hubconf.py, RuntimeError for an entry that is not there, and for packages that it wants
-    and that are missing.
+    FileNotFoundError without hubconf.py, RuntimeError for a missing entry point, and for missing dependencies.
 
     >>> import pathlib, tempfile, torchlite as torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -223,9 +222,9 @@ def _bar(length: str | None, progress: bool) -> Any:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`.
+    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`.
 
-    progress: show a bar by tqdm where it is installed and stderr is a terminal, else plain lines.
+    progress: show a tqdm bar if tqdm is installed and stderr is a terminal, else plain lines.
     """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:
@@ -282,7 +281,7 @@ def load_state_dict_from_url(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # packages show their own downloads by it
+    if name == "tqdm":  # packages use it for their own downloads
         from .utils._progress_bar import PlainProgress
 
         try:

@@ -10,7 +10,7 @@ from ._dispatch import NAMESPACES, namespace_function
 from ._ops._linalg_common import LinAlgError
 
 __all__ = ["LinAlgError"]
-# Those that only the Array API has.
+# Names that only the Array API has.
 LINALG = ("matrix_transpose", "outer", "tensordot", "trace")
 
 

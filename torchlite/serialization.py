@@ -47,20 +47,18 @@ _package_registry: list[tuple[int, Callable, Callable]] = []
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Whether `save` computes the checksums of records (zip tools want them; `load` verifies the
-    ones that are there).
-    """
+    """Set whether `save` computes the checksums of records (zip tools need them; `load` verifies existing ones)."""
     save_load_options.save.compute_crc32 = bool(compute_crc32)
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` computes the checksums of records."""
+    """True if `save` computes the checksums of records."""
     return save_load_options.save.compute_crc32
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """The byte order that `load` takes a file to have that does not say its own; None for little. TypeError for what is
-    no LoadEndianness.
+    """Set the byte order of files without a byteorder record in `load`; None for little. TypeError for anything but a
+    LoadEndianness.
 
     >>> import torchlite as torch
     >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.NATIVE)
@@ -74,7 +72,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order that `load` takes a file to have that does not say its own."""
+    """Return the byte order of files without a byteorder record in `load`."""
     return save_load_options.load.endianness
 
 
@@ -109,8 +107,8 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """`with skip_data():` saves checkpoints with the room for their storages but without the bytes, and loads storages
-    without reading them: for checkpoints whose bytes are written or read in another way.
+    """Context manager: `save` reserves the space of storages without writing their bytes, and `load` creates storages
+    without reading them. For checkpoints whose bytes are written or read in another way.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -133,11 +131,11 @@ class skip_data:
         _serialization_tls.skip_data, _serialization_tls.materialize_fake_tensors = self._before
 
 
-# -- what weights_only=True may load ------------------------------------------------------
+# -- globals allowed with weights_only=True -----------------------------------------------
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let `load(weights_only=True)` use these classes and functions as well. An item is a class or function, or a pair
+    """Allow these classes and functions in `load(weights_only=True)`. An item is a class or function, or a pair
     (object, "full.name").
     """
     known = weights_only_unpickler.user_globals()
@@ -150,7 +148,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Forget what `add_safe_globals` added."""
+    """Remove the globals added with `add_safe_globals`."""
     weights_only_unpickler.user_globals().clear()
 
 
@@ -169,9 +167,9 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
-    """The names in a checkpoint that `load(weights_only=True)` would refuse, as "module.name"; "?" for a part that the
-    pickle would compute. Nothing of the file is run. ValueError for what is no checkpoint in today's format,
-    UnpicklingError for a damaged one.
+    """Return the names in a checkpoint that `load(weights_only=True)` would refuse, as "module.name"; "?" for a name
+    that the pickle computes. The pickle is not run. ValueError for a file that is not a zip checkpoint, UnpicklingError
+    for a damaged one.
     """
     with _open_file_like(f, "rb") as stream:
         if not _is_zipfile(stream):
@@ -231,7 +229,7 @@ class _open_buffer_writer(_opener):
 
 
 def _open_file_like(name_or_buffer: Any, mode: str) -> _opener:
-    """A path opened, or an open file as it is, for a `with` block."""
+    """Context manager: a path opened, or an open file unchanged."""
     if _is_path(name_or_buffer):
         return _open_file(name_or_buffer, mode)
     if "w" in mode:
@@ -247,8 +245,8 @@ class _open_zipfile_reader(_opener):
 
 
 class _open_zipfile_writer(_opener):
-    """A PyTorchFileWriter on a path or binary file, which the end of the block finishes; after an error in the block
-    the file at a path is as it was.
+    """Context manager: a PyTorchFileWriter on a path or binary file, finished at the end of the block. After an error
+    in the block the file at a path is unchanged.
     """
 
     def __init__(self, name_or_buffer: Any):
@@ -270,7 +268,7 @@ class _open_zipfile_writer(_opener):
 
 
 def _is_zipfile(f: Any) -> bool:
-    """Whether a zip archive begins where the file stands. The file stands there afterwards."""
+    """True if a zip archive begins at the file's position, which is unchanged afterwards."""
     start = f.tell()
     head = f.read(4)
     f.seek(start)
@@ -310,7 +308,7 @@ def mkdtemp():
 def check_module_version_greater_or_equal(
     module: Any, req_version_tuple: tuple, error_if_malformed: bool = True
 ) -> bool:
-    """Whether a module's `__version__` is a version or a later one. RuntimeError (or a warning, and True) for a version
+    """True if a module's `__version__` is a version or a later one. RuntimeError (or a warning, and True) for a version
     that is not numbers with dots between them.
     """
     try:
@@ -361,7 +359,7 @@ def register_package(priority: int, tagger: Callable, deserializer: Callable) ->
 
 
 def default_restore_location(storage, location: str):
-    """The storage moved to the device that a file names. RuntimeError when that device is not there."""
+    """Return the storage moved to the device that a file names. RuntimeError if there is no such device."""
     for _, _, deserializer in _package_registry:
         out = deserializer(storage, location)
         if out is not None:
@@ -391,7 +389,7 @@ def default_restore_location(storage, location: str):
 
 
 def validate_cuda_device(location: str) -> int:
-    """The index of the CUDA device that a checkpoint names. RuntimeError where there is no such device."""
+    """Return the index of the CUDA device that a checkpoint names. RuntimeError if there is no such device."""
     default_restore_location(UntypedStorage(0), location)
     return device_type(location).index or 0
 
@@ -438,10 +436,10 @@ def save(
 ) -> None:
     """Write an object with its tensors to a file that torchlite and PyTorch can load.
 
-    obj: anything that pickles; tensors that share memory are stored once and share it again after loading. f: a path,
-    or a binary file open for writing. A path is replaced only when all is written, so a failure leaves the old file.
-    With `_use_new_zipfile_serialization=False` the file has the format from before PyTorch 1.6. RuntimeError when the
-    folder does not exist; pickle's errors for objects that do not pickle.
+    obj: any picklable object; tensors that share memory are stored once and share it again after loading. f: a path, or
+    a binary file open for writing. A path is replaced only on completion, so a failure leaves the old file.
+    `_use_new_zipfile_serialization=False` writes the legacy format (before PyTorch 1.6). RuntimeError if the folder
+    does not exist; pickle's errors for objects that cannot be pickled.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -458,7 +456,7 @@ def save(
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         _save_legacy(obj, f, pickle_module, pickle_protocol)
         return
-    # All that the program's own objects can spoil is done before a file is opened.
+    # All errors of user-defined objects are raised before a file is opened.
     data, storages = checkpoint_writer.pickle_object(obj, pickle_module, pickle_protocol, location_tag)
     with _open_zipfile_writer(f) as zip_file:
         checkpoint_writer.write_archive(zip_file._writer, data, storages, not _disable_byteorder_record)
@@ -511,14 +509,14 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args,
 ):
-    """Read what `save` wrote, here or in PyTorch.
+    """Read a file written by `save`, of torchlite or PyTorch.
 
     f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
-    names, or a function `(storage, name) -> storage`); by default the one they were on. weights_only: True (the
-    default) loads tensors, plain containers and what `torch.serialization.add_safe_globals` allows, and nothing else,
-    and spends no more time and memory than the file pays for; False runs the pickle, which can execute any code: only
-    for files you trust. mmap: True maps the file into memory (path only); tensors are then read when used.
-    UnpicklingError for names that are not allowed, RuntimeError for damaged files, FileNotFoundError.
+    names, or a function `(storage, name) -> storage`); by default the one they were saved from. weights_only: True (the
+    default) loads only tensors, plain containers and the globals of `torch.serialization.add_safe_globals`, with time
+    and memory limits by the file's size; False runs the pickle, which can execute any code: only for files you trust.
+    mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for names that
+    are not allowed, RuntimeError for damaged files, FileNotFoundError.
     """
     weights_only = _only_weights(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
@@ -548,7 +546,7 @@ def load(
 
 
 def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:
-    """A checkpoint of weights that is a part of another file, whose budget pays for it."""
+    """Load a checkpoint of weights embedded in another file, whose budget is charged."""
     how = LoadRequest(map_location, pickle, True, _get_restore_location(map_location), {"encoding": "utf-8"})
     stream = io.BytesIO(data)
     return load_archive(stream, how, "", budget) if _is_zipfile(stream) else load_legacy(stream, how, budget)

@@ -113,7 +113,7 @@ def output_of(command: list[str], limit: float, **how: Any) -> tuple[int | None,
 
 def checkout_environment(folder: Path, simulate: bool = False) -> dict[str, str]:
     """An environment in which Python finds this checkout, installed or not: its folders, and in `folder` the metadata
-    that names its backends.
+    that names its backends and transports.
 
     simulate: the tests' simulator is the backend of "cuda".
     """
@@ -123,11 +123,11 @@ def checkout_environment(folder: Path, simulate: bool = False) -> dict[str, str]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    backends = project["entry-points"]["torchlite.backends"] | (
-        {"cuda": "gpu_parts.simulated_cuda:backend"} if simulate else {}
-    )
-    points = [f"{name} = {place}" for name, place in backends.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[torchlite.backends]", *points, ""]))
+    groups = project["entry-points"]
+    if simulate:
+        groups["torchlite.backends"]["cuda"] = "gpu_parts.simulated_cuda:backend"
+    lines = [line for group, points in groups.items() for line in (f"[{group}]", *map(" = ".join, points.items()))]
+    (info / "entry_points.txt").write_text("\n".join([*lines, ""]))
     places = [
         str(ROOT),
         str(ROOT / "backends"),

@@ -157,6 +157,18 @@ def test_a_table_has_ops_and_its_own_members():
     assert not unknown
 
 
+def test_in_place_kernels_are_optional():
+    """`getattr(table, "NAME_", None)`: a backend need not have a kernel in place."""
+    read = [
+        f"{path.name}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr.endswith("_") and not node.attr.endswith("__")
+        and isinstance(node.value, ast.Attribute) and node.value.attr == "_tl_kernels"
+    ]  # fmt: skip
+    assert not read
+
+
 def test_uses_are_found():
     text = "def f(x, b: Backend):\n    y = x.backend\n    y.one\n    getattr(b, 'two', None)\n    backend_of(1).three\n"
     visitor = Uses(**BACKEND)

@@ -193,7 +193,7 @@ class OpFacts:
     promote_args: Any = None
     vjp: Mapping[Any, Callable] | None = None  # derivative formulas, by the input or inputs
     nondiff: Any = frozenset()  # the positions of results that have no gradient
-    composite: Callable | None = None  # the op by other ops
+    composite: Any = None  # the op by other ops, a function of `F` and the arguments
     meta: Callable | None = None  # shape and dtype of the result; refuses wrong arguments
     layout: Any = None  # the rule of `memory_layout` for the results' strides, if kernels do not follow it
     outputs: Any = None  # names of several results

@@ -33,7 +33,7 @@ def _scores(F, query, key, attn_mask, is_causal, scale):
 def _weights(F, scores):
     """Softmax over the last dimension, with zeros for fully masked rows; and the log of each row's sum."""
     if not scores.shape[-1]:
-        return scores, F.new_full(scores, (*scores.shape[:-1], 1), MINUS_INF)
+        return scores, F._full_like(F.sum(scores, -1, True), MINUS_INF)
     largest = F.amax(scores, -1, True)
     blocked = F.eq(largest, MINUS_INF)
     largest = F.where(blocked, F._zeros_like(largest), largest)

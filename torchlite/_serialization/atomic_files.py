@@ -12,16 +12,16 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be removed
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl: Any = None  # type: ignore[no-redef]
 
 
-_TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+_TEMPORARY = ".torchlite-tmp-"  # prefix of temporary file names, short enough for every valid name
 
 
 def open_regular(path: Any, mode: str = "rb") -> Any:
-    """A file of a disk, opened for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device,
-    which would block or have no end; OSError where there is no such file, or a folder.
+    """Open a regular file for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device, which
+    would block or be endless; OSError if there is no such file, or for a folder.
     """
     _check_mode(os.stat(path).st_mode, path)
     flags = os.O_RDWR if "+" in mode else os.O_RDONLY
@@ -37,7 +37,7 @@ def open_regular(path: Any, mode: str = "rb") -> Any:
 
 
 def check_regular(stream: Any) -> Any:
-    """An open file as it is. RuntimeError where it is a pipe, a socket or a device that says it can be sought in."""
+    """Return an open file. RuntimeError if it is a pipe, a socket, or a device that claims to be seekable."""
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):  # no file of the system
@@ -66,7 +66,9 @@ def _write_error(number: int, path: str, plain: bool) -> Exception:
 
 
 def _try_lock(handle: int, wait: bool) -> bool:
-    """Hold a file until its process ends or closes it; False where another process holds it (or nothing can)."""
+    """Lock a file until its process ends or closes it. False if another process has the lock, or locks are not
+    supported.
+    """
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -75,7 +77,7 @@ def _try_lock(handle: int, wait: bool) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove the temporary files of saves to a folder whose process was ended: nobody holds them."""
+    """Remove the temporary files of killed saves to a folder: those that no process has locked."""
     with contextlib.suppress(OSError):
         for name in [entry for entry in os.listdir(folder) if entry.startswith(_TEMPORARY)]:
             with contextlib.suppress(OSError):
@@ -108,7 +110,7 @@ def _create_temporary(folder: str) -> tuple[int, str]:
 
 
 def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
-    """Give a file the owner and mode of another; False where that cannot be."""
+    """Copy the owner and mode of a file to another; False if that fails."""
     if os.name == "posix":
         new = os.stat(temporary)
         if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):
@@ -121,7 +123,7 @@ def _copy_ownership(temporary: str, found: os.stat_result) -> bool:
 
 
 def _stat_existing(path: str, plain: bool) -> os.stat_result | None:
-    """The file that is there, None for none. `_failed` where it cannot be written."""
+    """Return the stat of the existing file, or None. `_write_error` if it cannot be written."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -185,7 +187,9 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
 
 
 def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_result | None:
-    """The file at a path (as the program named it, and without links), None for none; an error where none can be."""
+    """Return the stat of the file at a path (as given, and with links resolved), or None; an error if no file can be
+    there.
+    """
     if not os.path.basename(wanted):
         if plain:
             raise _write_error(errno.EISDIR if wanted else errno.ENOENT, wanted, plain)
@@ -212,7 +216,7 @@ def _copy_into(stream, path: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name durable where the system has a way to."""
+    """Make the new name durable, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -37,7 +37,7 @@ UNSAFE = (
 
 
 class SourceChangeWarning(Warning):
-    """The source of a module's class is not what it was when a checkpoint of the old format was written."""
+    """The source of a module's class differs from the one in a legacy checkpoint."""
 
 
 # -- pickles -----------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def unpickle(
     stream, size: int, record: str, persistent_load, how: LoadRequest, budget: Budget, data: bytes | None = None,
     unfilled: list[Any] | None = None,
 ) -> Any:  # fmt: skip
-    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record, and
-    indices of sparse tensors are looked at, or the tensors are added to `unfilled`.
+    """Read one pickle from a stream with `size` more bytes. Errors with `weights_only` name the record. Indices of
+    sparse tensors are validated, or the tensors are added to `unfilled`.
     """
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
@@ -119,7 +119,9 @@ def unpickle(
 
 
 def check_sparse(tensors: list[Any], budget: Budget) -> None:
-    """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
+    """Validate the indices of a sparse tensor: RuntimeError if they are out of range. The budget is charged for indices
+    that are views.
+    """
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._tl_array.parts))
         if not save_load_options.thread_options.skip_data and tensor.device.type != "meta":
@@ -127,7 +129,7 @@ def check_sparse(tensors: list[Any], budget: Budget) -> None:
 
 
 class _UserFunctionError(Exception):
-    """An error of the program's own function, which is no fault of the file's."""
+    """An error in a user-defined function, not caused by the file."""
 
     def __init__(self, cause: Exception):
         self.cause = cause
@@ -141,7 +143,7 @@ class LoadRequest:
         self._restore, self.pickle_options = restore, pickle_options
 
     def restore(self, storage: Any, location: str) -> Any:
-        """A storage where `map_location` wants it."""
+        """Move a storage according to `map_location`."""
         if self.map_location is None or not self.weights_only:
             return self._restore(storage, location)
         try:
@@ -156,14 +158,14 @@ class LoadRequest:
 
 
 def make_storage(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
-    """A storage on loaded bytes; `d` is None for untyped ones."""
+    """Return a storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
     untyped = untyped_of(call.wrap(table, table.backend.from_foreign_array(array), dtypes.uint8))
     return untyped if d is None else typed_storage_over(untyped, d)
 
 
 def _parse_persistent_id(identity: Any, length: int) -> list:
-    """The parts of a storage's persistent id, as text and numbers that were looked at."""
+    """Return the validated parts of a storage's persistent id."""
     if type(identity) is not tuple or len(identity) != length:
         raise pickle.UnpicklingError(f"a storage's id has {length} parts, but got {short_repr(identity)}")
     parts = [v.decode("ascii") if isinstance(v, bytes) else v for v in identity[1:5]]
@@ -210,7 +212,7 @@ class ArchiveStorages:
 
 
 def _byte_order(reader: ArchiveReader) -> str:
-    """The order of an archive's bytes: its own word, else what is set for those that are silent."""
+    """Return the byte order of an archive: its record, else the default for archives without one."""
     order = reader.byteorder()
     if order is not None:
         return order
@@ -296,7 +298,7 @@ def _storage_part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
 
 
 class _FilledStorages:
-    """The same storages once they are filled, where they are wanted."""
+    """The same storages after they are filled, on their target devices."""
 
     def __init__(self, storages: _LegacyStorages, restore: Callable):
         self._storages, self._restore = storages, restore
@@ -312,10 +314,10 @@ class _FilledStorages:
 
 
 def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
-    """The object of a checkpoint in the format from before PyTorch 1.6.
+    """Return the object of a legacy checkpoint (before PyTorch 1.6).
 
-    Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
-    are wanted, once more when their bytes are there.
+    Storages follow the object that refers to them, so it is unpickled on the CPU; for other devices once more after the
+    storages are read.
     """
     begin = stream.tell()
     stream.seek(0, os.SEEK_END)
@@ -396,7 +398,9 @@ def _is_tar(stream) -> bool:
 
 
 def _compare_source(cls: Any, file: Any, before: Any) -> None:
-    """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
+    """Warn if the source of a module's class differs from the one in the file. torchlite's classes always differ from
+    PyTorch's.
+    """
     if not file or not before or is_torchlite_object(cls):
         return
     try:

@@ -38,16 +38,16 @@ class _Reference:
 
 
 class StorageCollector:
-    """The storages met while pickling, each once. `tag` names the device of a tensor or storage."""
+    """The storages encountered while pickling, each once. `tag` returns the device name of a tensor or storage."""
 
     def __init__(self, tag: Callable[[Any], str]):
         self._tag = tag
         self.arrays: list[np.ndarray] = []
         self._keys: dict[int, tuple[str, Any]] = {}
-        self._keep: list[Any] = []  # storages stay alive, so that their numbers stay theirs
+        self._keep: list[Any] = []  # storages stay alive, so that their ids stay unique
 
     def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
-        """The reference of a storage seen as elements of a dtype, None for bytes."""
+        """Return the reference of a storage viewed as elements of a dtype, None for bytes."""
         key, known = self._keys.get(storage._cdata, (None, dtype))
         if known is not dtype and known is not None and dtype is not None:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
@@ -74,7 +74,7 @@ class StorageCollector:
 
 
 def _copy_to_host(tensor: Tensor) -> Tensor:
-    """A copy of a tensor whose memory cannot be shown as it is."""
+    """Return a copy of a tensor whose memory cannot be exposed directly."""
     return call.wrap(
         table_of(device_type("cpu")), np.ascontiguousarray(tensor._tl_kernels.to_numpy(tensor._tl_array)), tensor.dtype
     )
@@ -159,7 +159,7 @@ def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
 
 
 def _has_custom_reduce(cls: type) -> bool:
-    """Whether a subclass of Tensor says itself how it is pickled."""
+    """True if a subclass of Tensor overrides pickling."""
     return cls.__reduce_ex__ is not Tensor.__reduce_ex__ or cls.__reduce__ is not Tensor.__reduce__
 
 
@@ -170,8 +170,8 @@ def _with_storage_class(reference: tuple) -> tuple:
 
 
 def pickler_class(module, storages: StorageCollector, legacy: bool = False):
-    # Only the pickler written in Python lets a class be written under another library's name; where `import torch`
-    # means torchlite that name is its own.
+    # Only the pickler written in Python can write a class under another library's name. Where `import torch` imports
+    # torchlite, the name is already correct.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
     in_python = issubclass(base, pickle._Pickler)  # type: ignore[attr-defined]
     if not in_python and getattr(sys.modules.get("torch"), "Tensor", None) is not Tensor:
@@ -220,7 +220,7 @@ def pickler_class(module, storages: StorageCollector, legacy: bool = False):
                 try:
                     return super().save_global(obj, name)
                 except pickle.PicklingError:
-                    pickle.dumps(obj)  # the error of the unpickler in C, which is another for what is local
+                    pickle.dumps(obj)  # the error of the pickler in C, which differs for local objects
                     raise
             module_name, path = found
             self.write(pickle.GLOBAL + f"{module_name}\n{path}\n".encode())
@@ -240,7 +240,7 @@ def pickle_object(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str
 
 
 def write_archive(writer: ArchiveWriter, data: bytes, storages: StorageCollector, byteorder: bool) -> None:
-    """The records of a checkpoint, but for those that end an archive."""
+    """Write the records of a checkpoint, except those that end an archive."""
     writer.record("data.pkl", data)
     writer.record(".format_version", b"1")
     writer.record(".storage_alignment", str(save_load_options.save.storage_alignment).encode())
@@ -254,8 +254,8 @@ def write_archive(writer: ArchiveWriter, data: bytes, storages: StorageCollector
 
 
 def pickle_legacy(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, StorageCollector]:
-    """All pickles of the format from before PyTorch 1.6: a number to know it by, its version, the system, the object,
-    and the names of the storages in the order in which they follow.
+    """Write all pickles of the legacy format (before PyTorch 1.6): a magic number, the version, the system, the object,
+    and the keys of the storages in the order in which they follow.
     """
     storages, buffer = StorageCollector(tag), io.BytesIO()
     system = {

@@ -21,20 +21,20 @@ from .._types.layouts import Size
 from . import pytorch_names
 from .resource_budget import MAX_DEPTH, Budget, BudgetExceeded
 
-CALL_COST = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
-TENSOR_COST = 250  # which takes some fifty bytes
-_SMALL = 1 << 60  # integers below it are their own hash
-_KEYS = 64  # small integers as keys between two looks at the clock
+CALL_COST = 40  # for the object created; the shortest call of a pickle that `save` wrote takes four bytes
+TENSOR_COST = 250  # about fifty bytes of pickle
+_SMALL = 1 << 60  # hash(n) == n below it
+_KEYS = 64  # small integer keys between two clock reads
 _MOST_VISITS = 1 << 62
-_SEARCHES = 3  # of an OrderedDict for a key that is put into it
-_NAME = 8  # steps of an attribute's name that is looked up in a class
+_SEARCHES = 3  # of an OrderedDict for each key added
+_NAME = 8  # steps of an attribute lookup in a class
 _PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
 
 def short_repr(value: Any) -> str:
-    """A value as an error shows it: never long, and without a look into containers, which may be deep."""
+    """Format a value for an error message: short, and without the items of containers, which may be deep."""
     if value is None or isinstance(value, (bool, float)):
         return repr(value)
     if type(value) is int:
@@ -47,10 +47,10 @@ def short_repr(value: Any) -> str:
 
 
 class Meter:
-    """Pays for one pickle's tables and calls out of its file's budget, by what can be counted and by CPU time.
+    """Charges the tables and calls of one pickle to its file's budget, by counts and by CPU time.
 
-    A file can choose keys whose hashes meet each other in a table, for example, so that each search visits all entries.
-    The thread's CPU time between `start` and `tick` pays for whatever cannot be counted before.
+    A file can contain keys with colliding hashes, for example, so that each lookup visits all entries. The thread's CPU
+    time between `start` and `tick` covers costs that cannot be counted in advance.
     """
 
     __slots__ = ("_keys", "_last", "budget")
@@ -61,17 +61,19 @@ class Meter:
         self.start()
 
     def start(self) -> None:
-        """Begin to measure CPU time."""
+        """Start the measurement of CPU time."""
         self._last = time.thread_time_ns()
 
     def tick(self) -> None:
-        """Pay for the CPU time since the start or the last tick."""
+        """Charge the CPU time since the start or the last tick."""
         now = time.thread_time_ns()
         self.budget.pass_time(now - self._last)
         self._last = now
 
     def check_key(self, key: Any) -> None:
-        """Pay for the hash of a key of a dict or set, before it is hashed, and for the time of those before."""
+        """Charge for the hash of a key of a dict or set before it is computed, and for the time since the last
+        charge.
+        """
         kind = type(key)
         if kind is str or kind is bytes or key is None:
             return
@@ -84,8 +86,8 @@ class Meter:
             self.tick()
 
     def check_arguments(self, values: tuple) -> int:
-        """Pay for what a class or function of the user's is called with. It may copy each value and the texts within
-        it, and visit all that is in it. Returns the bytes that are paid for.
+        """Charge for the arguments of a user-defined class or function. It may copy each value and the strings within
+        it, and visit all nested values. Returns the number of bytes charged.
         """
         visits, texts = visits_of(values)
         if visits > self.budget.work:
@@ -119,7 +121,7 @@ def visits_of(value: Any) -> tuple[int, int]:
     >>> visits_of((pair, pair))
     (7, 3)
     """
-    visits: dict[int, int] = {}  # of the containers that are done, by identity; 0 of those under way
+    visits: dict[int, int] = {}  # of finished containers, by identity; 0 of those in progress
     under_way: list[tuple[int, Any, int]] = []
     counts: list[int] = []
     texts = 0
@@ -163,8 +165,8 @@ def visits_of(value: Any) -> tuple[int, int]:
 
 
 def _hashed_values(value: Any) -> Any:
-    """The values that a hash or a comparison visits: items of a container, named tuples included, and attributes of an
-    object of a class that the user allowed, such as a frozen dataclass.
+    """Return the values that a hash or a comparison visits: items of a container, named tuples included, and attributes
+    of an object of a user-allowed class, such as a frozen dataclass.
     """
     if isinstance(value, (tuple, frozenset, list, set)):
         return value
@@ -178,8 +180,8 @@ def _hashed_values(value: Any) -> Any:
 
 
 def index_of_keys(keys: Any) -> dict[Any, int]:
-    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if the hashes of
-    the keys collide on purpose.
+    """Return the index of each key of a list from a file; the last of equal keys wins. BudgetExceeded if too many
+    hashes of the keys collide.
 
     >>> from torchlite._serialization.pickle_costs import index_of_keys
     >>> index_of_keys(["a", "b", "a"])
@@ -195,13 +197,13 @@ def _argument_error(what: str, args: tuple) -> pickle.UnpicklingError:
 
 
 def _charge_copy(meter: Meter, items: Any) -> None:
-    """Pay for a table of other items, which a file may name many times."""
+    """Charge for a table with the items of another, which a file may refer to many times."""
     meter.budget.spend(len(items))
     meter.budget.take(_ENTRY * len(items))
 
 
 def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
-    """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
+    """Check the arguments of a user-defined dict or set subclass: lists of keys or pairs, and tables."""
     for items in args:
         if isinstance(items, (list, tuple, set, frozenset, dict)):
             _charge_copy(meter, items)
@@ -309,8 +311,8 @@ def _with_state(meter: Meter, args: tuple) -> None:
 
 
 def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
-    """Check what a function of a pickle is called with. Returns the bytes that are paid for as a copy of it, or None
-    where the function's result is paid for.
+    """Check the arguments of a function that a pickle calls. Returns the number of bytes charged for a copy, or None if
+    the function's result is charged.
     """
     check = CHECKS.get(id(function))
     if check is not None:
@@ -323,7 +325,7 @@ def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
 
 
 def check_state(meter: Meter, cls: Any, state: Any) -> None:
-    """Check what a tensor of a class gets as its attributes and slots. A class that has its own way gets all of it."""
+    """Check the attributes and slots set on a tensor subclass. A class with `__setstate__` gets the complete state."""
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
         meter.check_arguments((state,))
         return
@@ -335,14 +337,14 @@ def check_state(meter: Meter, cls: Any, state: Any) -> None:
 
 
 def pay_for_attributes(meter: Meter, names: dict) -> None:
-    """Pay for the copy of a dict of attributes, and for checks of their names."""
+    """Charge for the copy of a dict of attributes, and for checks of their names."""
     meter.budget.spend(_NAME * len(names))
     meter.budget.take(sys.getsizeof(names))
 
 
 def check_attributes(cls: Any, names: Any) -> None:
-    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
-    ask for: `__array_interface__` names memory by its address. Tensors have attributes of torchlite's, too.
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy looks
+    up: `__array_interface__` refers to memory by address. Torchlite's attributes of tensors are refused, too.
     """
     texts = [name for name in names if isinstance(name, str)]
     hidden = [name for name in texts if callable(getattr(cls, name, None))]
@@ -359,7 +361,7 @@ def check_attributes(cls: Any, names: Any) -> None:
 _REBUILD = {name: function for (_, name), function in pytorch_names.REBUILDERS.items()}
 TENSOR_FUNCTIONS = {
     id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
-}  # what _rebuild_from_type_v2 may call
+}  # the callables of _rebuild_from_type_v2
 # By the identity of a function that a pickle may call: the check of its arguments.
 CHECKS = {
     id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
@@ -370,6 +372,6 @@ CHECKS = {
 
 
 def check_text(function: Any) -> Any:
-    """Let a function be called with text alone, which it may copy."""
+    """Allow only text as the arguments of a function that may copy it."""
     CHECKS[id(function)] = _text
     return function

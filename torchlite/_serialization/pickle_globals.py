@@ -19,7 +19,9 @@ _EXTENSIONS = frozenset(("EXT1", "EXT2", "EXT4"))
 
 
 def _stack_effect(info: Any) -> tuple[bool, int, int]:
-    """Whether an opcode takes what lies above a mark, how many values it takes below that, and how many it leaves."""
+    """Return an opcode's stack effect: whether it pops to a mark, the number of values it pops below, and the number it
+    pushes.
+    """
     marked = pickletools.markobject in info.stack_before
     takes = info.stack_before.index(pickletools.markobject) if marked else len(info.stack_before)
     return marked, takes, len(info.stack_after)
@@ -61,7 +63,7 @@ class _PickleMachine:
             stack.append(_UNKNOWN)
         elif name == "STACK_GLOBAL":
             attribute, module = self._pop(), self._pop()
-            # What is no text in the pickle itself, something that it calls would have to make.
+            # A string that is not in the pickle itself would be the result of a call.
             self.found.add(tuple(x if isinstance(x, str) else "?" for x in (module, attribute)))  # type: ignore[arg-type]
             stack.append(_UNKNOWN)
         elif name in _EXTENSIONS:
@@ -98,8 +100,8 @@ def python3_name(module: str, name: str) -> tuple[str, str]:
 
 
 def globals_in(data: bytes) -> set[tuple[str, str]]:
-    """Module and name of all globals of a pickle; "?" for a part that is not text in it. UnpicklingError when the
-    pickle is not well formed.
+    """Return the module and name of all globals of a pickle; "?" for a name that the pickle computes. UnpicklingError
+    for a malformed pickle.
     """
     machine = _PickleMachine()
     try:

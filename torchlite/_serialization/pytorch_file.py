@@ -19,13 +19,15 @@ def _is_path(name_or_buffer: Any) -> bool:
 
 
 def archive_name(path: str) -> str:
-    """The folder of the records of a file: its name, where that is ASCII (PyTorch's own zip writer knows no other)."""
+    """Return the top folder of a file's records: the file name, if it is ASCII (PyTorch's zip writer supports no
+    other).
+    """
     name = os.path.splitext(os.path.basename(path))[0]
     return name if name and name.isascii() else "archive"
 
 
 class PyTorchFileWriter:
-    """Writes the records of an archive to a path, whose file is replaced when all is written, or to a binary file."""
+    """Writes the records of an archive to a path, whose file is replaced on completion, or to a binary file."""
 
     def __init__(self, name_or_buffer: Any, compute_crc32: bool = True, storage_alignment: int = 64):
         self._stack = contextlib.ExitStack()
@@ -49,7 +51,7 @@ class PyTorchFileWriter:
         self._writer.record(name, memoryview(data)[:size] if size else b"")
 
     def write_record_metadata(self, name: str, size: int) -> None:
-        """Append a record without its bytes: there is room for others to write them."""
+        """Append a record without its data, and reserve the space for it."""
         self._writer.hole(name, size)
 
     def write_end_of_file(self) -> None:
@@ -59,7 +61,7 @@ class PyTorchFileWriter:
             self._stack.close()
 
     def abandon(self, *failure: Any) -> None:
-        """Give up: a file that was there before stays as it was."""
+        """Abort: an existing file stays unchanged."""
         self._writer.ended = True
         self._stack.__exit__(*failure)
 
@@ -72,12 +74,12 @@ class PyTorchFileWriter:
         return list(self._writer.names)
 
     def serialization_id(self) -> str:
-        """Digits that tell the archive from others."""
+        """Digits that identify the archive."""
         return self._writer.identity()
 
     def set_min_version(self, version: int) -> None:
-        """The version that the archive says is 3, whose reader knows all that is written here. RuntimeError for one
-        that is later.
+        """Check the minimum version. The archive's version is 3, whose readers support everything written here.
+        RuntimeError for a later one.
         """
         if version > 3:
             raise RuntimeError(f"archives are written in version 3, not in {version}")
@@ -96,7 +98,7 @@ class PyTorchFileReader:
             opened.close()
 
     def has_record(self, name: str) -> bool:
-        """Whether there is a record of that name."""
+        """True if there is a record of that name."""
         return self._reader.has(name)
 
     def get_all_records(self) -> list[str]:
@@ -104,7 +106,7 @@ class PyTorchFileReader:
         return self._reader.names()
 
     def get_record(self, name: str) -> bytes:
-        """The bytes of a record. RuntimeError where it is not there or damaged."""
+        """Return the bytes of a record. RuntimeError if it is missing or damaged."""
         return self._reader.bytes(name)
 
     def get_record_size(self, name: str) -> int:
@@ -120,7 +122,9 @@ class PyTorchFileReader:
         return self._reader.header_offset(name)
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
-        """A tensor of `numel` elements on the bytes of a record; for a storage class in place of a dtype, of bytes."""
+        """Return a tensor of `numel` elements on the bytes of a record; a storage class instead of a dtype
+        means bytes.
+        """
         from .._types import dtypes
 
         kind = dtype if isinstance(dtype, dtypes.dtype) else dtypes.uint8
@@ -131,6 +135,6 @@ class PyTorchFileReader:
         return call.wrap(table, table.from_numpy(array.view(kind.np)), kind)
 
     def serialization_id(self) -> str:
-        """Digits that tell the archive from others, "" where it has none."""
+        """Digits that identify the archive, "" if it has none."""
         name = ".data/serialization_id"
         return self._reader.bytes(name).decode("ascii", "replace") if self._reader.has(name) else ""

@@ -79,7 +79,7 @@ def _public_name(op: Op, name: str) -> tuple[str, str]:
 
 
 def torch_name(obj) -> tuple[str, str] | None:
-    """Module and name of an object of ours in PyTorch; None for objects that are not ours."""
+    """Return the module and name in PyTorch of a torchlite object; None for other objects."""
     if isinstance(obj, StorageType):
         return ("torch.storage" if obj.dtype is None else "torch"), obj.name
     if isinstance(obj, dtypes.dtype):
@@ -115,14 +115,14 @@ def plain_value(module: str, name: str):
 
 @functools.cache
 def lookup(module: str, name: str):
-    """Our object for a name of PyTorch's (any of them: only for files that are trusted). AttributeError or ImportError
-    where we have none.
+    """Return torchlite's object for a PyTorch name (any of them: only for trusted files). AttributeError or ImportError
+    if there is none.
     """
     found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
     if found is not None:
         return found
     space = module.removeprefix("torch._C._")
-    if space in ("fft", "linalg", "special"):  # where PyTorch keeps its own functions
+    if space in ("fft", "linalg", "special"):  # where PyTorch defines these functions
         module, name = f"torch.{space}", name.removeprefix(f"{space}_")
     elif (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
         return importlib.import_module("torchlite")

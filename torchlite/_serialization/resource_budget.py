@@ -7,15 +7,15 @@ import pickle
 import time
 
 _FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
-_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times what right files take
+_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times the need of valid files
 _FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
-_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps, where times of budgets were chosen
-MAX_DEPTH = 100  # how deep things of a file lie in each other
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps on the machine where the time limits were chosen
+MAX_DEPTH = 100  # the maximum nesting depth of a file's objects
 
 
 class BudgetExceeded(pickle.UnpicklingError, RuntimeError):
-    """A file asks for more than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the formats
-    that files have.
+    """A file needs more resources than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the
+    file formats.
     """
 
 
@@ -53,24 +53,24 @@ class Budget:
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:
-        """Pay for work, in steps. BudgetExceeded when all is spent."""
+        """Spend work, in steps. BudgetExceeded if all is spent."""
         self.work -= steps
         if self.work < 0:
             raise BudgetExceeded("the file asks for more work or memory than what it holds can need")
 
     def pass_time(self, passed: int) -> None:
-        """Pay for CPU time, in nanoseconds. BudgetExceeded when all is spent."""
+        """Spend CPU time, in nanoseconds. BudgetExceeded if all is spent."""
         self.time -= passed
         if self.time < 0:
             raise BudgetExceeded("the file takes more time than what it holds can need")
 
     def take(self, count: int) -> None:
-        """Pay for memory, in bytes. BudgetExceeded when all is spent."""
+        """Spend memory, in bytes. BudgetExceeded if all is spent."""
         self.memory -= count
         if self.memory < 0:
             raise BudgetExceeded("the file makes more objects than its length can need")
 
     def check_depth(self, depth: int, what: str) -> None:
-        """BudgetExceeded where `what` lies too deep in others of its kind."""
+        """BudgetExceeded if `what` is nested too deeply."""
         if depth > MAX_DEPTH:
             raise BudgetExceeded(f"{what} more than {MAX_DEPTH} deep")

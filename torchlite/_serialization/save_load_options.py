@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of a checkpoint that does not say its own."""
+    """The byte order of a checkpoint without a byteorder record."""
 
     NATIVE = 1
     LITTLE = 2
@@ -18,9 +18,8 @@ class LoadEndianness(enum.Enum):
 
 
 class SaveOptions:
-    """Defaults of `save`. compute_crc32: whether records get checksums. storage_alignment: what the places of storages
-    in a file are multiples of, in bytes. use_pinned_memory_for_d2h: has no meaning here, as devices are read by the
-    backend.
+    """Defaults of `save`. compute_crc32: whether records get checksums. storage_alignment: the alignment of storages in
+    the file, in bytes. use_pinned_memory_for_d2h: no effect, as the backend reads devices.
     """
 
     def __init__(self) -> None:
@@ -30,9 +29,9 @@ class SaveOptions:
 
 
 class LoadOptions:
-    """Defaults of `load`. mmap: whether files are mapped. endianness: the byte order of files that do not say theirs,
-    None for little. mmap_flags: MAP_PRIVATE or MAP_SHARED. calculate_storage_offsets: has no meaning here, as records
-    are found by the archive's directory.
+    """Defaults of `load`. mmap: whether files are mapped. endianness: the byte order of files without a byteorder
+    record, None for little. mmap_flags: MAP_PRIVATE or MAP_SHARED. calculate_storage_offsets: no effect, as the
+    archive's directory locates records.
     """
 
     def __init__(self) -> None:

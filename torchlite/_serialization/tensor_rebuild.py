@@ -17,7 +17,7 @@ from .._types.package_name import package_name
 
 
 def _kind(value) -> str:
-    """A value as an error shows it: what a file holds may be long or deep."""
+    """Format a value for an error message, shortened: a file's values may be long or deep."""
     return str(value) if isinstance(value, type) else f"an object of {type(value)}"
 
 
@@ -33,7 +33,7 @@ def _ints(values) -> tuple[int, ...]:
 
 
 def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Sizes, strides and offset, each looked at."""
+    """Return the validated sizes, strides and offset."""
     if not isinstance(d, dtypes.dtype):
         raise RuntimeError(f"expected a dtype, but got {_kind(d)}")
     size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))
@@ -124,7 +124,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """A sparse tensor out of its parts, which are looked at: a file may hold anything."""
+    """Build a sparse tensor from its parts, and validate them: a file may contain anything."""
     return CALLBACKS.sparse("rebuild")(layout, data)
 
 
@@ -136,4 +136,4 @@ def _get_layout(name):
 
 
 for _function in [f for name, f in globals().items() if name.startswith("_rebuild_")]:
-    _function.__module__ = f"{package_name()}._utils"  # where programs find it
+    _function.__module__ = f"{package_name()}._utils"  # programs refer to it here

@@ -68,14 +68,14 @@ _CALLABLES: dict[tuple[str, str], Any] = {
         for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))
     },
 }
-# Named only as arguments of _rebuild_from_type_v2, never called themselves.
+# Only arguments of _rebuild_from_type_v2, never called themselves.
 _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _CALLABLE_IDS = {id(value) for value in _CALLABLES.values()}
 _NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
-_LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
-_PLACES = 1024  # of the memo, that are counted at once
+_LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a memo entry
+_PLACES = 1024  # memo entries charged in one step
 _SET_ITEM = (dict.__setitem__, collections.OrderedDict.__setitem__)
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
@@ -101,7 +101,7 @@ def _user_names() -> dict[tuple[str, str], Any]:
             out[module, name] = value
         else:
             out[item.__module__, item.__qualname__] = item
-            # A class of ours that PyTorch has as well is written under PyTorch's name.
+            # A torchlite class that PyTorch has as well is written under PyTorch's name.
             if item.__module__.split(".")[0] == "torchlite":
                 out["torch" + item.__module__.removeprefix("torchlite"), item.__qualname__] = item
     return out
@@ -140,12 +140,12 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. `data`
-    is what the stream reads, where that is in memory; `budget` is the file's, where there is more in it. Raises
-    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
+    """Reads one pickle from a stream with `size` more bytes; `persistent_load(id)` returns the storages. `data` is the
+    buffer of the stream, if it is in memory; `budget` is the file's, if it has more parts. Raises UnpicklingError
+    (EOFError for truncated data), and the errors of the functions that build tensors.
     """
 
-    handlers: dict[bytes, Any] = {}  # what each opcode does
+    handlers: dict[bytes, Any] = {}  # the handler of each opcode
 
     def __init__(
         self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, data: bytes | None = None,
@@ -181,7 +181,7 @@ class RestrictedUnpickler:
         except (
             IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error, UnicodeError, OverflowError,
         ) as error:  # fmt: skip
-            # What a KeyError shows is its key.
+            # The message of a KeyError is its key.
             said = "" if isinstance(error, KeyError) else f": {str(error)[:500]}"
             raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}{said}") from error
 
@@ -276,7 +276,7 @@ class RestrictedUnpickler:
         return check_call(self._meter, function, args)
 
     def _call(self, function, how, args: tuple) -> Any:
-        """The result of `how`, which makes an object by a function or class that the pickle may call."""
+        """Return the result of `how`, a function or class that the pickle may call."""
         self._meter.start()
         paid = self._check(function, args)
         self._budget.spend(CALL_COST)
@@ -325,9 +325,7 @@ class RestrictedUnpickler:
             )
 
     def _build_allowed(self, target, state) -> None:
-        """BUILD for classes that the user allowed, as pickle does it, by what the class declares: an attribute of the
-        object is the file's.
-        """
+        """BUILD for classes that the user allowed, as pickle does it. The attributes come from the file."""
         cls = type(target)
         set_state = getattr(cls, "__setstate__", None)
         if set_state is not None:
@@ -417,7 +415,9 @@ class RestrictedUnpickler:
         memo = self._memo
         if not len(memo) % _PLACES:
             self._budget.take(_PLACES * _PLACE)
-        if index > self._size:  # picklers count; others may choose indices whose hashes meet each other
+        if (
+            index > self._size
+        ):  # picklers number the memo in sequence; crafted files may choose indices with colliding hashes
             raise pickle.UnpicklingError(f"Memo index {index} is larger than the pickle")
         memo[index] = self._top()
 

@@ -60,7 +60,7 @@ class ArchiveWriter:
         self._write(view)
 
     def hole(self, name: str, size: int) -> None:
-        """Append a record whose bytes are left as the file system has them, for others to write."""
+        """Append a record with uninitialised data, for others to write."""
         self._header(name, size, 0)
         self._stream.seek(size, os.SEEK_CUR)
         self._position += size
@@ -84,7 +84,7 @@ class ArchiveWriter:
         )
 
     def identity(self) -> str:
-        """Forty digits that tell this archive's records from others'."""
+        """Return forty digits that identify this archive's records."""
         return f"{int.from_bytes(self._hash.digest()[:16], 'big') % 10**40:040d}"
 
     def finish(self, version: int = 3) -> None:
@@ -142,9 +142,8 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """Reads records of a checkpoint from a seekable binary file. Everything the file says about itself is checked
-    before it is used. With `mapped` ("private" or "shared") arrays lie in a mapping of the file. `budget`: of the file
-    that the archive is a part of.
+    """Reads records of a checkpoint from a seekable binary file. All data of the file are validated before use. With
+    `mapped` ("private" or "shared") arrays are views of a mapping of the file. `budget`: that of the enclosing file.
     """
 
     def __init__(self, stream, *, mapped: str = "", budget: Budget | None = None):
@@ -173,9 +172,9 @@ class ArchiveReader:
                     "zip archive", f"{info.filename[:200]!r} is not in its folder {self.top[:200]!r}"
                 )
             name = info.filename[len(self.top) :]
-            if name in self._records:  # another reader could take the other one
+            if name in self._records:  # another reader could use the other one
                 raise corrupt_archive_error(f"file {name[:200]}", "there are two records of this name")
-            if name.lower() in folded and not name.endswith(_CODE):  # PyTorch's reader looks at no case
+            if name.lower() in folded and not name.endswith(_CODE):  # PyTorch's reader ignores case
                 raise corrupt_archive_error(f"file {name[:200]}", "there is a record whose name differs by case alone")
             folded.add(name.lower())
             self._records[name] = info
@@ -190,8 +189,8 @@ class ArchiveReader:
         self._map = self._map_file(mapped) if mapped else None
 
     def _check_directory(self) -> None:
-        """RuntimeError for a directory that lies elsewhere than the archive says, or has more records. Of two archives
-        in one file, zipfile reads the last one at shifted places, and PyTorch the first one.
+        """RuntimeError for a directory at another offset than the archive states, or with more records. Of two archives
+        in one file, zipfile reads the last one at shifted offsets, and PyTorch the first one.
         """
         stream, end = self._stream, self.length - _END - len(self._zip.comment)
         stream.seek(max(0, end - _END64_LOCATOR - _END64))
@@ -210,7 +209,7 @@ class ArchiveReader:
             )
 
     def _check_places(self) -> None:
-        """RuntimeError for records that lie over each other: all of them are no longer than the archive."""
+        """RuntimeError for overlapping records. Their sizes in total are then at most that of the archive."""
         end, before = 0, ""
         for info in sorted(self._records.values(), key=lambda info: info.header_offset):
             if info.header_offset < end:
@@ -219,7 +218,7 @@ class ArchiveReader:
             before = info.filename
 
     def _check_version(self) -> None:
-        """RuntimeError for a version of the format that is none, or that PyTorch does not read."""
+        """RuntimeError for an invalid format version, or one that PyTorch does not read."""
         info, start = self._locate("version" if self.has("version") else ".data/version")
         self._stream.seek(start)
         text = self._stream.read(min(info.file_size, 20))
@@ -236,7 +235,7 @@ class ArchiveReader:
             )
 
     def _map_file(self, how: str) -> mmap_module.mmap:
-        # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is to be shared.
+        # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is shared.
         access = mmap_module.ACCESS_WRITE if how == "shared" else mmap_module.ACCESS_COPY
         mapped = mmap_module.mmap(self._stream.fileno(), 0, access=access)
         if how == "shared":
@@ -244,7 +243,7 @@ class ArchiveReader:
         return mapped
 
     def _forget_checksums(self, mapped: mmap_module.mmap) -> None:
-        """Take the checksums of storages out of a file whose mapping is to be written to: 0 is none."""
+        """Clear the checksums of storages in a file with a writable mapping: 0 means none."""
         at: int = self._zip.start_dir  # type: ignore[attr-defined]
         places = []
         for info in self._zip.infolist():
@@ -295,7 +294,7 @@ class ArchiveReader:
         return start
 
     def size(self, name: str) -> int:
-        """The length of a record in bytes, as the directory says. Who reads it looks at the rest."""
+        """Return the length of a record in bytes, from the directory. The record itself is validated on reading."""
         return self._info(name).file_size
 
     def header_offset(self, name: str) -> int:
@@ -318,7 +317,7 @@ class ArchiveReader:
         return out
 
     def _verify(self, info: zipfile.ZipInfo, data) -> None:
-        # A checksum of zero is what PyTorch writes after set_crc32_options(False).
+        # PyTorch writes a checksum of zero after set_crc32_options(False).
         if info.CRC and zlib.crc32(data) != info.CRC:
             raise corrupt_archive_error(f"file {info.filename[len(self.top) :]}", "its checksum is wrong")
 
@@ -343,7 +342,7 @@ class ArchiveReader:
         return out
 
     def byteorder(self) -> str | None:
-        """ "little" or "big" as the archive says; None where it is silent."""
+        """Return "little" or "big" from the archive's record; None if there is none."""
         if not self.has("byteorder"):
             return None
         order = self.bytes("byteorder")

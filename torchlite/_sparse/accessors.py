@@ -28,7 +28,7 @@ def is_coalesced(tensor) -> bool:
 
 
 def set_coalesced_(tensor, coalesced: bool):
-    """Say of a COO tensor whether it is coalesced."""
+    """Set whether a COO tensor is coalesced."""
     data = _check_coo(tensor, "_coalesced_")
     tensor._tl_array = SparseData(data.layout, data.shape, data.parts, data.values, bool(coalesced))
     return tensor

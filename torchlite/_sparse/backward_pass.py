@@ -22,7 +22,7 @@ class _RawGradientMode(RawMode):
     @staticmethod
     def run(node, g):
         if g.__class__ is SparseData:
-            # A formula over tensors may have rules for a sparse one; where it has none, the gradient is dense.
+            # The formula's ops may have rules for sparse tensors; without a rule the gradient is dense.
             try:
                 found = TensorMode.run(node, wrap_sparse(g))
             except (NotImplementedError, RuntimeError):
@@ -61,7 +61,7 @@ class _TensorGradientMode(TensorMode):
 
 
 class _SparseBackwardPass(BackwardPass):
-    """A pass that may add sparse gradients to the leaves'."""
+    """A backward pass that may accumulate sparse gradients in the leaves."""
 
     def add_to_grad(self, tensor, found, g) -> None:
         sparse = g._tl_is_sparse if self.mode.differentiable else g.__class__ is SparseData
@@ -87,8 +87,8 @@ class _SparseBackwardPass(BackwardPass):
 
 
 def sparse_backward_mode(mode: type) -> tuple[type, type]:
-    """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors. A mode that
-    shows ops to others stays: there gradients are dense.
+    """Return the mode and the class of a backward pass with sparse tensors. A mode with interceptors is unchanged:
+    there gradients are dense.
     """
     modes: dict[type, type] = {RawMode: _RawGradientMode, TensorMode: _TensorGradientMode}
     return modes.get(mode, mode), _SparseBackwardPass

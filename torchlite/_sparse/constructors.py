@@ -14,7 +14,7 @@ from .sparse_tensor import BLOCK_LAYOUTS, COMPRESSED, LAYOUT_NAMES, ROW_COMPRESS
 
 
 class InvariantChecks:
-    """Whether constructors check their arguments."""
+    """The switch of the invariant checks in constructors."""
 
     on = False
 
@@ -29,7 +29,7 @@ def _as_tensor(value, dtype, device):
 
 
 def _pin(pin_memory: bool, *tensors) -> tuple:
-    """The parts of a sparse tensor, in page-locked memory where that is wanted."""
+    """Return the parts of a sparse tensor, in page-locked memory if requested."""
     if not pin_memory:
         return tensors
     CALLBACKS.check_pinning()
@@ -47,12 +47,12 @@ def _finish_constructor(data: SparseData, values, requires_grad: bool, check) ->
 
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None, is_coalesced=None):  # fmt: skip
-    """A sparse tensor in the COO layout: `values[i]` stands at the place `indices[:, i]`, and values at the same place
-    add up.
+    """A sparse tensor in the COO layout: `values[i]` is at the index `indices[:, i]`; values at equal indices are
+    summed.
 
-    indices: (sparse_dim, nnz), of any integer type. values: (nnz, *dense sizes). size: the shape, without which it is
-    just large enough. `sparse_coo_tensor(size)` has no elements. RuntimeError for tensors that do not fit each other,
-    and with `check_invariants` for indices that are out of bounds.
+    indices: (sparse_dim, nnz), of any integer type. values: (nnz, *dense sizes). size: the shape, by default the
+    smallest that fits. `sparse_coo_tensor(size)` has no elements. RuntimeError for tensors that do not fit each other,
+    and with `check_invariants` for indices out of bounds.
 
     >>> import torchlite as torch
     >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
@@ -150,8 +150,8 @@ def _part_names(kind) -> tuple[str, str]:
 
 
 def _define_constructor(kind):
-    """The constructor of a compressed layout. Its first two parameters are called as the layout's indices are: Python
-    keeps the names of parameters in the code.
+    """Return the constructor of a compressed layout. Its first two parameters have the names of the layout's indices,
+    which Python stores in the code object.
     """
     first, second = _part_names(kind)
 
@@ -182,8 +182,8 @@ sparse_bsr_tensor, sparse_bsc_tensor = _define_constructor(torch.sparse_bsr), _d
 
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
                              device=None, pin_memory=False, requires_grad=False, check_invariants=None):  # fmt: skip
-    """A sparse tensor in one of the compressed layouts, CSR, CSC, BSR or BSC, which `layout` names. RuntimeError for
-    another.
+    """A sparse tensor in one of the compressed layouts: CSR, CSC, BSR or BSC. RuntimeError for other values of
+    `layout`.
 
     >>> import torchlite as torch
     >>> made = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
@@ -346,12 +346,12 @@ def rebuild(kind, parts) -> Any:
 
 
 def validate_coo_args(indices, values, size, is_coalesced=None, check_pinning=None):
-    """RuntimeError where these make no COO tensor."""
+    """RuntimeError if the arguments do not form a COO tensor."""
     validate(SparseData(torch.sparse_coo, size, (indices,), values, bool(is_coalesced)))
 
 
 def validate_compressed_args(kind, first, second, values, size, check_pinning=None):
-    """RuntimeError where these make no tensor of a compressed layout."""
+    """RuntimeError if the arguments do not form a tensor of a compressed layout."""
     validate(SparseData(kind, size, (first, second), values))
 
 
@@ -372,8 +372,8 @@ def csr_to_coo_indices(crow_indices, col_indices, *, out_int32=False, transpose=
 
 
 def spdiags(diagonals, offsets, shape, layout=None):
-    """A sparse matrix with the rows of `diagonals` as its diagonals at `offsets`; column j of a row stands in column j
-    of the matrix. RuntimeError for tensors that do not fit each other, ValueError for no matrix's shape.
+    """A sparse matrix with the rows of `diagonals` as its diagonals at `offsets`; column j of a row is in column j of
+    the matrix. RuntimeError for tensors that do not fit each other, ValueError for a shape that is not a matrix's.
 
     >>> import torchlite as torch
     >>> torch.sparse.spdiags(torch.ones(1, 2), torch.tensor([1]), (2, 2)).to_dense()

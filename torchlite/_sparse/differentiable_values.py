@@ -15,7 +15,7 @@ from .sparse_tensor import SparseData, wrap_sparse
 
 
 class _GetValues(Function):
-    """The values of a sparse tensor; their gradient lies at its places."""
+    """The values of a sparse tensor; their gradient has the same indices."""
 
     @staticmethod
     def forward(ctx, tensor):
@@ -27,7 +27,7 @@ class _GetValues(Function):
         places = ctx.places
         if places.layout is not torch.sparse_coo or places.coalesced:
             return with_values(places, g)
-        # Values at the same place add up, so each has the place's gradient, which counts once.
+        # Values at equal indices are summed, so each gets the gradient at that index, counted once.
         index, where = CALLBACKS.sparse("unique_indices")(places)
         count = torch.bincount(where).to(g.dtype).reshape(-1, *[1] * (g.ndim - 1))
         new = g.new_zeros((index.shape[1], *g.shape[1:])).index_add(0, where, g) / count
@@ -35,7 +35,7 @@ class _GetValues(Function):
 
 
 class _FromValues(Function):
-    """A sparse tensor of given values; of a gradient the values get what lies at their places."""
+    """Build a sparse tensor from values; their gradient is the gradient at the specified places."""
 
     @staticmethod
     def forward(ctx, values, places):
@@ -66,7 +66,7 @@ _NAMED_FUNCTIONS: dict[tuple[type, str], Any] = {}
 
 
 def with_node_name(function: type, node: str) -> Any:
-    """A Function whose nodes are shown under this name."""
+    """Return a subclass of a Function with this node name."""
     found: Any = _NAMED_FUNCTIONS.get((function, node))
     if found is None:
         found = _NAMED_FUNCTIONS[function, node] = type(function.__name__, (function,), {})
@@ -82,7 +82,7 @@ def values_of(tensor):
 
 
 def with_values(places: SparseData, values, name: str = "SparseBackward0"):
-    """A sparse tensor of these values, with their history; `name` is what the node is shown as."""
+    """Return a sparse tensor of these values, with their history; `name` is the node's name."""
     if values._tl_node is None or not MODE.grad:
         return wrap_sparse(places.over(values.detach()))
     return with_node_name(_FromValues, name).apply(values, places)

@@ -21,13 +21,13 @@ from .layout_conversion import (
 )
 from .sparse_tensor import BLOCK_LAYOUTS, LAYOUT_NAMES, SparseData, is_sparse, no_kernel_error, wrap_sparse
 
-# Ops of one tensor that take zero to zero, so that they are ops of the values.
+# Unary ops with f(0) = 0, which apply to the values.
 ZERO_PRESERVING = frozenset((
     "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
     "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg",
     "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 ))  # fmt: skip
-# Of these, those that are linear: they need no coalesced tensor.
+# The linear ones of these: they do not need a coalesced tensor.
 LINEAR = frozenset(("conj_physical",))
 # The names in PyTorch's history.
 _BACKWARD = {"square": "PowBackward0"}
@@ -39,7 +39,7 @@ def backward_name(name: str) -> str:
 
 
 class _ToDenseDenseGrad(Function):
-    """The dense tensor that a sparse one is, with a dense gradient."""
+    """Convert a sparse tensor to dense, with a dense gradient."""
 
     @staticmethod
     def forward(ctx, tensor):
@@ -51,7 +51,7 @@ class _ToDenseDenseGrad(Function):
 
 
 def map_values(name: str, function, tensor):
-    """A function of the values of a tensor, whose zeros stay zero."""
+    """Apply a function with f(0) = 0 to the values of a tensor."""
     if tensor.layout is torch.sparse_coo and name not in LINEAR:
         tensor = coalesce_coo(tensor)
     new = function(values_of(tensor))
@@ -59,14 +59,14 @@ def map_values(name: str, function, tensor):
 
 
 def _promoted_values(a, b):
-    """The values of two tensors in one dtype."""
+    """Return the values of two tensors in one dtype."""
     left, right = values_of(a), values_of(b)
     to = torch.promote_types(left.dtype, right.dtype)
     return left.to(to), right.to(to)
 
 
 def add_scaled(a, b, scale=1):
-    """`a + scale * b`, of which one at least is sparse."""
+    """Return `a + scale * b`, with one or two sparse operands."""
     if not (is_sparse(a) and is_sparse(b)):
         if a.shape != b.shape:
             dense, sparse = (b, a) if is_sparse(a) else (a, b)
@@ -85,7 +85,7 @@ def add_scaled(a, b, scale=1):
 
 
 class _AddSparse(Function):
-    """The sum of two sparse tensors; a gradient goes back as it comes."""
+    """The sum of two sparse tensors; the gradient passes through unchanged."""
 
     @staticmethod
     def forward(ctx, a, b, scale):
@@ -150,7 +150,7 @@ def sub(input, other):
 
 
 class _LinearMap(Function):
-    """A linear function of a sparse tensor's values; a gradient goes back as it comes, sparse or dense."""
+    """A linear function of a sparse tensor's values; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, function, back):
@@ -163,8 +163,8 @@ class _LinearMap(Function):
 
 
 class _Mul(Function):
-    """A product of which one factor at least is sparse. As in PyTorch a factor's gradient is the other factor times the
-    gradient, sparse where one of these is.
+    """A product with one or two sparse factors. As in PyTorch a factor's gradient is the other factor times the
+    gradient, sparse if one of these is.
     """
 
     @staticmethod
@@ -185,7 +185,7 @@ _Mul._backward_cls.__name__ = "MulBackward0"
 
 
 def _sum_to_size(g, tensor):
-    """A gradient in the shape of what it is for, which was broadcast."""
+    """Reduce a gradient to the shape of an operand that was broadcast."""
     return g if g.shape == tensor.shape else densify(g).sum_to_size(tensor.shape)
 
 
@@ -194,7 +194,7 @@ def _is_number(value) -> bool:
 
 
 def mul(input, other):
-    """`a * b`: what is zero in one of them is zero."""
+    """Return `a * b`: the result is zero where either operand is."""
     if not is_sparse(input):
         input, other = other, input
     if not _is_number(other):
@@ -225,7 +225,7 @@ def _mul_data(input, other):
 
 
 def broadcast(tensor, shape):
-    """A COO tensor in a larger shape: dimensions of one entry get several, and new ones come first."""
+    """Broadcast a COO tensor to a larger shape: dimensions of size one are repeated, and new ones come first."""
     if tuple(shape) == tuple(tensor.shape):
         return tensor
     if tensor.layout is not torch.sparse_coo:
@@ -240,7 +240,7 @@ def broadcast(tensor, shape):
 
 
 def _mul_intersection(a, b):
-    """The product of two sparse tensors, where both are specified."""
+    """The product of two sparse tensors at the indices that both specify."""
     alike = [(x._tl_array.sparse_dim, x._tl_array.shape[: x._tl_array.sparse_dim + x._tl_array.batch]) for x in (a, b)]
     if a.ndim != b.ndim or a.layout is b.layout and alike[0] != alike[1] or a.shape != b.shape:
         raise RuntimeError(

@@ -14,7 +14,7 @@ from .sparse_tensor import is_sparse
 
 
 def as_dense_function(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]:
-    """A function of dense tensors that does as `func` does with sparse ones, and its inputs."""
+    """Return a function of dense tensors equivalent to `func` of sparse ones, and its inputs."""
     inputs = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
     given: list[Any] = []
     places: list[Any] = []

@@ -24,7 +24,7 @@ from .sparse_tensor import (
 
 
 def flatten_indices(indices, sizes):
-    """Each column of indices as one number: its place in row-major order."""
+    """Return each column of indices as its linear index in row-major order."""
     out = torch.zeros(indices.shape[1], dtype=torch.int64, device=indices.device)
     for index, size in zip(indices, sizes, strict=True):
         out = out * size + index
@@ -50,7 +50,7 @@ def sum_by_index(values, into: int, index):
 
 
 def expand_compressed(compressed, count: int):
-    """The row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
+    """Return the row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
     lead, rows = tuple(compressed.shape[:-1]), compressed.shape[-1] - 1
     counts = (compressed[..., 1:] - compressed[..., :-1]).reshape(-1)
     if not lead:
@@ -67,8 +67,8 @@ def compress_sorted(rows, size: int, dtype=torch.int64):
 
 
 def concat_ranges(first, counts):
-    """Runs of numbers, one for each number in `first`, from that on and as long as `counts` says: which run each of the
-    numbers is in, and the numbers.
+    """Concatenate ranges that begin at `first` with lengths `counts`. Returns the range of each number, and the
+    numbers.
     """
     which = torch.repeat_interleave(torch.arange(counts.shape[0], device=counts.device), counts)
     before = torch.cumsum(counts, 0) - counts
@@ -77,14 +77,18 @@ def concat_ranges(first, counts):
 
 
 def rows_and_columns(data: SparseData):
-    """The rows and the columns of a compressed tensor's blocks (elements are blocks of one), (*batch, nnz) each."""
+    """Return the rows and the columns of a compressed tensor's blocks (elements are blocks of one), (*batch,
+    nnz) each.
+    """
     first, second = (part.to(torch.int64) for part in data.parts)
     rows = expand_compressed(first, data.nnz)
     return (rows, second) if data.layout in ROW_COMPRESSED else (second, rows)
 
 
 def block_indices(data: SparseData):
-    """The indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all blocks)."""
+    """Return the indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all
+    blocks).
+    """
     pair = rows_and_columns(data)
     first = data.parts[0]
     lead = tuple(first.shape[:-1])
@@ -105,7 +109,7 @@ def index_sizes(data: SparseData) -> tuple[int, ...]:
 
 
 def specified_indices(data: SparseData):
-    """The indices of what is specified, in the grid: (dims of the grid, n)."""
+    """Return the indices of the specified elements in the grid: (dims of the grid, n)."""
     return data.parts[0] if data.layout is torch.sparse_coo else block_indices(data)
 
 
@@ -147,7 +151,7 @@ def find_sorted(sorted_lines, wanted):
 
 
 def densify(tensor):
-    """The dense tensor, whose gradient lies at the specified places alone."""
+    """Return the dense tensor; its gradient is read at the specified places only."""
     data, values = tensor._tl_array, values_of(tensor)
     sizes = index_sizes(data)
     count = math.prod(sizes)
@@ -164,7 +168,7 @@ def densify(tensor):
 
 
 def to_dense(tensor, dtype=None, *, masked_grad=None):
-    """The tensor itself where it is dense, else a dense one of the same elements."""
+    """Return a dense tensor unchanged, else a dense copy of a sparse one."""
     out = tensor
     if is_sparse(tensor):
         out = _ToDense.apply(tensor) if masked_grad is False else densify(tensor)
@@ -172,14 +176,14 @@ def to_dense(tensor, dtype=None, *, masked_grad=None):
 
 
 def unique_indices(data: SparseData):
-    """The places of a COO tensor, each once and sorted, and which of them each of its values is at."""
+    """Return the unique indices of a COO tensor, sorted, and the inverse: the index of each value among them."""
     sizes = index_sizes(data)
     line, where = torch.unique(flatten_indices(data.parts[0], sizes), return_inverse=True)
     return unflatten_indices(line, sizes), where
 
 
 def coalesce_coo(tensor):
-    """A COO tensor with sorted indices, none of which comes twice: values at the same place are added up."""
+    """Coalesce a COO tensor: sort the indices, and sum the values at equal indices."""
     data = tensor._tl_array
     if data.coalesced:
         return tensor
@@ -217,7 +221,7 @@ def to_coo(tensor):
 
 
 def coo_to_compressed(tensor, kind, blocksize=None):
-    """A COO tensor, whose sparse dimensions are those of a batch and two more, in a compressed layout."""
+    """Convert a COO tensor with the sparse dimensions of a batch and two more to a compressed layout."""
     tensor = coalesce_coo(tensor)
     data, values = tensor._tl_array, values_of(tensor)
     batch = data.sparse_dim - 2
@@ -258,7 +262,7 @@ def _count_per_batch(line, batches: int, size: int) -> int:
 
 
 def _dense_to_coo(tensor, sparse_dim: int):
-    """The elements of a dense tensor that are not zero, or its parts of which one is not."""
+    """Convert a dense tensor to COO: its nonzero elements, or its slices with a nonzero element."""
     lead = tuple(tensor.shape[:sparse_dim])
     if not sparse_dim:
         index = torch.zeros(0, 1, dtype=torch.int64, device=tensor.device)
@@ -283,7 +287,9 @@ def to_layout_of(g, data: SparseData):
 
 
 def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor in a sparse layout (COO where none is given). RuntimeError for what PyTorch cannot convert."""
+    """Return the tensor in a sparse layout, by default COO. RuntimeError for conversions that PyTorch does not
+    support.
+    """
     if isinstance(sparse_dim, type(torch.strided)):
         sparse_dim, layout = None, sparse_dim
     kind = torch.sparse_coo if layout is None else layout
@@ -323,7 +329,7 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
 
 
 class _FromDense(Function):
-    """A dense tensor as a sparse one; its gradient is dense, wherever the sparse one has elements."""
+    """Convert a dense tensor to a sparse one; its gradient is dense, at the specified elements."""
 
     @staticmethod
     def forward(ctx, tensor, data):
@@ -375,7 +381,7 @@ def _check_blocksize(name: str, shape, batch: int, blocksize) -> tuple[int, int]
     return tuple(blocksize)
 
 
-# The compressed layouts that a compressed one is converted to.
+# The target layouts of each compressed layout.
 _CONVERTIBLE_LAYOUTS = {
     torch.sparse_csr: (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc),
     torch.sparse_csc: (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc),
@@ -385,7 +391,7 @@ _CONVERTIBLE_LAYOUTS = {
 
 
 class _ConvertLayout(Function):
-    """A sparse tensor in another layout; a gradient goes back in the tensor's own."""
+    """Convert a sparse tensor to another layout; the gradient returns in the layout of the input."""
 
     @staticmethod
     def forward(ctx, tensor, kind, blocksize):
@@ -409,7 +415,7 @@ _ConvertLayout._backward_cls.__name__ = "ToSparseBackward1"
 
 
 def _convert_layout(tensor, kind, blocksize):
-    """From one sparse layout to another."""
+    """Convert between sparse layouts."""
     data = tensor._tl_array
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if data.layout is kind and (blocksize is None or tuple(blocksize) == data.blocksize):

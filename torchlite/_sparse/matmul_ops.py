@@ -39,8 +39,8 @@ def _entries(data: SparseData):
 
 
 def _to_rows(data: SparseData, turned: bool):
-    """The elements of a matrix, or of the transposed one, row by row: where rows start, the elements' columns, and the
-    order that the elements are in then (None for their own).
+    """Return the elements of a matrix, or of its transpose, by rows: the row pointers, the column indices, and the
+    permutation of the elements (None for the identity).
     """
     if data.layout is (torch.sparse_csc if turned else torch.sparse_csr) and not data.batch:
         return (*data.parts, None)
@@ -54,7 +54,9 @@ def _to_rows(data: SparseData, turned: bool):
 
 
 def _multiply(data: SparseData, values, dense, turned: bool = False):
-    """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse one."""
+    """Multiply sparse by dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse
+    operand.
+    """
     if data.layout in BLOCK_LAYOUTS:
         data = to_coo(wrap_sparse(data.over(values)))._tl_array
         values = data.values
@@ -71,7 +73,9 @@ def _multiply(data: SparseData, values, dense, turned: bool = False):
 
 
 class _SampledMatmul(Function):
-    """The product of two dense matrices at the places of a sparse one: `left @ right.mT` there, as its values."""
+    """The product of two dense matrices sampled at the indices of a sparse one: `left @ right.mT` there, as its
+    values.
+    """
 
     @staticmethod
     def forward(ctx, left, right, data):
@@ -86,13 +90,13 @@ class _SampledMatmul(Function):
         left, right = ctx.saved_tensors
         needs, tensor = ctx.needs_input_grad, with_values(ctx.places, g)
         to_left = sparse_dense_matmul(tensor, right.conj(), True) if needs[0] else None
-        # The transposed matrix is the conjugate of the adjoint one.
+        # The transpose is the conjugate of the adjoint.
         to_right = _SparseDenseMatmul.apply(tensor, left, True, True).conj() if needs[1] else None
         return to_left, to_right, None
 
 
 def _sampled_matmul(data: SparseData, left, right):
-    """`left @ right.mT` at the places of a sparse matrix, as its values."""
+    """Return `left @ right.mT` at the indices of a sparse matrix, as its values."""
     if data.layout not in BLOCK_LAYOUTS:
         return _SampledMatmul.apply(left, right, data)
     (rows, columns), (height, width) = _entries(data), data.blocksize
@@ -102,15 +106,15 @@ def _sampled_matmul(data: SparseData, left, right):
 
 
 def _sampled_gradient(tensor, left, right):
-    """The gradient of a sparse matrix: `left @ right.mT` at its places."""
+    """Return the gradient of a sparse matrix: `left @ right.mT` at its indices."""
     tensor = wrap_sparse(tensor._tl_array)
     data = (coalesce_coo(tensor) if tensor.layout is torch.sparse_coo else tensor)._tl_array
     return with_values(data, _sampled_matmul(data, left, right))
 
 
 class _SparseDenseMatmul(Function):
-    """`sparse @ dense`, or with `turned` `sparse.mH @ dense`. The gradient of the sparse one lies at its places
-    (`masked`), or is dense, as PyTorch has it in `torch.sparse.mm` and in `torch.mm`.
+    """`sparse @ dense`, or with `turned` `sparse.mH @ dense`. The gradient of the sparse operand is sparse (`masked`)
+    or dense, as PyTorch has it in `torch.sparse.mm` and in `torch.mm`.
     """
 
     @staticmethod
@@ -167,12 +171,12 @@ def _check(name: str, a, b) -> None:
 
 
 def sparse_dense_matmul(tensor, dense, masked: bool, node: str = "MmBackward0"):
-    """Sparse matrices times dense ones of the same batch."""
+    """Multiply sparse matrices by dense ones of the same batch."""
     return with_node_name(_SparseDenseMatmul, node).apply(tensor, dense, masked, False)
 
 
 def sparse_matmul(a, b, masked: bool = False, node: str = "MmBackward0"):
-    """The product of two matrices, of which one at least is sparse; of two sparse ones it is sparse."""
+    """Return the product of two matrices, at least one of them sparse; two sparse ones have a sparse product."""
     _check("mm", a, b)
     if is_sparse(a) and is_sparse(b):
         return _sparse_sparse_matmul(a, b) if masked else _SparseMm.apply(a, b)
@@ -206,7 +210,7 @@ _DenseSparseMatmul._backward_cls.__name__ = "MmBackward0"
 
 
 def _sparse_sparse_matmul(a, b):
-    """Row by row: each element of `a` meets the row of `b` that its column names."""
+    """Multiply row by row: each element of `a` is multiplied by the row of `b` that its column index selects."""
     kind = a.layout
     if kind in BLOCK_LAYOUTS:
         raise RuntimeError(
@@ -228,7 +232,7 @@ def _sparse_sparse_matmul(a, b):
 
 
 class _SparseMm(Function):
-    """The product of two sparse matrices, whose gradients are products as well."""
+    """The product of two sparse matrices; the gradients are products as well."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -424,13 +428,13 @@ def _only_coo(name: str, tensor) -> None:
 
 
 def smm(input, mat):
-    """`torch.smm`: sparse times dense as a sparse matrix of all places."""
+    """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
     empty = sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
     return sspaddmm(empty, input, mat, beta=0)
 
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """`torch.sspaddmm`: rows that `mat1` has are filled, and stand behind the elements of `input`."""
+    """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
     _only_coo("sspaddmm", mat1)
     _check("sspaddmm", mat1, mat2)
     flat = coalesce_coo(mat1)
@@ -445,7 +449,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 def hspmm(mat1, mat2):
-    """`torch.hspmm`: sparse times dense as a hybrid matrix, whose rows are dense."""
+    """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
     _only_coo("hspmm", mat1)
     _check("hspmm", mat1, mat2)
     flat = coalesce_coo(mat1)

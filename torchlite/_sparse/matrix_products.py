@@ -32,7 +32,7 @@ def qform(A: Tensor | None, S: Tensor) -> Tensor:
 
 
 def basis(A: Tensor) -> Tensor:
-    """An orthogonal basis of what the columns of A span."""
+    """Return an orthogonal basis of the column space of A."""
     return torch.linalg.qr(A).Q
 
 

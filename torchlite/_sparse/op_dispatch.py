@@ -74,7 +74,7 @@ _ATEN = {
 
 
 def implements(name: str):
-    """Declare the rule of an op."""
+    """Register the rule of an op."""
 
     def declare(function):
         RULES[name] = function
@@ -135,7 +135,7 @@ def imag(input):
 
 @implements("triangular_solve")
 def triangular_solve(b, A, upper, transpose, unitriangular):
-    """Of a triangle in the CSR or BSR layout, as of the dense one."""
+    """Solve with a triangle in the CSR or BSR layout, as with a dense one."""
     if is_sparse(b) or A.layout is torch.sparse_coo:
         raise no_kernel_error("triangular_solve", b if is_sparse(b) else A)
     if A.layout not in ROW_COMPRESSED:
@@ -146,13 +146,13 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
 
 @implements("contiguous")
 def contiguous(input, memory_format=None):
-    """Refused."""
+    """Raise PyTorch's error."""
     raise RuntimeError("unsupported memory format option Contiguous")
 
 
 @implements("expand")
 def expand(input, size):
-    """Refused."""
+    """Raise PyTorch's error."""
     raise RuntimeError(f"expand is unsupported for {LAYOUT_NAMES[input.layout]} tensors")
 
 
@@ -161,7 +161,7 @@ RULES["repeat"] = expand
 
 @implements("reshape")
 def reshape(input, size):
-    """Refused."""
+    """Raise PyTorch's error."""
     if input.layout is torch.sparse_coo:
         raise RuntimeError("reshape is not implemented for sparse tensors")
     return input.is_contiguous()
@@ -192,7 +192,7 @@ def _empty_like(input, dtype, layout, device, requires_grad, size=None):
 
 @implements("zeros_like")
 def zeros_like(input, dtype, layout, device, pin_memory, requires_grad, memory_format):
-    """No specified elements."""
+    """Return a sparse tensor without specified elements."""
     return _empty_like(input, dtype, layout, device, requires_grad)
 
 
@@ -201,13 +201,13 @@ RULES["empty_like"] = zeros_like
 
 @implements("_zeros_like")
 def zeros_of(input):
-    """No specified elements."""
+    """Return a sparse tensor without specified elements."""
     return _empty_like(input, None, None, None, False)
 
 
 @implements("new_zeros")
 def new_zeros(input, size, dtype, device, requires_grad, layout, pin_memory):
-    """Of another size, without specified elements."""
+    """Return a sparse tensor of another size, without specified elements."""
     size = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     return _empty_like(input, dtype, layout, device, requires_grad, tuple(size))
 
@@ -254,7 +254,7 @@ def fill_(input, value):
 
 
 def _write_into(target, result):
-    """Give a tensor the elements and the history of another."""
+    """Copy the elements and the history of another tensor into a tensor."""
     if target._tl_node is LEAF and MODE.grad:
         call.check_in_place_autograd(target)
     target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
@@ -271,7 +271,7 @@ def _check_leaf(target) -> None:
 
 @implements("zero_")
 def zero_(input):
-    """No specified elements any more."""
+    """Remove all specified elements."""
     _check_leaf(input)
     return _write_into(input, _empty_like(input, None, None, None, False))
 
@@ -297,24 +297,24 @@ def copy_(input, src, non_blocking=False):
 
 @implements("detach")
 def detach(input):
-    """Without history."""
+    """Return the tensor without history."""
     return input.detach()
 
 
 @implements("t_")
 def t_(input):
-    """In place."""
+    """`t` in place."""
     return _write_into(input, shape_ops.t(input))
 
 
 @implements("transpose_")
 def transpose_(input, dim0, dim1):
-    """In place."""
+    """`transpose` in place."""
     return _write_into(input, shape_ops.transpose(input, dim0, dim1))
 
 
 def run_op(op, values: list):
-    """An op with a sparse tensor among its values. NotImplemented where it runs as it is written."""
+    """Run an op with a sparse operand. NotImplemented for a composite op, which runs as its parts."""
     found = RULES.get(op.name)
     if found is not None:
         return found(*values)
@@ -369,7 +369,7 @@ def run_in_place(op, values: list):
 
 
 def _run_on_dense_target(op, target, rest):
-    """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
+    """Run an in-place op on a dense tensor with a sparse operand, which changes the specified places only."""
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
@@ -387,7 +387,7 @@ def _run_on_dense_target(op, target, rest):
 
 
 def _scatter_add(target, data, scale):
-    """`target += scale * sparse`, where the sparse one has elements."""
+    """Compute `target += scale * sparse` at the specified elements."""
     sizes = index_sizes(data)
     flat = target.detach().view(-1, *data.shape[len(sizes) :]) if sizes else target.detach().unsqueeze(0)
     flat.index_add_(0, flatten_indices(data.parts[0], sizes), data.values, alpha=scale)
@@ -396,7 +396,7 @@ def _scatter_add(target, data, scale):
 
 
 def write_out(result, out):
-    """`out=` where it or the result is sparse: the result in its place."""
+    """Write the result to `out=` if it or the result is sparse."""
     if is_sparse(result) != is_sparse(out):
         if is_sparse(out) or not isinstance(out, torch.Tensor):
             raise no_kernel_error("copy_", out)

@@ -19,7 +19,7 @@ def _format_part(tensor, indent: int, prefix: str) -> str:
 
 
 def sparse_repr(tensor) -> str:
-    """The text of a sparse tensor: its indices, its values, and what else there is to say."""
+    """Return the repr of a sparse tensor: indices, values, size and attributes."""
     data, default = tensor._tl_array, torch.get_default_dtype()
     indent = len("tensor(")
     suffixes = [] if tensor.is_cpu and torch.get_default_device().type == "cpu" else [f"device='{tensor.device}'"]

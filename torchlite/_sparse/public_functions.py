@@ -50,5 +50,5 @@ def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 def resize_as_sparse_(input, the_template):
-    """Give a COO tensor the size and numbers of dimensions of another."""
+    """Resize a COO tensor to the size and the sparse and dense dimensions of another."""
     return input.resize_as_sparse_(the_template)

@@ -14,7 +14,7 @@ from .sparse_tensor import SparseData, is_sparse, no_kernel_error
 
 
 class _Sum(Function):
-    """The sum over dimensions, all sparse ones among them, with a dense gradient."""
+    """The sum over dimensions that include all sparse ones, with a dense gradient."""
 
     @staticmethod
     def forward(ctx, tensor, dims, dtype):
@@ -62,7 +62,7 @@ def sum_op(input, dim=None, keepdim=False, dtype=None):
 
 
 def _sum_keepdim(input, dims, dtype):
-    """The sum over some dimensions, which stay with one entry."""
+    """Sum over dimensions with keepdim."""
     data, values = input._tl_array, values_of(input)
     cut, index = data.sparse_dim, data.parts[0]
     keep = torch.tensor([[0 if d in dims else 1] for d in range(cut)], device=index.device, dtype=torch.int64)
@@ -80,7 +80,7 @@ def _accumulate_dtype(dtype):
 
 
 def _sum_dims(input, dims, dtype, name: str):
-    """The sum over some dimensions: dense where no sparse dimension is left."""
+    """Sum over dimensions; the result is dense if no sparse dimension remains."""
     data, values = input._tl_array, values_of(input)
     cut = data.sparse_dim
     inner = [d - cut + 1 for d in dims if d >= cut]
@@ -150,7 +150,7 @@ def softmax(input, dim, dtype=None, *, log: bool = False):
 
 
 def _softmax_by_group(values, data: SparseData, dim: int, log: bool):
-    """Softmax among the elements whose other indices are the same."""
+    """Softmax among the elements with equal other indices."""
     others = [d for d in range(data.sparse_dim) if d != dim]
     if not data.nnz:
         return values

@@ -12,7 +12,7 @@ from .sparse_tensor import BLOCK_LAYOUTS, SparseData, _raise_no_strides, is_spar
 
 
 def _make_coo(shape, index, values, name: str, coalesced: bool = False):
-    """A COO tensor, which fewer than two elements make a coalesced one."""
+    """Return a COO tensor, coalesced if it has fewer than two elements."""
     coalesced = coalesced or index.shape[1] < 2
     return with_values(SparseData(torch.sparse_coo, shape, (index,), values, coalesced), values, name)
 
@@ -31,7 +31,7 @@ _TRANSPOSED_LAYOUT = {
 
 
 class _Permute(Function):
-    """Dimensions in another order; a gradient goes back as it comes, sparse or dense."""
+    """Permute dimensions; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, order):
@@ -50,7 +50,7 @@ class _Permute(Function):
 
 
 class _TransposeCompressed(Function):
-    """A compressed tensor with rows and columns changed: those that were compressed by rows are so by columns."""
+    """Transpose a compressed tensor: compressed rows become compressed columns."""
 
     @staticmethod
     def forward(ctx, tensor):
@@ -67,7 +67,7 @@ class _TransposeCompressed(Function):
 
 
 def permute(input, dims, name: str = "Permute"):
-    """Sparse dimensions change places with sparse ones, dense with dense ones."""
+    """Permute the sparse dimensions among themselves, and the dense ones."""
     data = input._tl_array
     if len(dims) != data.ndim:
         raise RuntimeError(
@@ -90,7 +90,7 @@ def permute(input, dims, name: str = "Permute"):
 
 
 def transpose(input, dim0, dim1, name: str = "Transpose"):
-    """Two dimensions change places; a matrix that is compressed by rows is then compressed by columns."""
+    """Swap two dimensions; a matrix compressed by rows is then compressed by columns."""
     data = input._tl_array
     dim0, dim1 = wrap_dim(dim0, data.ndim), wrap_dim(dim1, data.ndim)
     if dim0 == dim1 and data.layout is not torch.sparse_coo:
@@ -124,7 +124,7 @@ def t(input):
 
 
 def select(input, dim, index):
-    """One entry along a dimension; a dense tensor where no sparse dimension is left."""
+    """Select an index along a dimension; the result is dense if no sparse dimension remains."""
     if not input.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim, index = wrap_dim(dim, input.ndim), int(index)
@@ -186,7 +186,7 @@ def unbind(input, dim=0):
 
 
 class _Unsqueeze(Function):
-    """One more dimension; a gradient goes back as it comes, sparse or dense."""
+    """Insert a dimension; the gradient passes through, sparse or dense."""
 
     @staticmethod
     def forward(ctx, tensor, dim):
@@ -208,18 +208,18 @@ _Unsqueeze._backward_cls.__name__ = "UnsqueezeBackward0"
 
 
 def unsqueeze(input, dim):
-    """One more dimension of one entry."""
+    """Insert a dimension of size one."""
     _only_coo(input)
     return _Unsqueeze.apply(input, wrap_dim(dim, input.ndim + 1))
 
 
 def squeeze(input, dim=None):
-    """Dimensions of one entry away, where `torch.squeeze` of a dimension that is longer leaves the tensor as it is."""
+    """Raise PyTorch's error: `squeeze` is a view, which sparse tensors do not support."""
     raise no_kernel_error("as_strided", input)
 
 
 def narrow_copy(input, dim, start, length):
-    """Some entries along a dimension that follow each other."""
+    """Return a copy of a range of entries along a dimension."""
     _only_coo(input)
     data, values = input._tl_array, values_of(input)
     dim = wrap_dim(dim, data.ndim)
@@ -259,7 +259,7 @@ def index_select(input, dim, index):
     shape, name = [*data.shape[:dim], count, *data.shape[dim + 1 :]], "IndexSelectBackward0"
     if dim >= cut:
         return _make_coo(shape, data.parts[0], values.index_select(dim - cut + 1, index), name, data.coalesced)
-    # Each element stands wherever the index names its row.
+    # Each element appears wherever the index contains its row.
     ordered, order = torch.sort(index, stable=True)
     row = data.parts[0][dim].contiguous()
     first = torch.searchsorted(ordered, row)
@@ -278,7 +278,7 @@ def index_select(input, dim, index):
 
 
 def cat(tensors, dim=0):
-    """Tensors one after the other along a dimension."""
+    """Concatenate tensors along a dimension."""
     tensors = list(tensors)
     if is_sparse(tensors[0]):
         tensors[0].is_contiguous()  # a compressed tensor does not use it
@@ -316,7 +316,7 @@ def cat(tensors, dim=0):
 
 
 def stack(tensors, dim=0):
-    """Tensors along a new dimension."""
+    """Stack tensors along a new dimension."""
     tensors[0].is_contiguous()
     dim = wrap_dim(dim, tensors[0].ndim + 1)
     out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)

@@ -15,7 +15,7 @@ from .sparse_tensor import SparseData
 
 
 class _Embedding(Function):
-    """Rows of a table; the gradient has those rows, one entry for each time that one was looked up."""
+    """Embedding lookup; the gradient has one entry for each row looked up."""
 
     @staticmethod
     def forward(ctx, weight, indices, padding_idx, scale_grad_by_freq):
@@ -68,5 +68,5 @@ def lookup_with_sparse_grad(op, values: list):
     *values, _ = values
     if values[0]._tl_node is None or not MODE.grad:
         return call.execute(op, [*values, False])
-    GLOBALS["SPARSE"] = True  # backward will make one
+    GLOBALS["SPARSE"] = True  # backward will create one
     return _FUNCTIONS[op.name].apply(*values)

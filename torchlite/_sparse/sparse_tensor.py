@@ -36,11 +36,11 @@ _new = object.__new__
 
 
 class SparseData:
-    """The specified elements of a sparse tensor: `values`, and `parts`, which say where they are.
+    """The specified elements of a sparse tensor: `values`, and `parts`, their indices.
 
     COO: parts are (indices,), of shape (sparse_dim, nnz); values are (nnz, *dense sizes). Compressed: parts are the
     compressed and the plain indices, (*batch, rows + 1) and (*batch, nnz), values (*batch, nnz, *block, *dense sizes).
-    All are plain tensors without history. `coalesced` is about COO alone: no index comes twice, and they are sorted.
+    All are plain tensors without history. `coalesced` applies to COO only: indices are unique and sorted.
     """
 
     __slots__ = ("layout", "shape", "parts", "values", "coalesced")
@@ -50,7 +50,7 @@ class SparseData:
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:
-        """The same places with other values."""
+        """Return the same indices with other values."""
         return SparseData(self.layout, self.shape, self.parts, values, self.coalesced)
 
     @property
@@ -92,7 +92,7 @@ class SparseData:
         return tuple(self.values.shape[at : at + 2]) if self.layout in BLOCK_LAYOUTS else (1, 1)
 
     def same_places(self, other: SparseData) -> bool:
-        """Whether the indices are the same tensors."""
+        """True if the indices are the same tensors."""
         return self.layout is other.layout and all(
             a is b or a._tl_array is b._tl_array for a, b in zip(self.parts, other.parts, strict=True)
         )
@@ -137,7 +137,7 @@ def _raise_no_strides(tensor) -> NoReturn:
 
 
 class SparseTensor(Tensor):
-    """A tensor that keeps only its specified elements; the others are zero."""
+    """A tensor that stores only its specified elements; the others are zero."""
 
     __slots__ = ()
     _tl_is_plain = True
@@ -261,5 +261,5 @@ def pickle_parts(tensor) -> tuple:
 
 
 def is_sparse(value) -> bool:
-    """Whether a value is a sparse tensor."""
+    """True if a value is a sparse tensor."""
     return getattr(value, "_tl_is_sparse", False)

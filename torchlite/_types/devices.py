@@ -19,6 +19,7 @@ PYTORCH_ONLY_TYPES = (
     "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
     "mtia", "privateuseone",
 )  # fmt: skip
+BACKEND_MODULES: set[str] = set()  # packages whose modules several backends share
 REGISTERED: dict[str, Any] = {}  # the backends that the running program registered, by device type
 
 
@@ -30,19 +31,12 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="torchlite.backends")}
 
 
-@functools.cache
-def _installed_packages() -> frozenset[str]:
-    modules = [point.module for point in installed_backends().values()]
-    return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
-
-
 def is_backend_module(name: str) -> bool:
-    """True if a module, by its name, implements a backend: it belongs to the package of an installed backend, or to the
-    module of a registered one. A program's main module never counts.
+    """True if a module implements a backend: the module of an installed or registered backend, a package in
+    `BACKEND_MODULES`, or a module below one of these. A program's main module never counts.
     """
-    if name.partition(".")[0] in _installed_packages():
-        return True
-    roots = {type(backend).__module__ for backend in REGISTERED.values()}
+    roots = {point.module for point in installed_backends().values()} | BACKEND_MODULES
+    roots |= {type(backend).__module__ for backend in REGISTERED.values()}
     return any(
         name == root or name.startswith(f"{root}.")
         for root in roots

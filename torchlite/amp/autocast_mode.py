@@ -59,8 +59,8 @@ _state = _State()
 
 
 class _Autocast(Interceptor):
-    """Stands on the stack of a thread while autocast is enabled there for some device, below the modes of the user,
-    which see the ops as called.
+    """The interceptor of a thread while autocast is enabled for a device type, below the user's modes, which see the
+    uncast ops.
     """
 
     intercepts_library = False
@@ -69,12 +69,12 @@ class _Autocast(Interceptor):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if (
             function is not op.function or kwargs.get("out") is not None
-        ):  # in place, out=, creation: PyTorch casts nothing here
+        ):  # in place, out=, creation: PyTorch does not cast here
             return function(*args, **kwargs)
         run = op.direct or unintercepted_function_for(op)
-        if stack.items and not op.is_implicit:  # somebody looks on below
+        if stack.items and not op.is_implicit:  # other interceptors are below
             run = function
-        elif stack.items or saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
+        elif stack.items or saved_tensor_hooks.stack:  # saved tensors pass through user-defined hooks
 
             def run(*args, **kwargs):
                 return _call.without_interceptors(op, function, args, kwargs)
@@ -131,7 +131,7 @@ def _eligible(tensor, where: str) -> bool:
 
 
 def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
-    """The arguments as the rule wants them."""
+    """Return the arguments cast by the rule."""
     if rule == BANNED:
         raise RuntimeError(_BANNED)
     if rule == RESULT:
@@ -147,7 +147,7 @@ def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
 
 
 def _with_dtype(op, where: str, args: tuple, kwargs: dict):
-    """The arguments with dtype=float32, unless the caller chose one."""
+    """Return the arguments with dtype=float32, unless the caller chose one."""
     if not _eligible(next(_tensors(args)), where):
         return args, kwargs
     place = [p.name for p in op.params].index("dtype")
@@ -177,8 +177,8 @@ def _cast_nested(value, where: str, to: dtype):
 
 
 def _cached_cast(tensor, where: str, to: dtype):
-    """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
-    the leaf changes.
+    """Return a cast tensor. The cast of a leaf that requires grad is cached until the outermost region ends, or the
+    leaf changes.
     """
     cast = F.to if saved_tensor_hooks.stack or tensor._tl_level is not None or stack.items else _to
     if tensor._tl_node is not LEAF or not (
@@ -205,7 +205,7 @@ _autocast = _Autocast()
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows a device type.
+    """True if autocast supports a device type.
 
     >>> import torchlite as torch
     >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
@@ -215,7 +215,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def _check_device_type(function: str, device_type) -> str:
-    """The device type, if it is the name of one."""
+    """Return the device type, if it is valid."""
     if not isinstance(device_type, str):
         raise TypeError(
             f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}"
@@ -231,7 +231,7 @@ def _known(function: str, device_type) -> str:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on for a device type in this thread.
+    """True if autocast is enabled for a device type in this thread.
 
     >>> import torchlite as torch
     >>> with torch.autocast("cpu"):
@@ -242,13 +242,13 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def is_any_autocast_enabled() -> bool:
-    """Whether autocast is on for some device type in this thread."""
+    """True if autocast is enabled for any device type in this thread."""
     return _state.intercepting
 
 
 def set_autocast_enabled(device_type: str = "cuda", enabled: Any = None) -> None:
-    """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a
-    block.
+    """Enable or disable autocast for a device type in this thread; one argument means CUDA. `torch.autocast` does it
+    for a block.
     """
     if enabled is None:
         device_type, enabled = "cuda", device_type
@@ -298,24 +298,24 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that autocast keeps."""
+    """Clear the autocast cache."""
     _state.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Count one region more; what `torch.autocast` does on entry."""
+    """Increment the nesting count, as `torch.autocast` does on entry."""
     _state.nesting += 1
     return _state.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Count one region less; at 0 the cache is to be cleared."""
+    """Decrement the nesting count; at 0 the caller clears the cache."""
     _state.nesting -= 1
     return _state.nesting
 
 
 def _deprecated(name: str, new: str, function, device_type: str):
-    """PyTorch's older function of one device type."""
+    """Return PyTorch's deprecated function of one device type."""
 
     @functools.wraps(function)
     def older(*args):
@@ -354,7 +354,7 @@ class _AutocastRegion:
     def __init__(self, device_type: str, enabled: bool, fast_dtype: Any, cache_enabled: bool) -> None:
         self.device, self.fast_dtype = device_type, fast_dtype
         self._enabled, self._cache_enabled = enabled, cache_enabled
-        self._before: list[tuple] = []  # a region may be entered again inside itself
+        self._before: list[tuple] = []  # a region may be nested in itself
 
     def __enter__(self) -> Any:
         name = self.device
@@ -422,7 +422,7 @@ class autocast(_AutocastRegion):
 
 
 def is_only_autocast_active() -> bool:
-    """Whether autocast is all that stands on this thread's stack."""
+    """True if autocast is the only interceptor on this thread's stack."""
     return stack.items == [_autocast]
 
 
@@ -442,12 +442,12 @@ def without_cast_cache() -> Iterator[None]:
 
 
 def restore_current() -> list[_AutocastRegion]:
-    """Regions that bring back what is in force now, for a part that runs again later."""
+    """Return contexts that restore the present settings, for a part that runs again later."""
     return [_AutocastRegion(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
 def _supported(device_type: str, fast_dtype) -> bool:
-    """Whether a region can cast; a warning says why not."""
+    """True if a region can cast; else a warning states why not."""
     if device_type == "cuda":
         if not _cuda_is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
@@ -467,13 +467,11 @@ def _cuda_is_available() -> bool:
     return CUDA.is_available()
 
 
-# -- functions with a backward of their own -----------------------------------------
+# -- functions with a custom backward ------------------------------------------------
 
 
 def _cast(value, device_type: str, dtype):
-    """A tensor cast to `dtype`, and so those in containers; what is no floating-point tensor of the
-    device type stays.
-    """
+    """Cast floating-point tensors of the device type to `dtype`, also in containers; other values are unchanged."""
     if isinstance(value, Tensor):
         return value.to(dtype) if _eligible(value, device_type) else value
     if isinstance(value, (str, bytes, np.ndarray)):
@@ -487,8 +485,8 @@ def _cast(value, device_type: str, dtype):
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
-    """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
-    dtype and with autocast off.
+    """Decorator of `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
+    dtype and with autocast disabled.
 
     >>> import torchlite as torch
     >>> class Product(torch.autograd.Function):

@@ -13,5 +13,5 @@ autocast, GradScaler, custom_fwd, custom_bwd = deprecated_forms("cuda")
 
 
 def amp_definitely_not_available() -> bool:
-    """Whether mixed precision on CUDA is out of the question."""
+    """True if mixed precision on CUDA is not available."""
     return not (_cuda_is_available() or find_spec("torch_xla"))

@@ -37,7 +37,7 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 class _MultiDeviceReplicator:
-    """A tensor on each device that asks for it."""
+    """Copies of a tensor on several devices, created on demand."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -50,14 +50,14 @@ class _MultiDeviceReplicator:
 
 
 class GradScaler:
-    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without
-    overflow.
+    """Scales a loss before backward and unscales the gradients before the step. It searches for the largest scale
+    without overflow.
 
     device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite
-    or NaN gradient is left out and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row
-    without one it is multiplied by `growth_factor`. enabled: False makes every method do nothing but
-    `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and none for an
-    optimizer with `fused=True`.
+    or NaN gradient is skipped, and the scale is multiplied by `backoff_factor`; after `growth_interval` successful
+    steps in a row it is multiplied by `growth_factor`. enabled: False disables all methods except `optimizer.step()`.
+    The check runs on the gradients' device; `step` reads one number from it, and none for an optimizer with
+    `fused=True`.
 
     >>> import torchlite as torch
     >>> weight = torch.nn.Parameter(torch.ones(2))
@@ -144,8 +144,8 @@ class GradScaler:
 
     @record_as_single_step
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
-        `step`, which else does it.
+        """Divide the gradients of an optimizer's parameters by the scale, in place. Call it to clip or inspect them
+        before `step`, which unscales otherwise.
         """
         if not self._enabled:
             return
@@ -161,7 +161,9 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool) -> dict:
-        """Multiply the gradients and note on each device whether one is not finite: {device: 0-d float32 tensor}."""
+        """Multiply the gradients, and record for each device whether one is not finite: {device: 0-d float32
+        tensor}.
+        """
         from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
         from .. import float16
 
@@ -176,7 +178,7 @@ class GradScaler:
                 if param.grad.dtype is float16 and not allow_fp16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 grad = param.grad
-                if grad.is_sparse:  # its values; of float16 added up first, where the sum may be infinite
+                if grad.is_sparse:  # the values; float16 ones are summed first, and the sum may be infinite
                     if grad.dtype is float16:
                         param.grad = grad = grad.coalesce()
                     grad = grad._values()
@@ -188,7 +190,7 @@ class GradScaler:
         return notes.made
 
     def _check_inf_per_device(self, optimizer) -> dict:
-        """Look for infinities without changing a gradient."""
+        """Check for infinities without changing a gradient."""
         scale, _ = self._made("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, _new_found_inf(scale) + 1, _new_found_inf(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
@@ -201,8 +203,8 @@ class GradScaler:
 
     @record_as_single_step
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
-        Returns what that returns.
+        """Run `optimizer.step(*args, **kwargs)` on unscaled gradients, or skip it if one of them is infinite or NaN.
+        Returns the result of the step.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -253,8 +255,8 @@ class GradScaler:
 
     @record_as_single_step
     def update(self, new_scale: Any = None) -> None:
-        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
-        one element).
+        """End an iteration: adapt the scale to the infinite gradients found, or set it to `new_scale` (a float or a
+        one-element tensor).
         """
         if not self._enabled:
             return
@@ -295,7 +297,7 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale as a number, read from the device; 1.0 where scaling is disabled."""
+        """Return the scale as a number, read from the device; 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
@@ -310,7 +312,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale grows by."""
+        """Set the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -318,7 +320,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after an infinite gradient."""
+        """Set the factor of the scale after an infinite gradient."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -330,14 +332,14 @@ class GradScaler:
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
-        """Whether this scaler scales."""
+        """True if this scaler is enabled."""
         return self._enabled
 
     # -- checkpoints
 
     def state_dict(self) -> dict:
-        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is
-        disabled. Call it after `update`.
+        """Return the scale, the factors, the interval and the count of successful steps, as numbers; empty if scaling
+        is disabled. Call it after `update`.
         """
         if not self._enabled:
             return {}
@@ -350,7 +352,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         if not self._enabled:
             return
         if not state_dict:

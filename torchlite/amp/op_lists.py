@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from .._types.dtypes import float32
 
-# What is done with an op's floating-point tensors (float64 is always left alone).
+# The casts of an op's floating-point tensors (float64 is never cast).
 LOWER = "lower"  # cast to the region's dtype
 FLOAT = "float32"  # cast to float32
-RESULT = "result"  # dtype=float32 is passed where the call states none
+RESULT = "result"  # dtype=float32 is passed unless the call sets a dtype
 WIDEST = "widest"  # cast to float32 if any is float32, else to the region's dtype
 BANNED = "banned"  # refused
-WHOLE = "whole"  # left alone, its parts too: one op in PyTorch, several here
+WHOLE = "whole"  # not cast, nor its parts: one op in PyTorch, several here
 
 _PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
     linalg_vecdot linear matmul mm prelu rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention """
@@ -54,7 +54,7 @@ CPU = {
 
 
 def _when(kind: str, condition: Callable) -> Callable:
-    """The rule: `kind` where the condition on the op's arguments holds."""
+    """Return the rule `kind` if the condition on the op's arguments is true."""
     return lambda *values: kind if condition(*values) else None
 
 
@@ -69,7 +69,9 @@ def _is_chain_or_mixed(equation, operands) -> bool:
 
 
 def _as_states(input, hx, *rest) -> str:
-    """A recurrent layer step by step: its products are lower, its states and so its results keep their dtype."""
+    """Rule of recurrent layers that run step by step: float32 if the input or a state is float32, else the
+    lower dtype.
+    """
     states = (
         hx if isinstance(hx, (list, tuple)) else [rest[0] if hasattr(rest[0], "dtype") else hx]
     )  # packed data have their sizes before hx
@@ -80,7 +82,7 @@ def _as_states_if_packed(input, hx, *rest) -> str:
     return LOWER if isinstance(hx, (list, tuple)) else _as_states(input, rest[0], *rest[1:])
 
 
-# Rules that depend on the values of the arguments: those of PyTorch's ops that stand behind one name.
+# Rules that depend on the values of the arguments: for names that cover several of PyTorch's ops.
 CPU_BY_ARGUMENTS = {
     "_avg_pool": _when(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
     "einsum": _when(LOWER, _is_chain_or_mixed),

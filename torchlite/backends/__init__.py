@@ -9,7 +9,7 @@ import sys
 import types
 
 from .._settings.backend_flags import FLAGS
-from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # what MONAI asks for
+from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # imported by MONAI
 from ._flag_properties import disable_global_flags, flags_frozen
 
 _NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
@@ -18,7 +18,7 @@ _NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_
 class _Backends(types.ModuleType):
     @property
     def fp32_precision(self) -> str:
-        """The precision of float32 products wherever nothing more special is set: "none", "ieee" or "tf32"."""
+        """The default precision of float32 products: "none", "ieee" or "tf32". More specific settings override it."""
         return FLAGS.precision("all")
 
     @fp32_precision.setter

@@ -11,20 +11,20 @@ from .._settings.backend_flags import FLAGS
 
 
 def disable_global_flags() -> None:
-    """From now on the switches of `cudnn` and `mkldnn` are set by their `flags(...)` only, which puts them back:
-    setting an attribute raises a RuntimeError. For test suites.
+    """Make the switches of `cudnn` and `mkldnn` read-only except through their `flags(...)`: setting an attribute
+    raises a RuntimeError. For test suites.
     """
     FLAGS.flags_frozen = True
 
 
 def flags_frozen() -> bool:
-    """Whether `disable_global_flags` was called."""
+    """True if `disable_global_flags` was called."""
     return FLAGS.flags_frozen
 
 
 @contextlib.contextmanager
 def allow_mutation() -> Iterator[None]:
-    """Inside, switches may be set in any case."""
+    """Context manager in which switches may always be set."""
     before, FLAGS.flags_frozen = FLAGS.flags_frozen, False
     try:
         yield
@@ -45,7 +45,7 @@ class SwitchModule(types.ModuleType):
 
 
 def flag(name: str, setter: str, doc: str) -> Any:
-    """A property that is the bool SWITCHES.<name>; `setter` is the name in the error for what is no bool."""
+    """Return a property for the bool SWITCHES.<name>; `setter` is the name in the error for other types."""
 
     def put(self, value: bool) -> None:
         if not isinstance(value, bool):
@@ -61,7 +61,7 @@ def precision(what: str, doc: str) -> Any:
 
 
 class Precision:
-    """An object with `fp32_precision` of one kind of op."""
+    """An object with the `fp32_precision` of one kind of op."""
 
     _what: str
 
@@ -70,7 +70,7 @@ class Precision:
 
     @property
     def fp32_precision(self) -> str:
-        """ "none" (as the library's switch says), "ieee" or "tf32"."""
+        """Return "none" (follows the library's switch), "ieee" or "tf32"."""
         return FLAGS.precision(self._what)
 
     def __setattr__(self, name: str, value: str) -> None:

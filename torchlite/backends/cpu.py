@@ -2,11 +2,11 @@
 
 
 def get_kernel_engine() -> str:
-    """The engine that computes over large tensors on the CPU: "numpy", "cc" (kernels that the machine's compiler built)
-    or "opencl" (a driver for CPUs). It is the same all the while a process lives: `TORCHLITE_CPU_KERNELS` names one, or
-    several in the order of preference. Without it "cc" serves once `python -m torchlite build-kernels` built its
-    kernels, else "numpy"; "opencl" serves only where it is named, since its results differ in the last bits.
-    `python -m torchlite info` says why others do not serve.
+    """Return the engine that computes large tensors on the CPU: "numpy", "cc" (kernels built by the machine's compiler)
+    or "opencl" (a driver for CPUs). It is fixed for the lifetime of a process. `TORCHLITE_CPU_KERNELS` names one, or
+    several in order of preference. By default it is "cc" after `python -m torchlite build-kernels`, else "numpy";
+    "opencl" must be named, since its results differ in the last bits. `python -m torchlite info` lists why the others
+    are not used.
 
     >>> torch.backends.cpu.get_kernel_engine() in ("numpy", "cc", "opencl")
     True

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """Whether a CUDA backend is installed; `torch.cuda.is_available()` says whether it has a device."""
+    """True if a CUDA backend is installed; `torch.cuda.is_available()` is true if it has a device."""
     from .._dispatch import backend_registry
 
     try:
@@ -51,7 +51,7 @@ class cuBLASModule:
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
+        """True if float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
         return FLAGS.tf32("matmul")
 
     @allow_tf32.setter
@@ -117,9 +117,7 @@ def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) 
 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
-    """Choose the library for linear algebra on CUDA ("default" or "cusolver"), and return the choice. There is no MAGMA
-    here.
-    """
+    """Set the library for linear algebra on CUDA ("default" or "cusolver"), and return it. MAGMA is not supported."""
     return _preferred("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
 
 
@@ -150,17 +148,17 @@ cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """Whether attention by ordinary products may keep sums in float16 or bfloat16."""
+    """True if math attention may accumulate in float16 or bfloat16."""
     return FLAGS.sdp_math_reduction
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
-    """Let attention by ordinary products keep sums in float16 or bfloat16, or not."""
+    """Set whether math attention may accumulate in float16 or bfloat16."""
     FLAGS.sdp_math_reduction = bool(enabled)
 
 
 def is_flash_attention_available() -> bool:
-    """Whether a fused attention kernel can run: on any CUDA device."""
+    """True if a fused attention kernel can run: on any CUDA device."""
     from .. import cuda
 
     return cuda.is_available()

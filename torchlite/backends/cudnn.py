@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the module is of the class _Cudnn
 
 
 def version() -> int | None:
-    """cuDNN's version, such as 91002; None where it is not used."""
+    """Return cuDNN's version, such as 91002, or None if it is not used."""
     from .. import cuda
     from .._dispatch.backend_registry import backend_of
 
@@ -32,19 +32,19 @@ def version() -> int | None:
 
 
 def is_available() -> bool:
-    """Whether the CUDA backend found cuDNN."""
+    """True if the CUDA backend found cuDNN."""
     return version() is not None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN would take a tensor: on CUDA, of a floating dtype, while it is there and enabled."""
+    """True if cuDNN supports a tensor: on CUDA, of a floating dtype, with cuDNN available and enabled."""
     return FLAGS.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
 
 
 def set_flags(
     _enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"
 ) -> tuple:
-    """Set those that are given; returns what all of them were."""
+    """Set the given flags; returns the previous values of all."""
     module: Any = sys.modules[__name__]
     before = (
         module.enabled,
@@ -116,7 +116,7 @@ class _Cudnn(SwitchModule):
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether float32 operands of convolutions and recurrent layers may be rounded to TF32."""
+        """True if float32 operands of convolutions and recurrent layers may be rounded to TF32."""
         return FLAGS.tf32("conv") and FLAGS.tf32("rnn")
 
     @allow_tf32.setter

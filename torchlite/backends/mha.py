@@ -6,7 +6,7 @@ _is_fastpath_enabled = True
 
 
 def get_fastpath_enabled() -> bool:
-    """Whether scripted transformers call the fused operators."""
+    """True if scripted transformers call the fused operators."""
     return _is_fastpath_enabled
 
 

@@ -2,7 +2,7 @@
 
 
 def is_available() -> bool:
-    """Whether NumPy was built with MKL."""
+    """True if NumPy was built with MKL."""
     import numpy as np
 
     blas = (np.show_config(mode="dicts") or {}).get("Build Dependencies", {}).get("blas", {})

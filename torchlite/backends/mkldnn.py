@@ -26,7 +26,7 @@ def _library_or_reason() -> Any:
 
 
 def is_available() -> bool:
-    """Whether oneDNN was found, so that it computes the CPU's convolutions while `enabled` is on."""
+    """True if oneDNN was found. It then computes the CPU's convolutions while `enabled` is set."""
     return _library_or_reason().library is not None
 
 
@@ -36,8 +36,8 @@ def is_acl_available() -> bool:
 
 
 class verbose:
-    """oneDNN tells on the standard output what it computes, for the time of a `with` block: VERBOSE_OFF, VERBOSE_ON or
-    VERBOSE_ON_CREATION. Nothing where it is not installed.
+    """Context manager: oneDNN logs its primitives on the standard output: VERBOSE_OFF, VERBOSE_ON or
+    VERBOSE_ON_CREATION. No effect if it is not installed.
 
     >>> import torchlite as torch
     >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_OFF):
@@ -65,7 +65,7 @@ class verbose:
 
 
 def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
-    """Set those that are given; returns what all of them were."""
+    """Set the given flags; returns the previous values of all."""
     module: Any = sys.modules[__name__]
     before = module.enabled, module.deterministic, module.allow_tf32, module.fp32_precision
     for name, value in (

@@ -2,15 +2,15 @@
 
 
 def is_available() -> bool:
-    """False: there is no backend for Metal."""
+    """Return False: torchlite has no Metal backend."""
     return False
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:
-    """RuntimeError: there is no backend for Metal."""
+    """Raise RuntimeError: torchlite has no Metal backend."""
     raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
 
 
 def is_built() -> bool:
-    """False: there is no backend for Metal."""
+    """Return False: torchlite has no Metal backend."""
     return False

@@ -2,5 +2,5 @@
 
 
 def is_available() -> bool:
-    """False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`)."""
+    """Return False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`)."""
     return False

@@ -4,10 +4,10 @@ enabled, strategy = False, None
 
 
 def is_available() -> bool:
-    """False: `torch.einsum` does without it."""
+    """Return False: `torch.einsum` does not use it."""
     return False
 
 
 def get_opt_einsum() -> None:
-    """None: `torch.einsum` does without it."""
+    """Return None: `torch.einsum` does not use it."""
     return None

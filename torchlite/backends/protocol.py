@@ -267,9 +267,9 @@ class Interop(Protocol):
     """Optional, each hook for itself. Memory shared with the host and with other libraries."""
 
     def host_view(self, raw: Any, write: bool) -> AbstractContextManager[np.ndarray] | None:
-        """A context manager that maps a contiguous array's memory to the host and gives it as a NumPy array, without a
-        copy. With `write` the block may write to it. None if the memory cannot be mapped. `torch.distributed` sends
-        and receives through it; without it, through copies.
+        """Context manager: a contiguous array's memory, mapped to the host, as a NumPy array without a copy. With
+        `write` the block may write to it. None if the memory cannot be mapped. `torch.distributed` sends and receives
+        through it; without it, through copies.
         """
         ...
 
@@ -529,7 +529,7 @@ class StreamRuntime(DeviceRuntime, Protocol):
 
     def new_pool(self) -> Any: ...
 
-    # Optional, each for itself: without one `torch.cuda` raises NotImplementedError, and memory is not pinned.
+    # Optional, each separately: without one `torch.cuda` raises NotImplementedError, and memory is not pinned.
 
     def can_access(self, peer: int) -> bool:
         """True if this device can read the memory of device `peer`."""

@@ -14,7 +14,7 @@ __all__ = [
 
 
 class Stream:
-    """An order of work: there is one, since everything has run when a call returns."""
+    """A queue of work: the only one, which is empty whenever a call returns."""
 
     def __init__(self, priority: int = -1):
         pass
@@ -27,7 +27,7 @@ class Stream:
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """The event, a new one when none is given."""
+        """Return the event, by default a new one."""
         return event or Event()
 
     def wait_event(self, event: Event) -> None:
@@ -38,7 +38,7 @@ class Stream:
 
 
 class Event:
-    """A place in the work: always reached."""
+    """A point in the stream's work, which is always complete."""
 
     def query(self) -> bool:
         """True: everything has run."""
@@ -78,7 +78,7 @@ def current_device() -> str:
 
 
 def set_device(device: Any) -> None:
-    """Accepted: there is one."""
+    """Accepted without effect: there is one device."""
 
 
 def current_stream(device: Any = None) -> Stream:
@@ -87,7 +87,7 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """A `with` block in which nothing changes.
+    """A context manager without effect.
 
     `stream` has no effect: the CPU has one stream.
 

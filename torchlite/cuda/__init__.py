@@ -157,8 +157,8 @@ __all__ = [
 
 
 def ipc_collect() -> None:
-    """Free memory that was shared with processes that are gone: there is none, since device memory is not shared.
-    RuntimeError without a device.
+    """No effect: device memory is not shared between processes, so there is none to free. RuntimeError without a
+    device.
     """
     init()
 

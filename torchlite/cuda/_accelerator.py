@@ -8,7 +8,7 @@ from .._device.accelerators import CUDA as cuda
 
 
 def runtime_of(device: Any, what: str, method: str) -> Any:
-    """A device's runtime, which must have a method. NotImplementedError naming what the backend lacks."""
+    """Return a device's runtime, which must have a method. NotImplementedError naming the missing method."""
     found = cuda._runtime(device)
     if not hasattr(found, method):
         raise NotImplementedError(f"the CUDA backend has no {what}")
@@ -16,13 +16,13 @@ def runtime_of(device: Any, what: str, method: str) -> Any:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The device's compute capability, such as (8, 0) for an A100."""
+    """Return the device's compute capability, such as (8, 0) for an A100."""
     found = cuda.get_device_properties(device)
     return found.major, found.minor
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether a device can read the memory of another one. AssertionError for a device that is not there."""
+    """True if a device can access the memory of another one. AssertionError for an invalid device."""
     there, peer = cuda.index(device), cuda.index(peer_device)
     count = cuda.device_count()
     if not 0 <= there < count:
@@ -35,8 +35,8 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def get_arch_list() -> list[str]:
-    """The architectures that kernels are built for: those of the devices that are there, since every kernel is built
-    when it is first used.
+    """Return the architectures that kernels are built for: those of the visible devices, since every kernel is built on
+    first use.
 
     >>> import torchlite as torch
     >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
@@ -46,14 +46,14 @@ def get_arch_list() -> list[str]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be used on the current device; without emulation: whether its processors know it (compute
-    capability 8.0 and up).
+    """True if bfloat16 can be used on the current device; with including_emulation=False, if the hardware supports it
+    (compute capability 8.0 and up).
     """
     return cuda.is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 
 def is_tf32_supported() -> bool:
-    """Whether the current device multiplies in TF32 (compute capability 8.0 and up)."""
+    """True if the current device supports TF32 (compute capability 8.0 and up)."""
     return cuda.is_available() and get_device_capability() >= (8, 0)
 
 

@@ -22,8 +22,8 @@ def _library() -> Any:
 
 
 def _device_handle(device: Any) -> tuple[Any, Any]:
-    """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden
-    devices too.
+    """Return the NVML library and its handle of a device, found by the PCI address: NVML also numbers hidden
+    devices.
     """
     library = _library()
     at = cuda.get_device_properties(device)
@@ -33,8 +33,8 @@ def _device_handle(device: Any) -> tuple[Any, Any]:
 
 
 def utilization(device: Any = None) -> int:
-    """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from
-    all functions here.
+    """Return the percentage of recent time in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`,
+    as from all functions here.
     """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).gpu

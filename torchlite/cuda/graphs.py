@@ -22,9 +22,7 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the calling thread's work is being recorded for a graph. False, and no device is taken into use, where
-    none is.
-    """
+    """True if the calling thread's work is being captured for a graph. Does not initialise a device."""
     return cuda.is_initialized() and cuda.runtime(cuda.current_device()).is_capturing()
 
 
@@ -36,12 +34,11 @@ def graph_pool_handle() -> Any:
 
 
 class CUDAGraph:
-    """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are
+    """Work on a CUDA device, captured once and replayed any number of times, always on the same memory: new inputs are
     copied into the old ones.
 
-    `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing,
-    copies from host memory) cannot be recorded. `keep_graph` has no effect: the graph is always instantiated
-    when recording ends.
+    `torch.cuda.graph` is a more convenient interface. Work that needs the host (`item()`, printing, copies from host
+    memory) cannot be captured. `keep_graph` has no effect: the graph is always instantiated when capture ends.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -50,11 +47,11 @@ class CUDAGraph:
         self._drawn = 0
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Record what the calling thread starts in its stream from now on, instead of running it.
+        """Capture the calling thread's work in its stream from now on, instead of running it.
 
         pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global",
-        "thread_local" or "relaxed": which threads may not do what a recording cannot hold. RuntimeError in the default
-        stream, and when the graph holds something.
+        "thread_local" or "relaxed": the threads in which calls that cannot be captured are refused. RuntimeError in the
+        default stream, and if the graph has been captured already.
         """
         if capture_error_mode not in _MODES:
             raise RuntimeError(
@@ -83,9 +80,7 @@ class CUDAGraph:
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
-        """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream
-        than it began in.
-        """
+        """End the capture and allow `replay`. RuntimeError if no capture began, or it began in another stream."""
         if self._stream is None:
             raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
         if cuda.current_stream() != self._stream:
@@ -101,7 +96,7 @@ class CUDAGraph:
             )
 
     def instantiate(self) -> None:
-        """No effect: the graph is instantiated when capture ends."""
+        """Check that a graph was captured; it was instantiated when capture ended."""
         self._captured("instantiate")
 
     def _captured(self, what: str) -> Any:
@@ -114,13 +109,13 @@ class CUDAGraph:
         self._captured("replay").replay()
 
     def reset(self) -> None:
-        """Free what was recorded; the object can record anew."""
+        """Free the captured work; the object can capture again."""
         graph, self._graph, self._stream = self._graph, None, None
         if graph is not None:
             graph.reset()
 
     def pool(self) -> Any:
-        """The memory that the graph's results live in, for other graphs to share."""
+        """Return the memory pool of the graph's results, for other graphs to share."""
         return self._captured("pool()").pool
 
 
@@ -173,14 +168,14 @@ class graph:
         try:
             self.cuda_graph.capture_end()
         except RuntimeError:
-            if error is None:  # else what went wrong inside says more
+            if error is None:  # else the error inside the block is more specific
                 raise
         finally:
             self._context.__exit__()
 
 
 def _flatten_tensors(value: Any) -> tuple[list, Callable[[list], Any]]:
-    """The tensors in nested tuples, lists and dictionaries, and a function that puts others in their places."""
+    """Return the tensors in nested tuples, lists and dictionaries, and a function that replaces them."""
     parts: list
     build: Callable[[list], Any]
     if isinstance(value, dict):
@@ -201,7 +196,7 @@ def _flatten_tensors(value: Any) -> tuple[list, Callable[[list], Any]]:
 
 
 class _GraphedCallable:
-    """One callable, its two graphs, and the tensors that they read and write: always the same ones."""
+    """A callable, its two graphs, and the fixed tensors that they read and write."""
 
     def __init__(self, function: Callable, sample: tuple, allow_unused: bool):
         self.function, self.sample, self.allow_unused = function, sample, allow_unused
@@ -243,8 +238,8 @@ class _GraphedCallable:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
         if not self.wanted or not any(o.requires_grad for o in self.outputs):
             return
-        # Gradients of parameters outlive the step: their memory is not the pool's, where the next forward replay may
-        # write.
+        # Gradients of parameters outlive the step, so their memory is not in the pool, which the next forward replay
+        # may overwrite.
         kept = {
             i: t.detach().clone() for i, t in enumerate(self.inputs) if t.requires_grad and i >= len(self.arguments)
         }
@@ -269,7 +264,7 @@ class _GraphedCallable:
         count = len(self.arguments)
         for parameter, fixed in zip(self.parameters, self.grad_inputs[count:], strict=True):
             if fixed is not None and parameter.grad is not None and parameter.grad._tl_array is fixed._tl_array:
-                parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
+                parameter.grad = parameter.grad.clone()  # still needed: the replay is about to overwrite it
         self.backward.replay()
         # A parameter's `.grad` may alias the memory until the next replay. Others get views, which are copied where
         # they are stored.
@@ -278,7 +273,7 @@ class _GraphedCallable:
         )
 
     def callable(self) -> Callable:
-        """The callable's replacement: one node of the autograd graph, whose passes are replays."""
+        """Replacement of a callable: one autograd node whose passes are replays."""
         me = self
 
         class Graphed(autograd.Function):
@@ -318,8 +313,8 @@ def _check_module(module: Any) -> None:
 
 
 def _make_graphed_forward(module: Any, run: Callable) -> Any:
-    """The module with graphs for its forward, used while it is in the mode (training or not) in which they were
-    recorded.
+    """Return a forward that replays graphs while the module is in the mode (training or not) in which they were
+    captured.
     """
     recorded, eager = module.training, module.forward
     module.forward = lambda *args, **kwargs: (run if module.training == recorded else eager)(*args, **kwargs)
@@ -329,14 +324,15 @@ def _make_graphed_forward(module: Any, run: Callable) -> Any:
 def make_graphed_callables(
     callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
 ) -> Any:
-    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in place.
+    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in
+    place.
 
-    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several
-    callables: a tuple of such tuples) with the shapes, dtypes and `requires_grad` of the arguments to come, in whose
-    memory the graphs read. num_warmup_iters: ordinary runs before recording. allow_unused_input: whether a tensor may
-    be without influence on the results. pool: memory to share with other graphs.
+    callables: one, or a tuple of those that run in sequence. sample_args: a tuple of tensors (for several callables: a
+    tuple of such tuples) with the shapes, dtypes and `requires_grad` of later arguments; the graphs read from their
+    memory. num_warmup_iters: ordinary runs before capture. allow_unused_input: whether an input may not affect the
+    results. pool: memory to share with other graphs.
 
-    No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs
+    No higher derivatives; modules without hooks, and without buffers that require grad; autocast around it needs
     `cache_enabled=False`.
 
     >>> import torchlite as torch
@@ -361,9 +357,9 @@ def make_graphed_callables(
             for _ in range(num_warmup_iters):
                 one.run_once()
     cuda.synchronize()
-    for one in (
-        made
-    ):  # in the order in which they will run, since they share memory: forward passes, then backward ones from the last
+    for (
+        one
+    ) in made:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
         one.capture_forward(pool)
     for one in reversed(made):
         one.capture_backward(pool)

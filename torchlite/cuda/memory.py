@@ -36,12 +36,12 @@ def max_memory_cached(device: Any = None) -> int:
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """`reset_peak_memory_stats` by an old name: all peaks begin anew."""
+    """`reset_peak_memory_stats` under an old name: resets all peaks."""
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: Any = None) -> None:
-    """`reset_peak_memory_stats` by an old name: all peaks begin anew."""
+    """`reset_peak_memory_stats` under an old name: resets all peaks."""
     reset_peak_memory_stats(device)
 
 
@@ -58,8 +58,8 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let tensors of this process take no more than a part of the device's memory; beyond it `OutOfMemoryError`. 1: all
-    of it.
+    """Limit this process's tensors to a fraction of the device's memory; allocations beyond it raise
+    `OutOfMemoryError`. 1: all of it.
 
     TypeError unless it is a float, ValueError unless it is between 0 and 1.
     """
@@ -103,8 +103,8 @@ _COLUMNS = {"current": "Cur Usage", "peak": "Peak Usage", "allocated": "Tot Allo
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The allocator's counts as a table. abbreviated: only those over all memory, without its small and large blocks.
-    "-" for what is not counted.
+    """Return the allocator's statistics as a table. abbreviated: only the totals, without small and large blocks. "-"
+    for missing statistics.
 
     >>> import torchlite as torch
     >>> text = torch.cuda.memory_summary() if torch.cuda.is_available() else ""

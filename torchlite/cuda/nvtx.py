@@ -32,7 +32,7 @@ _started: dict[int, Any] = {}
 
 
 def range_push(msg: str) -> int:
-    """Begin a range of the calling thread; returns how many ranges are around it.
+    """Begin a range of the calling thread; returns the number of enclosing ranges.
 
     >>> import torchlite as torch
     >>> torch.cuda.nvtx.range_push("step"), torch.cuda.nvtx.range_push("forward")
@@ -57,7 +57,7 @@ def range_pop() -> int:
 
 
 def range_start(msg: str) -> int:
-    """Begin a range that any thread may end; returns its number."""
+    """Begin a range that any thread may end; returns its id."""
     number = next(_numbers)
     _started[number] = _library().start_range(msg) if _library() is not None else None
     return number

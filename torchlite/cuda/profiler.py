@@ -12,18 +12,18 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start() -> None:
-    """Let the profiler look from here on. RuntimeError without a device."""
+    """Start collection by the profiler. RuntimeError without a device."""
     runtime_of(None, "profiler", "profile").profile(True)
 
 
 def stop() -> None:
-    """Let it look no longer."""
+    """Stop collection by the profiler."""
     runtime_of(None, "profiler", "profile").profile(False)
 
 
 @contextlib.contextmanager
 def profile():
-    """Let the profiler look at a `with` block.
+    """Context manager: the profiler collects in the block.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():

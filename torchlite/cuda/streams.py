@@ -12,10 +12,9 @@ __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
 
 
 class Stream(_streams.Stream):
-    """An order in which a CUDA device works: what is started in one stream runs one after the other, several streams
-    may run at the same time.
+    """A queue of work on a CUDA device: the work of one stream runs in order, several streams may run concurrently.
 
-    device: the current one when None. priority: 0, or a negative number for a stream whose work goes first.
+    device: by default the current one. priority: 0, or a negative number for a higher priority.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():
@@ -52,9 +51,9 @@ class ExternalStream(Stream):
 
 
 class Event(_streams.Event):
-    """A place in a stream's work, to wait for and to measure with.
+    """A point in a stream's work, for synchronization and timing.
 
-    enable_timing: for `elapsed_time`. blocking: accepted, a wait lets the processor sleep or not as the driver likes.
+    enable_timing: for `elapsed_time`. blocking: accepted without effect, the driver decides whether a wait sleeps.
     interprocess: RuntimeError.
 
     >>> import torchlite as torch

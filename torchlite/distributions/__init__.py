@@ -1,7 +1,8 @@
-"""Probability distributions, transforms of them, constraints, and Kullback-Leibler divergences: `torch.distributions`.
+"""Probability distributions, transforms of them, constraints, and Kullback-Leibler divergences:
+`torch.distributions`.
 
-Each distribution has `sample` (on "cpu" PyTorch's numbers for the same seed), `log_prob` and what it can of `rsample`,
-`cdf`, `icdf`, `entropy`, `mean`, `mode`, `variance`, `enumerate_support` and `expand`.
+Each distribution has `sample` (on "cpu" PyTorch's numbers for the same seed), `log_prob`, and those of `rsample`,
+`cdf`, `icdf`, `entropy`, `mean`, `mode`, `variance`, `enumerate_support` and `expand` that it supports.
 
 >>> import torchlite as torch
 >>> from torchlite.distributions import Normal, kl_divergence

@@ -13,8 +13,8 @@ from .transforms import AbsTransform
 
 
 class FoldedDistribution(TransformedDistribution):
-    """The distribution of |x| for a variate x of the class `_unfolded` about 0 with `scale`: twice its density where x
-    is not negative.
+    """The distribution of |x| for a variate x of the class `_unfolded` about 0 with `scale`: twice its density for x >=
+    0.
     """
 
     arg_constraints = {"scale": constraints.positive}

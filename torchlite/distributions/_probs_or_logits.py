@@ -10,18 +10,18 @@ from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logit
 
 
 class ProbsOrLogitsMixin:
-    """Parameters that are given as probabilities or as log-odds; the other ones are computed when first read."""
+    """Parameters given as probabilities or as log-odds; the other ones are computed on first read."""
 
     _is_binary = True
 
     @staticmethod
     def _check_either(probs, logits) -> None:
-        """ValueError unless one of the two is given."""
+        """ValueError unless exactly one of the two is given."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
     def _take_numbers(self, probs, logits) -> torch.Size:
-        """Set the one that is given, a number or a tensor; returns the batch's shape."""
+        """Set the given parameter, a number or a tensor; returns the batch shape."""
         self._check_either(probs, logits)
         name, given = ("probs", probs) if probs is not None else ("logits", logits)
         (self._param,) = broadcast_all(given)
@@ -29,7 +29,7 @@ class ProbsOrLogitsMixin:
         return torch.Size() if isinstance(given, Number) else self._param.size()
 
     def _take_vectors(self, probs, logits) -> None:
-        """Set the one that is given, normalised along its last dimension."""
+        """Set the given parameter, normalised along its last dimension."""
         self._check_either(probs, logits)
         name, given = ("probs", probs) if probs is not None else ("logits", logits)
         if given.dim() < 1:

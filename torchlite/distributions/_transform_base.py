@@ -55,7 +55,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse transform, whose inverse is this one."""
+        """The inverse transform; its `inv` is this transform."""
         found = None if self._inv is None else self._inv()
         if found is None:
             found = _InverseTransform(self)
@@ -64,7 +64,7 @@ class Transform:
 
     @property
     def sign(self):
-        """+1 where the transform is increasing, -1 where decreasing; NotImplementedError if it is not monotone."""
+        """+1 if the transform is increasing, -1 if decreasing; NotImplementedError if it is not monotone."""
         raise NotImplementedError
 
     def with_cache(self, cache_size=1):
@@ -137,7 +137,7 @@ class _ParameterFreeTransform(Transform):
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform, by the transform's own methods."""
+    """The inverse of a transform, computed by the transform's methods."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
@@ -188,7 +188,7 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other: the first part is applied first.
+    """A composition of transforms; the first part is applied first.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -218,7 +218,7 @@ class ComposeTransform(Transform):
     def domain(self):
         if not self.parts:
             return constraints.real
-        # Events are as large as the largest that a part needs, seen from before the first.
+        # The event dimensions are the most that any part needs, counted before the first part.
         needed = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             needed = max(needed + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
@@ -263,7 +263,7 @@ class ComposeTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
             return torch.zeros_like(x)
-        steps = [x]  # x and what each part makes of it
+        steps = [x]  # x and the intermediate result of each part
         for part in self.parts[:-1]:
             steps.append(part(steps[-1]))
         steps.append(y)
@@ -292,8 +292,8 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """Another transform whose last `reinterpreted_batch_ndims` batch dimensions become dimensions of the event: the
-    Jacobian's logarithms are summed over them.
+    """A transform with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: the log Jacobians are
+    summed over them.
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
@@ -346,4 +346,4 @@ class IndependentTransform(Transform):
 
 
 for _class in (Transform, _InverseTransform, ComposeTransform, IndependentTransform):
-    _class.__module__ = "torchlite.distributions.transforms"  # where programs find them
+    _class.__module__ = "torchlite.distributions.transforms"  # programs refer to them here

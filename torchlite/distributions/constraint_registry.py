@@ -15,7 +15,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A table from constraints' classes to functions that make a transform for a constraint.
+    """A registry from constraint classes to functions that return a transform for a constraint.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -28,8 +28,8 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint, factory=None):
-        """Take up `factory(constraint)` for a constraint's class (or the class of the constraint given). Without a
-        factory it is a decorator. TypeError for what is no class of constraints.
+        """Register `factory(constraint)` for a constraint's class (or the class of an instance). Without a factory it
+        is a decorator. TypeError for anything but a class of constraints.
         """
         if factory is None:
             return lambda factory: self.register(constraint, factory)
@@ -41,7 +41,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint):
-        """A transform whose codomain is the constraint. NotImplementedError where none is known."""
+        """Return a transform whose codomain is the constraint. NotImplementedError if none is registered."""
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None

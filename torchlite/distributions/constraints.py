@@ -58,7 +58,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value):
-        """Whether each event of `value` satisfies the constraint: a bool tensor of the value's batch shape."""
+        """Return whether each event of `value` satisfies the constraint: a bool tensor of the value's batch shape."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Constraint:
 
 
 class _BoundedConstraint(Constraint):
-    """A constraint by bounds, which its name shows."""
+    """A constraint by bounds, which its repr shows."""
 
     def __repr__(self) -> str:
         bounds = [f"{name}={getattr(self, name)}" for name in ("lower_bound", "upper_bound") if name in self.__dict__]
@@ -74,7 +74,7 @@ class _BoundedConstraint(Constraint):
 
 
 class _Dependent(Constraint):
-    """In the place of constraints that depend on other variables: they cannot be checked."""
+    """Placeholder of constraints that depend on other variables and cannot be checked."""
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -94,7 +94,7 @@ class _Dependent(Constraint):
         return self._event_dim
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        """The same with what is known of it: `constraints.dependent(is_discrete=False, event_dim=0)`."""
+        """Return a copy with properties set: `constraints.dependent(is_discrete=False, event_dim=0)`."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -105,7 +105,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint) -> bool:
-    """Whether a constraint is one that depends on other variables.
+    """True if a constraint depends on other variables.
 
     >>> import torchlite as torch
     >>> constraints = torch.distributions.constraints
@@ -116,9 +116,9 @@ def is_dependent(constraint) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A decorator: a property of a distribution that is a constraint, and on the class a dependent one.
+    """Decorator: a property of a distribution that is a constraint; on the class it is a dependent constraint.
 
-    `@constraints.dependent_property(is_discrete=False, event_dim=0)` says what is known without an instance.
+    `@constraints.dependent_property(is_discrete=False, event_dim=0)` sets the properties known without an instance.
     """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
@@ -131,7 +131,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _ConstraintWrapper(Constraint):
-    """A constraint over another one."""
+    """Base of constraints that wrap another one."""
 
     base_constraint: Constraint
 
@@ -141,7 +141,9 @@ class _ConstraintWrapper(Constraint):
 
 
 class _IndependentConstraint(_ConstraintWrapper):
-    """Another constraint whose last `reinterpreted_batch_ndims` batch dimensions are of one event: all must hold."""
+    """A constraint with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: all elements must
+    satisfy it.
+    """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims) -> None:
         assert isinstance(base_constraint, Constraint), (
@@ -174,7 +176,7 @@ class _IndependentConstraint(_ConstraintWrapper):
 
 
 class MixtureSameFamilyConstraint(_ConstraintWrapper):
-    """The support of a mixture: what all its components support."""
+    """The support of a mixture: the intersection of its components' supports."""
 
     def __init__(self, base_constraint) -> None:
         assert isinstance(base_constraint, Constraint), (
@@ -321,7 +323,7 @@ class _HalfOpenInterval(_BoundedConstraint):
 
 
 class _Simplex(Constraint):
-    """Vectors of numbers from 0 on whose sum is 1."""
+    """Vectors of nonnegative numbers whose sum is 1."""
 
     event_dim = 1
 
@@ -422,7 +424,7 @@ class _SequenceConstraint(Constraint):
 
 
 class _Cat(_SequenceConstraint):
-    """`cseq[i]` holds for the next `lengths[i]` entries along `dim` (each 1 unless given)."""
+    """Applies `cseq[i]` to the next `lengths[i]` entries along `dim` (by default 1 each)."""
 
     def __init__(self, cseq, dim=0, lengths=None) -> None:
         cseq = list(cseq)
@@ -451,7 +453,7 @@ class _Cat(_SequenceConstraint):
 
 
 class _Stack(_SequenceConstraint):
-    """`cseq[i]` holds for what lies at index i along `dim`."""
+    """Applies `cseq[i]` to the slice at index i along `dim`."""
 
     def __init__(self, cseq, dim=0) -> None:
         cseq = list(cseq)

@@ -54,7 +54,7 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
         return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self):
-        """The probabilities, with a safe one where the expansion is used."""
+        """The probabilities, with a safe value where the expansion is used."""
         return torch.where(self._outside_unstable_region(), self.probs, torch.full_like(self.probs, self._lims[0]))
 
     def _expanded(self, exact, expansion):

@@ -13,8 +13,8 @@ __all__ = ["Dirichlet"]
 
 
 def _Dirichlet_backward(x, concentration, grad_output):
-    """The gradient of samples `x` with respect to the concentration: that of a Dirichlet variate moves towards a corner
-    of the simplex as `_dirichlet_grad` says for the marginal, and away from where the others are.
+    """Return the gradient of samples `x` with respect to the concentration. `_dirichlet_grad` is that of the marginal;
+    the other components shrink in proportion.
     """
     total = concentration.sum(-1, True).expand_as(concentration)
     return torch._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))
@@ -77,7 +77,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> torch.Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
-        # Where no component exceeds 1 the density grows towards the corners: the likeliest of them.
+        # If no component exceeds 1 the density grows towards the corners: take the most likely one.
         corner = (self.concentration < 1).all(dim=-1, keepdim=True)
         likeliest = torch.nn.functional.one_hot(mode.argmax(dim=-1), self.concentration.shape[-1])
         return torch.where(corner, likeliest.to(mode), mode)

@@ -16,12 +16,12 @@ __all__ = ["Distribution"]
 class Distribution:
     """A probability distribution over tensors.
 
-    A batch of distributions has `batch_shape`, one draw of each `event_shape`. `sample(shape)` gives a tensor of shape
-    `shape + batch_shape + event_shape`, `log_prob(value)` one of `shape + batch_shape`. `rsample` samples so that
-    gradients reach the parameters. Subclasses declare `arg_constraints` and `support`; parameters and values are
-    checked against them unless `validate_args=False`.
+    A batch of distributions has `batch_shape`, one draw of each `event_shape`. `sample(shape)` returns a tensor of
+    shape `shape + batch_shape + event_shape`, `log_prob(value)` one of `shape + batch_shape`. Gradients flow through
+    `rsample` to the parameters. Subclasses declare `arg_constraints` and `support`; parameters and values are checked
+    against them unless `validate_args=False`.
 
-    A subclass that names its parameters in `_broadcast` (those with an entry for each of the batch) gets `expand`.
+    A subclass that lists its batched parameters in `_broadcast` inherits `expand`.
 
     >>> import torchlite as torch
     >>> normal = torch.distributions.Normal(torch.zeros(3), 1.0)
@@ -52,7 +52,9 @@ class Distribution:
         super().__init__()
 
     def _check_parameters(self) -> None:
-        """ValueError for a parameter that its constraint refuses. Lazy ones that nobody gave are not computed."""
+        """ValueError for a parameter that violates its constraint. Lazy parameters that were not given are not
+        computed.
+        """
         try:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
@@ -77,7 +79,7 @@ class Distribution:
                 )
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution for a batch of another shape, whose parameters are expanded views of these.
+        """Return the same distribution for a batch of another shape; its parameters are expanded views.
 
         `_instance` is for subclasses: an object to fill instead of a new one.
         """
@@ -146,7 +148,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
-        """Draws that depend on the parameters differentiably, where `has_rsample`; else NotImplementedError."""
+        """Draw samples with gradients to the parameters, if `has_rsample`; else NotImplementedError."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> torch.Tensor:
@@ -165,12 +167,12 @@ class Distribution:
         raise NotImplementedError
 
     def icdf(self, value) -> torch.Tensor:
-        """The quantile: where the `cdf` has `value`."""
+        """The quantile function, the inverse of `cdf`."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
-        """All values of a discrete distribution along a new first dimension, of shape `(count,) + batch_shape +
-        event_shape`; `expand=False` leaves the batch's dimensions at 1. NotImplementedError unless
+        """Return all values of a discrete distribution along a new first dimension, of shape `(count,) + batch_shape +
+        event_shape`; `expand=False` returns batch dimensions of size 1. NotImplementedError unless
         `has_enumerate_support`.
         """
         raise NotImplementedError
@@ -184,7 +186,7 @@ class Distribution:
         return torch.exp(self.entropy())
 
     def _extended_shape(self, sample_shape=torch.Size()) -> torch.Size:
-        """The shape of what `sample` gives for `sample_shape`."""
+        """Return the shape of `sample(sample_shape)`."""
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)
         return torch.Size(sample_shape + self._batch_shape + self._event_shape)

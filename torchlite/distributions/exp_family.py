@@ -12,7 +12,7 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution of an exponential family, whose subclasses tell its natural parameters and log-normaliser.
+    """A distribution of an exponential family; subclasses define its natural parameters and log-normaliser.
 
     The entropy follows from them (F. Nielsen and R. Nock, "Entropies and cross-entropies of exponential families",
     2010): A(theta) - <theta, grad A(theta)> - E[log h(x)].

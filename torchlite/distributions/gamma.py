@@ -14,7 +14,7 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration):
-    """Gamma variates of rate 1, whose gradient is implicit (see `torch._standard_gamma`)."""
+    """Draw gamma variates of rate 1 with an implicit gradient (see `torch._standard_gamma`)."""
     return torch._standard_gamma(concentration)
 
 
@@ -55,7 +55,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        # Nothing is rounded to 0, where log_prob would be infinite; the gradient does not see this.
+        # Clamped away from 0, where log_prob would be infinite, without effect on the gradient.
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)
         return value
 

@@ -59,7 +59,7 @@ class Geometric(ProbsOrLogitsMixin, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # A success that always comes at once: 0 * log(0) is 0.
+        # A certain success: 0 * log(0) is 0.
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-failing).log1p() + self.probs.log()
 

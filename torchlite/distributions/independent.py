@@ -16,8 +16,8 @@ D = TypeVar("D", bound=Distribution)
 
 
 class Independent(Distribution, Generic[D]):
-    """Another distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to the event: one draw has
-    all of them, and their log-probabilities are summed.
+    """A distribution with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: log-probabilities
+    are summed over them.
 
     >>> import torchlite as torch
     >>> D = torch.distributions

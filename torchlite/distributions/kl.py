@@ -44,13 +44,13 @@ from .utils import _sum_rightmost, euler_constant
 __all__ = ["register_kl", "kl_divergence"]
 
 _KL_REGISTRY: dict[tuple[type, type], Any] = {}
-_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # what was found for pairs of types
+_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # cache of the formulas found for pairs of types
 
 
 def register_kl(type_p, type_q):
-    """A decorator: `f(p, q)` is the divergence for p of `type_p`, q of `type_q` and their subclasses.
+    """Decorator that registers `f(p, q)` as the divergence for p of `type_p`, q of `type_q` and their subclasses.
 
-    TypeError for what is no class.
+    TypeError for anything but a class.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -75,7 +75,7 @@ def register_kl(type_p, type_q):
 
 @total_ordering
 class _Match:
-    """Types, less than others where each is a subclass: the least of several matches is the most specific one."""
+    """A pair of types, ordered by subclassing: the least of several matches is the most specific one."""
 
     __slots__ = ["types"]
 
@@ -100,7 +100,7 @@ class _Match:
 
 
 def _dispatch_kl(type_p, type_q):
-    """The formula of the most specific match; where the left type and the right one disagree, the left one's, with a
+    """Return the formula of the most specific match; if the left and the right type disagree, that of the left, with a
     warning.
     """
     matches = [(sp, sq) for sp, sq in _KL_REGISTRY if issubclass(type_p, sp) and issubclass(type_q, sq)]
@@ -154,7 +154,7 @@ def _trace_of_square(matrix):
     return matrix.pow(2).sum((-2, -1))
 
 
-# --- of one family --------------------------------------------------------------------------------
+# --- within one family ----------------------------------------------------------------------------
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -185,7 +185,7 @@ def _kl_beta_beta(p, q):
 
 @register_kl(Binomial, Binomial)
 def _kl_binomial_binomial(p, q):
-    # Every trial of p diverges from one of q. With more trials p reaches what q does not.
+    # The divergence of one trial, times the number of trials; infinite if p has mass outside of q's support.
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
@@ -606,7 +606,7 @@ def _kl_uniform_pareto(p, q):
     return result.masked_fill(p.low < q.support.lower_bound, torch.inf)
 
 
-# --- where p has mass that q has not --------------------------------------------------------------
+# --- infinite: p has mass outside of q's support --------------------------------------------------
 
 
 def _register_infinite_kl(name):

@@ -115,7 +115,7 @@ class MixtureSameFamily(Distribution):
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _pad_mixture_dimensions(self, x):
-        """The weights, with dimensions for those of the event."""
+        """Return `x` with trailing dimensions of size one for the event."""
         return x.reshape(x.shape + (1,) * self._event_ndims)
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ class Multinomial(Distribution):
     def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         sample_shape = torch.Size(sample_shape)
         draws = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
-        draws = draws.movedim(0, -1)  # the draws of one count lie last
+        draws = draws.movedim(0, -1)  # the draws of one count are the last dimension
         counts = draws.new(self._extended_shape(sample_shape)).zero_()
         counts.scatter_add_(-1, draws, torch.ones_like(draws))
         return counts.type_as(self.probs)
@@ -87,7 +87,7 @@ class Multinomial(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        # What never comes and did not come adds nothing.
+        # An index of probability zero with count zero adds nothing.
         logits = logits.masked_fill((value == 0) & (logits == -torch.inf), 0)
         ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
         return ways + (logits * value).sum(-1)

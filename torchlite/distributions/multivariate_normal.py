@@ -40,7 +40,7 @@ def _precision_to_scale_tril(P):
 
 class MultivariateNormal(Distribution):
     """The multivariate normal distribution of mean `loc` (..., n) and one of `covariance_matrix`, `precision_matrix`
-    (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). The factor is what is computed with.
+    (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). All computations use the factor.
 
     >>> import torchlite as torch
     >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))

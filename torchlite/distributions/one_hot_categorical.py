@@ -12,7 +12,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """Vectors of zeros and a one, which lies at an index with the probabilities of `Categorical`.
+    """One-hot vectors, with the index drawn with the probabilities of `Categorical`.
 
     >>> import torchlite as torch
     >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()

@@ -14,7 +14,7 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """Counts of events that come independently, `rate` of them on average: rate**k exp(-rate) / k!.
+    """Counts of independent events, `rate` of them on average: rate**k exp(-rate) / k!.
 
     >>> import torchlite as torch
     >>> torch.distributions.Poisson(torch.tensor(1.0)).log_prob(torch.tensor(0.0))

@@ -14,7 +14,7 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of y = t(x) for an x of `base_distribution` and transforms that are applied one after the other.
+    """The distribution of y = t(x) for an x of `base_distribution` and a sequence of transforms.
 
     log p(y) = log p(x) - log |det dy/dx|.
 
@@ -46,8 +46,8 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
                 f"{base_shape}."
             )
-        # The base is expanded to what the transforms' parameters ask for, and takes as many dimensions for its event
-        # as the first transform wants.
+        # The base is expanded to the batch shape of the transforms' parameters, and its event to the dimensions of the
+        # first transform's domain.
         shape = whole.forward_shape(base_shape)
         wanted = whole.inverse_shape(shape)
         if base_shape != wanted:
@@ -57,7 +57,7 @@ class TransformedDistribution(Distribution):
         if more > 0:
             base_distribution = Independent(base_distribution, more)
         self.base_dist = base_distribution
-        # Events of the base that the transforms leave as they are.
+        # Event dimensions of the base that the transforms do not change.
         grown = whole.codomain.event_dim - whole.domain.event_dim
         event_dim = max(whole.codomain.event_dim, len(base_distribution.event_shape) + grown)
         cut = len(shape) - event_dim

@@ -200,7 +200,7 @@ class SoftplusTransform(_ParameterFreeTransform):
 
 
 class TanhTransform(_ParameterFreeTransform):
-    """y = tanh(x). Give it a cache where y may be nearly 1: its inverse is inexact there."""
+    """y = tanh(x). Use cache_size=1 if |y| may be nearly 1: the inverse is inexact there."""
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -219,7 +219,7 @@ class TanhTransform(_ParameterFreeTransform):
 
 
 class AbsTransform(_ParameterFreeTransform):
-    """y = |x|, whose inverse is taken to be the positive one."""
+    """y = |x|; the inverse is the nonnegative one."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -306,10 +306,10 @@ class AffineTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """Vectors of n (n - 1) / 2 numbers as Cholesky factors of n x n correlation matrices.
 
-    tanh of the numbers are the canonical partial correlations z, which fill a lower triangle row after row; an entry of
-    the factor is z times the root of what its row has left of its length 1: prod(1 - z**2) of those before it, and the
-    diagonal the rest (D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based on vines
-    and extended onion method", 2009; Stan's reference manual, "Cholesky factors of correlation matrices").
+    The canonical partial correlations z are tanh of the numbers, and fill a lower triangle row by row. An entry of the
+    factor is z times the square root of the rest of its row's unit norm, prod(1 - z**2) over the previous entries; the
+    diagonal is the final rest (D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based
+    on vines and extended onion method", 2009; Stan's reference manual, "Cholesky factors of correlation matrices").
     """
 
     domain = constraints.real_vector
@@ -320,7 +320,7 @@ class CorrCholeskyTransform(Transform):
         x = torch.tanh(x)
         eps = torch.finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        left = (1 - r * r).sqrt().cumprod(-1)  # the root of what a row has left after each entry
+        left = (1 - r * r).sqrt().cumprod(-1)  # the square root of a row's rest after each entry
         r = r + torch.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * pad(left[..., :-1], [1, 0], value=1)
 
@@ -328,10 +328,10 @@ class CorrCholeskyTransform(Transform):
         rest = 1 - torch.cumsum(y * y, dim=-1)
         rest = pad(rest[..., :-1], [1, 0], value=1)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(rest, diag=-1).sqrt()
-        return (t.log1p() - t.neg().log1p()) / 2  # atanh, which the logarithms give more exactly near 1
+        return (t.log1p() - t.neg().log1p()) / 2  # atanh, which the logarithms compute more exactly near 1
 
     def log_abs_det_jacobian(self, x, y, intermediates=None):
-        # Each entry of row i changes with its z by the root of what is left before it; z by x with 1 - tanh(x)**2.
+        # dL/dz of an entry of row i is the square root of the rest before it; dz/dx is 1 - tanh(x)**2.
         """The logarithm of the determinant. `intermediates` has no effect: nothing is saved by the forward call."""
         rest = 1 - (y * y).cumsum(dim=-1)
         logs = tril_matrix_to_vec(rest, diag=-2).log().sum(-1) / 2
@@ -355,7 +355,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_ParameterFreeTransform):
-    """y = softmax(x) along the last dimension: not bijective, for it forgets one degree of freedom."""
+    """y = softmax(x) along the last dimension: not bijective, since it loses one degree of freedom."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -376,10 +376,10 @@ class SoftmaxTransform(_ParameterFreeTransform):
 
 
 class StickBreakingTransform(_ParameterFreeTransform):
-    """n numbers as a point of the simplex with n + 1 entries: each takes a share of the stick that the others left.
+    """n numbers as a point of the simplex with n + 1 entries: each takes a share of the rest of the stick.
 
-    The share is the logistic function of x less the logarithm of how many entries are still to come, so that x = 0
-    makes all entries equal (Stan's reference manual, "Unit simplex").
+    The share is the logistic function of x less the logarithm of the number of remaining entries, so that x = 0 makes
+    all entries equal (Stan's reference manual, "Unit simplex").
     """
 
     domain = constraints.real_vector
@@ -398,7 +398,7 @@ class StickBreakingTransform(_ParameterFreeTransform):
 
     def _inverse(self, y):
         first = y[..., :-1]
-        # What is left of the stick may not be rounded to nothing.
+        # The rest of the stick must not be rounded to zero.
         left = torch.clamp(1 - first.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return first.log() - left.log() + self._log_to_come(first)
 
@@ -419,7 +419,9 @@ class StickBreakingTransform(_ParameterFreeTransform):
 
 
 class LowerCholeskyTransform(_ParameterFreeTransform):
-    """Square matrices as lower triangular ones with a positive diagonal: exp of the diagonal, and what lies below."""
+    """Square matrices as lower triangular ones with a positive diagonal: exp of the diagonal, and the entries
+    below it.
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -456,7 +458,7 @@ class _PiecewiseTransform(Transform):
 
 
 class CatTransform(_PiecewiseTransform):
-    """`tseq[i]` for the next `lengths[i]` entries (each 1 unless given) along `dim`.
+    """Applies `tseq[i]` to the next `lengths[i]` entries (by default 1 each) along `dim`.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -519,7 +521,7 @@ class CatTransform(_PiecewiseTransform):
             if transform.event_dim < self.event_dim:
                 log = _sum_rightmost(log, self.event_dim - transform.event_dim)
             logs.append(log)
-        # The dimension counted from the end, without those of the event.
+        # The dimension counted from the end, without event dimensions.
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return torch.cat(logs, dim=dim) if dim < 0 else sum(logs)
@@ -534,7 +536,7 @@ class CatTransform(_PiecewiseTransform):
 
 
 class StackTransform(_PiecewiseTransform):
-    """`tseq[i]` for what lies at index i along `dim`."""
+    """Applies `tseq[i]` to the slice at index i along `dim`."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         assert all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances"

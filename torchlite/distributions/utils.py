@@ -25,8 +25,8 @@ __all__ = [
 
 
 def broadcast_all(*values):
-    """Numbers and tensors as tensors of one shape. Numbers get the dtype and device of the first tensor, or the default
-    dtype where there is none.
+    """Broadcast numbers and tensors to one shape. Numbers get the dtype and device of the first tensor, by default the
+    default dtype.
 
     ValueError for anything else.
 
@@ -82,7 +82,7 @@ def clamp_probs(probs):
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
+    """Return log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
@@ -143,9 +143,9 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """Square matrices whose entries on and below diagonal `diag` are the vectors (..., length), row after row; 0 above.
+    """Return square matrices with the vectors (..., length) on and below diagonal `diag`, row by row; 0 above.
 
-    ValueError where no matrix has so many entries there.
+    ValueError if no matrix has that number of entries there.
 
     >>> import torchlite as torch
     >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))

@@ -33,10 +33,6 @@ def operator_of(path: str) -> Any:
     return LOOKUP[0](path, 10)
 
 
-class TracerWarning(Warning):
-    """Warning category of tracing."""
-
-
 class Error(RuntimeError):
     """Raised by a program's `raise`."""
 

@@ -16,8 +16,8 @@ from .._dispatch.mode_restoring import restores_modes
 from .._settings.jit_state import STATE
 from .._types.python_source import attribute, is_identifier, quote
 from ._compilation_unit import ScriptClass, ScriptProgram
+from ._function_modifiers import TracerWarning
 from ._program_unpickler import set_attribute
-from ._runtime import TracerWarning
 from ._save import type_of
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._trace_recorder import TracedMethods, TracedSize, TraceRecorder

@@ -45,7 +45,7 @@ def _limits(dtype):
 
 
 def _dims(input, dim):
-    """Dimensions counted from the front; None means all. RuntimeError for a repeated one."""
+    """Return nonnegative dimensions; None means all. RuntimeError for a repeated one."""
     if dim is None:
         return tuple(range(input.ndim))
     given = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -59,7 +59,7 @@ def _dims(input, dim):
 
 
 def _fill_masked(input, mask, value):
-    """`input` with `value` where it is masked out."""
+    """Return `input` with masked-out elements set to `value`."""
     if mask is None:
         return input
     if mask.ndim > input.ndim:
@@ -159,7 +159,7 @@ def argmax(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the largest unmasked element, cast to `dtype`, by default that of `input`."""
     return _arg_extreme("argmax", input, dim, keepdim, dtype, mask)
 
 
@@ -171,7 +171,7 @@ def argmin(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    """Return the index of the smallest unmasked element, cast to `dtype`, by default that of `input`."""
     return _arg_extreme("argmin", input, dim, keepdim, dtype, mask)
 
 
@@ -197,7 +197,7 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along `dim` of the elements that count, the lower of two; NaN where none does."""
+    """The median along `dim` of the unmasked elements, the lower of two; NaN if all are masked."""
     x = _cast(input, dtype)
     if x.dtype.category != 2:
         raise ValueError(f"input must be a floating point tensor but got {x.dtype}")

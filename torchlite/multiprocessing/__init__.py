@@ -48,13 +48,13 @@ def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
 
 
 def _set_thread_name(name: str) -> None:
-    """Name this thread as the system shows it (15 characters at most; on Linux)."""
+    """Set the system name of this thread (15 characters at most; on Linux)."""
     with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
         file.write(name[:15])
 
 
 def _get_thread_name() -> str:
-    """This thread's name as the system shows it."""
+    """Return the system name of this thread."""
     with open(f"/proc/self/task/{threading.get_native_id()}/comm") as file:
         return file.read().rstrip("\n")
 

@@ -55,7 +55,7 @@ def _storage_of(memory: Any) -> Any:
 
 
 def _known_memory(descriptor: int) -> Any:
-    """The array on the memory behind a descriptor; None where there is none in this process."""
+    """Return the array on the memory behind a descriptor, or None if this process has none."""
     about = os.fstat(descriptor)
     return _shared_storages.get((about.st_dev, about.st_ino))
 
@@ -66,7 +66,7 @@ def rebuild_storage_empty() -> Any:
 
 
 def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
-    """The storage whose memory came as a descriptor."""
+    """Rebuild a storage from a descriptor of its memory."""
     with _lock:
         own = descriptor.detach()
         memory = _known_memory(own)
@@ -77,7 +77,7 @@ def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
 
 
 def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
-    """The storage whose memory has a name; `once`: the name is for this receiver, who takes it away."""
+    """Rebuild a storage from the name of its memory. `once`: the name is for this receiver, which unlinks it."""
     with _lock:
         try:
             descriptor = os.open(name, os.O_RDWR)

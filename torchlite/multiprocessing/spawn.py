@@ -37,7 +37,7 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process ended with an exception, whose traceback is in the message."""
+    """A process ended with an exception; the message has its traceback."""
 
 
 class ProcessExitedException(ProcessException):
@@ -54,7 +54,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _die_with_parent(parent: int) -> None:
-    """On Linux: SIGINT when the parent ends, also by SIGKILL; SIGTERM where SIGINT is ignored, as in a shell's
+    """On Linux: send SIGINT when the parent ends, also by SIGKILL; SIGTERM if SIGINT is ignored, as in a shell's
     background.
     """
     if sys.platform == "linux":
@@ -78,10 +78,10 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
             open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file,
         ):
             file.write(traceback.format_exc())
-        multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # what it has put into queues arrives
+        multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # flushes its queues
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)  # without the farewells that wait for others, which may wait for this process
+        os._exit(1)  # without exit handlers that wait for other processes, which may wait for this one
 
 
 class ProcessContext:
@@ -96,8 +96,8 @@ class ProcessContext:
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Wait until a process ends, `timeout` seconds at most; True when all have ended well. When one fails the
-        others are ended (after `grace_period` seconds) and its error is raised here: ProcessRaisedException or
+        """Wait until a process ends, `timeout` seconds at most; True if all have ended without an error. If one fails,
+        the others are terminated (after `grace_period` seconds) and its error is raised here: ProcessRaisedException or
         ProcessExitedException.
         """
         if not self.sentinels:
@@ -179,7 +179,7 @@ def start_processes(
         use_for_multiprocessing()
 
     def start(number: int) -> tuple[Any, str]:
-        # An error comes as a file, which is there or not however the process ended: a pipe would need to be read.
+        # An error is passed in a file, which exists or not however the process ended: a pipe would need a reader.
         error_file = os.path.join(process_folder(), f"error-{uuid.uuid4().hex}.txt")
         parent = 0 if start_method == "forkserver" else os.getpid()
         process = context.Process(target=_run, args=(fn, number, args, error_file, parent), daemon=daemon)

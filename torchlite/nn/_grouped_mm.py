@@ -8,10 +8,10 @@ import torchlite as torch
 
 
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """The products of groups: of two stacks of matrices as `bmm`; where one of the two is a matrix, group i is its rows
-    (of `mat_a`) or columns (of `mat_b`) up to `offs[i]`; where both are, the inner dimension is cut.
+    """Grouped matrix products. Two stacks of matrices multiply as in `bmm`. If one operand is a matrix, group i is its
+    rows (of `mat_a`) or columns (of `mat_b`) up to `offs[i]`. If both are, the groups split the inner dimension.
 
-    ValueError where `offs` is missing or given for two stacks.
+    ValueError if `offs` is missing, or given for two stacks.
 
     >>> import torchlite as torch
     >>> rows, weights = torch.ones(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])

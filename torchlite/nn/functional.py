@@ -191,7 +191,7 @@ def _implicit_dim(name, ndim, stacklevel):
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
-    """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken,
+    """``torch.softmax``. Without ``dim`` it uses the first dimension of 1-d and 3-d inputs and the second of others,
     with a warning.
     """
     if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
@@ -277,7 +277,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Batch norm of each sample on its own."""
+    """Batch norm of each sample separately."""
     if (
         _TRACES
         and (
@@ -392,9 +392,9 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of bags of embeddings, without keeping the embeddings.
+    """Sums, means or maxima of bags of embeddings, without storing the embeddings.
 
-    A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
+    Each row of a 2-d ``input`` is a bag; a 1-d one has bags that begin at ``offsets``.
     """
     if (
         _TRACES
@@ -454,7 +454,7 @@ def embedding_bag(
 
 
 def _normalize_bags(input, offsets, per_sample_weights):
-    """1-d indices, offsets and weights, from rows or from what was given."""
+    """Return 1-d indices, offsets and weights, from 2-d rows or the 1-d arguments."""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
@@ -477,7 +477,7 @@ def _normalize_bags(input, offsets, per_sample_weights):
 
 
 def _additive_mask(mask, name, dtype):
-    """A mask as floats to add: minus infinity where a boolean one is True."""
+    """Return a float mask to add: minus infinity where a boolean one is True."""
     if mask is None:
         return None
     if mask.dtype is torch.bool:
@@ -520,7 +520,7 @@ def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_
 
 
 def _in_projection_packed(query, key, value, weight, bias):
-    """Queries, keys and values from one packed weight, in as few products as the inputs allow."""
+    """Return queries, keys and values from one packed weight, in as few products as the inputs allow."""
     size = query.shape[-1]
     if key is value:
         if query is key:
@@ -542,22 +542,21 @@ def _in_projection(query, key, value, weights, bias):
 
 
 def _pad_mask(mask):
-    """A mask with a column for one more key, which all may see."""
+    """Return a mask with a column for one more key, visible to all queries."""
     if mask is None:
         return None
     return torch.cat([mask, torch.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)
 
 
 def _is_batch_first_view(x):
-    """Whether (length, batch, features) is a view of (batch, length, features) in row-major order: worked on in that
-    order nothing needs to be copied. The result is in the other order all the same: the dropout behind it draws in the
-    order of its memory.
+    """True if (length, batch, features) is a view of (batch, length, features) in row-major order, so that it can be
+    processed without a copy.
     """
     return x.ndim == 3 and not x.is_contiguous() and x.transpose(0, 1).is_contiguous()
 
 
 def _transpose_batch(query, key, value):
-    """Transposes of the first two dimensions; what is one object stays one."""
+    """Transpose the first two dimensions of tensors; one object passed twice stays one object."""
     turned = query.transpose(0, 1)
     turned_key = turned if key is query else key.transpose(0, 1)
     return turned, turned_key, turned_key if value is key else value.transpose(0, 1)

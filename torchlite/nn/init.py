@@ -146,7 +146,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a 3-, 4- or 5-dimensional convolution weight so that the layer passes its input channels on."""
+    """Fill a 3-, 4- or 5-dimensional convolution weight with the identity over the input channels."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -261,7 +261,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
-# Their names for packages that take them without the checks of an init: there are none here.
+# Aliases for packages that call them without the checks of an init: there are no checks here.
 _no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
 _no_grad_fill_, _no_grad_zero_ = constant_, zeros_
 

@@ -26,7 +26,9 @@ _ParameterMeta = type(Parameter)  # its name for packages
 
 
 class _BufferType(type(Tensor)):
-    """`isinstance(tensor, Buffer)` holds for tensors that were marked as buffers: a Buffer is a plain Tensor."""
+    """Metaclass of Buffer: `isinstance(tensor, Buffer)` is true for tensors marked as buffers, since a Buffer is a
+    plain Tensor.
+    """
 
     def __instancecheck__(cls, instance: Any) -> Any:
         return type.__instancecheck__(cls, instance) or (
@@ -70,9 +72,7 @@ _ALLOWED_METHODS = {
 
 
 class UninitializedTensorMixin:
-    """A tensor whose shape is not known yet; `materialize(shape)` gives it one and makes it an ordinary parameter or
-    buffer.
-    """
+    """A tensor without a shape; `materialize(shape)` allocates it and makes it an ordinary parameter or buffer."""
 
     __slots__ = ()
     cls_to_become: type = torch.Tensor
@@ -102,7 +102,7 @@ class UninitializedTensorMixin:
         )
 
     def _converted(self, tensor):
-        """An uninitialised tensor like `tensor` in dtype and device."""
+        """Return an uninitialised tensor like `tensor` in dtype and device."""
         kind: Any = type(self)
         return kind(
             device=tensor.device,
@@ -205,5 +205,5 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> Any:
-    """Whether a parameter or buffer still waits for its shape."""
+    """True if a parameter or buffer is uninitialised."""
     return isinstance(param, UninitializedTensorMixin)

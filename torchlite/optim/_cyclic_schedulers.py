@@ -45,10 +45,11 @@ def _exp_range(gamma, x):
 
 
 class CyclicLR(LRScheduler):
-    """Rates that go from base_lr to max_lr and back, by batches: call `step` after each (Smith 2017).
+    """Cycles the rate between base_lr and max_lr, by batches: call `step` after each (Smith 2017).
 
-    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration),
-    or `scale_fn` of the cycle or the iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
+    mode: "triangular", "triangular2" (the amplitude halves each cycle), "exp_range" (it shrinks by gamma each
+    iteration), or `scale_fn` of the cycle or the iteration (`scale_mode`). With `cycle_momentum` the momentum cycles
+    inversely.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state; a plain `scale_fn` is left out."""
+        """Return the state, without a plain `scale_fn`."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         function = state.pop("_scale_fn_custom")
@@ -133,7 +134,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         state = dict(state_dict)
         function = state.pop("_scale_fn_custom", None)
         super().load_state_dict(state)
@@ -143,8 +144,8 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter
-    2017); `step` takes fractions of epochs.
+    """Cosine annealing that restarts after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter 2017);
+    `step` accepts fractions of epochs.
     """
 
     def __init__(
@@ -223,9 +224,9 @@ class OneCycleLR(LRScheduler):
     """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr /
     div_factor) / final_div_factor.
 
-    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share
-    of rising. three_phase: come down symmetrically first, then go on. The momentum goes the other way where
-    `cycle_momentum`.
+    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: the number of steps. pct_start: the fraction of
+    steps with a rising rate. three_phase: descend symmetrically first, then to the final rate. With `cycle_momentum`
+    the momentum cycles inversely.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def _copy(value):
 
 
 def _update_param_group_val(group, key, value):
-    """Set an option of a group; one that is a tensor is filled, so that it stays the same object."""
+    """Set an option of a group; a tensor is filled in place, so that it stays the same object."""
     if isinstance(group[key], torch.Tensor):
         group[key].fill_(value.item() if isinstance(value, torch.Tensor) else value)
     else:
@@ -36,7 +36,7 @@ def _update_param_group_val(group, key, value):
 
 
 def _format_param(optimizer, value, name):
-    """One value for each group."""
+    """Return one value for each group."""
     if not isinstance(value, (list, tuple)):
         return [value] * len(optimizer.param_groups)
     if len(value) != len(optimizer.param_groups):
@@ -48,10 +48,10 @@ def _format_param(optimizer, value, name):
 
 
 class LRScheduler:
-    """The base of schedules: subclasses define `get_lr`, the new rates as a list, from `last_epoch`, `base_lrs` and the
-    groups' present rates.
+    """The base of schedulers: subclasses define `get_lr`, which returns the new rates as a list, from `last_epoch`,
+    `base_lrs` and the groups' present rates.
 
-    last_epoch: -1 to begin; otherwise the epoch to go on from, where every group must have `initial_lr`.
+    last_epoch: -1 to begin; otherwise the epoch to resume from, where every group must have `initial_lr`.
     """
 
     _get_lr_called_within_step = False
@@ -90,19 +90,19 @@ class LRScheduler:
         self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Return the state, without the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:
-        """The rates set last, one for each group."""
+        """Return the last rates, one for each group."""
         return self._last_lr
 
     def get_lr(self) -> list[float | Tensor]:
-        """The rates for `last_epoch`, one for each group."""
+        """Return the rates for `last_epoch`, one for each group."""
         raise NotImplementedError
 
     @record_as_single_step
@@ -151,7 +151,7 @@ class _LRScheduler(LRScheduler):
 
 
 def _track_optimizer_steps(optimizer):
-    """Have the optimizer note its steps from now on, so that a step of the schedule before them can warn."""
+    """Mark the optimizer's steps from now on, so that a scheduler step before the first one can warn."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     step, reference = optimizer.step.__func__, weakref.ref(optimizer)

@@ -51,7 +51,7 @@ def _adjust_lr(lr, how, shape):
 
 
 class Muon(Optimizer):
-    """Momentum whose update is orthogonalised, for the matrices of hidden layers (Jordan et al. 2024).
+    """Momentum with orthogonalised updates, for the matrices of hidden layers (Jordan et al. 2024).
 
     adjust_lr_fn: "original" (scale by sqrt(max(1, rows / columns))) or "match_rms_adamw" (0.2 sqrt(max(rows,
     columns))).

@@ -136,7 +136,7 @@ def _single_tensor_step(optimizer, group):
 
 
 def _sparse_step(param, grad, total, rate, eps):
-    """A step of a coalesced sparse gradient: where it has elements alone."""
+    """Step with a coalesced sparse gradient, which updates its specified elements only."""
     places, values = grad._indices(), grad._values()
 
     def at_places(values):

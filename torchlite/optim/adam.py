@@ -42,7 +42,7 @@ _FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "ma
 
 
 def _check_tensor_betas(betas: Any, capturable: bool, foreach: bool | None) -> None:
-    """ValueError unless the betas are both numbers or both tensors of one element."""
+    """ValueError unless the betas are both numbers or both one-element tensors."""
     tensors = [isinstance(beta, torch.Tensor) for beta in betas]
     if not all(tensors) and not all(isinstance(beta, float) for beta in betas):
         raise ValueError("betas must be either both floats or both Tensors")
@@ -54,13 +54,13 @@ def _check_tensor_betas(betas: Any, capturable: bool, foreach: bool | None) -> N
 
 
 class Adam(Optimizer):
-    """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for
-    their start (Kingma and Ba 2014).
+    """Steps by the running mean of the gradient over the root of the running mean of its square, both bias-corrected
+    (Kingma and Ba 2014).
 
-    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters
-    instead of adding to the gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here
-    one multi-tensor step serves both. With `fused=True` steps are counted on the parameters' device, and the kernel
-    leaves out there what a `GradScaler` wants left out: the host reads nothing.
+    amsgrad: use the maximum of the second moments so far (Reddi et al. 2018). decoupled_weight_decay: shrink the
+    parameters instead of adding to the gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's
+    implementations; here they share one multi-tensor step. With `fused=True` the step counts are on the parameters'
+    device, and the kernel skips the step there if a `GradScaler` found infinite gradients, without a host read.
 
     >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
     >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)

@@ -34,7 +34,7 @@ __all__ = ["Adamax"]
 
 
 class Adamax(Optimizer):
-    """Adam with the largest decayed gradient in place of the root of the second moment (Kingma and Ba 2014)."""
+    """Adam with the infinity norm of the gradients instead of the root of the second moment (Kingma and Ba 2014)."""
 
     def __init__(
         self,

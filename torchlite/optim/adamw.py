@@ -16,7 +16,9 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam with weight decay that shrinks the parameters and stays out of the moments (Loshchilov and Hutter 2019)."""
+    """Adam with weight decay that shrinks the parameters directly, outside of the moments (Loshchilov and
+    Hutter 2019).
+    """
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
         )
         previous, t = point.kept(), following
         iteration += 1
-    # Nothing was bracketed within the iterations: between the start and where the search stopped.
+    # No bracket was found within the iterations: use the start and the last point.
     return [start, evaluate(t).kept()], evaluations + 1, False, iteration
 
 
@@ -110,9 +110,9 @@ def _wolfe_point(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chang
 
 
 def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
-    """A step length along `d` from `x` that satisfies the strong Wolfe conditions, from the first guess `t`.
-    `obj_func(x, t, d)` returns the loss and the flat gradient at `x + t * d`; f, g, gtd: those at `x`, and the slope
-    there. Returns (loss, gradient, length, evaluations). Packages call this name.
+    """Search a step length along `d` from `x` that satisfies the strong Wolfe conditions, from the first guess `t`.
+    `obj_func(x, t, d)` returns the loss and the flat gradient at `x + t * d`; f, g, gtd: loss, gradient and directional
+    derivative at `x`. Returns (loss, gradient, length, evaluations). External packages call this name.
     """
 
     def evaluate(length):
@@ -290,7 +290,7 @@ def _find_direction(state, memory, gradient, history_size):
 
 
 def _line_search(optimizer, loss_of, loss, gradient, slope, t, direction):
-    """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t,
+    """Search along `direction` from the present parameters, which are restored. Returns (loss, gradient, t,
     evaluations).
     """
     begin = [param.clone(memory_format=torch.contiguous_format) for param in optimizer.param_groups[0]["params"]]

@@ -34,8 +34,8 @@ __all__ = [
 
 
 def _function_state(scheduler):
-    """The state of a schedule that holds functions: objects with `__call__` are saved by their attributes, plain
-    functions not at all.
+    """Return the state of a scheduler with functions: callable objects are saved by their attributes, plain functions
+    are not saved.
     """
     state = {key: value for key, value in scheduler.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
     state["lr_lambdas"] = [
@@ -54,7 +54,7 @@ def _load_function_state(scheduler, state_dict):
 
 
 class LambdaLR(LRScheduler):
-    """base_lr times `lr_lambda(epoch)`; one function, or one for each group."""
+    """Multiplies base_lr by `lr_lambda(epoch)`; one function, or one for each group."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions."""
+        """Return the state, without the optimizer and plain functions."""
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -88,7 +88,7 @@ def _as_lambda_list(optimizer, lr_lambda):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The rate times `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
+    """Multiplies the rate by `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
 
     def __init__(
         self,
@@ -112,11 +112,11 @@ class MultiplicativeLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions."""
+        """Return the state, without the optimizer and plain functions."""
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_function_state(self, state_dict)
 
 
@@ -185,7 +185,9 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes linearly from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters`
+    epochs.
+    """
 
     def __init__(
         self,
@@ -304,7 +306,7 @@ def _load_nested(scheduler, state_dict):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other, changing at the epochs `milestones` (one less than schedules)."""
+    """Several schedulers in sequence, with changes at the epochs `milestones` (one less than schedulers)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -344,7 +346,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = schedulers[0].get_last_lr()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Take back the last step of the inner schedules, of those inside them as well."""
+        """Undo the last step of the inner schedulers, recursively."""
         scheduler: Any = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for one in scheduler._schedulers:
@@ -364,11 +366,11 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
@@ -399,26 +401,27 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [_copy(group["lr"]) for group in optimizer.param_groups]
 
     def step(self) -> Any:
-        """Step every schedule."""
+        """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copy(group["lr"]) for group in self._schedulers[-1].optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the inner schedules."""
+        """Return the state, with those of the inner schedulers."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         _load_nested(self, state_dict)
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times `factor` when a metric, given to `step(metric)`, has not improved for more than `patience` epochs.
+    """Multiplies the rate by `factor` if the metric passed to `step(metric)` has not improved for more than `patience`
+    epochs.
 
-    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs".
-    cooldown: epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller
-    changes are left out.
+    mode: "min" or "max". threshold, threshold_mode: the least improvement, "rel" (to the best) or "abs". cooldown:
+    epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are
+    skipped.
     """
 
     def __init__(
@@ -468,7 +471,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:
-        """Note the metric of an epoch, and reduce the rates when it is time."""
+        """Record the metric of an epoch, and reduce the rates if it is time."""
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -507,7 +510,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> Any:
-        """Whether a reduction was so recent that epochs do not count."""
+        """True if epochs do not count yet after a reduction."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):
@@ -517,4 +520,4 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 for _name in (*__all__, "_LRScheduler"):
-    globals()[_name].__module__ = __name__  # pickles name them here
+    globals()[_name].__module__ = __name__  # pickles refer to them here

@@ -35,7 +35,7 @@ __all__ = ["NAdam"]
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov momentum, whose weight grows by a schedule with `momentum_decay` (Dozat 2016)."""
+    """Adam with Nesterov momentum and a momentum schedule controlled by `momentum_decay` (Dozat 2016)."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
 
 
 def _wrap_with_hooks(step):
-    """`step` with the hooks around it, once even where a subclass calls the step of its base."""
+    """Return `step` with hooks, which run once even if a subclass calls the step of its base."""
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -115,9 +115,9 @@ _HOOK_TABLES = (
 class Optimizer:
     """The base class of all optimizers.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults:
-    the options of groups that do not state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from
-    parameter to its state; `defaults`.
+    params: tensors, (name, tensor) pairs, or dicts with `params` and group options (parameter groups). defaults: the
+    options of groups that do not set them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter
+    to its state; `defaults`.
     """
 
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
@@ -135,7 +135,7 @@ class Optimizer:
     profile_hook_step = staticmethod(_wrap_with_hooks)
 
     def _patch_step_function(self):
-        """See to it that the step of the class runs hooks, also where a program put another there."""
+        """Wrap the `step` of the class so that it runs hooks, also if a program replaced it."""
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
         if not getattr(type(self).step, "hooked", False):
             type(self).step = _wrap_with_hooks(type(self).step)  # type: ignore[method-assign]
@@ -234,7 +234,7 @@ class Optimizer:
 
     @staticmethod
     def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
-        """A loaded tensor in the parameter's dtype and on its device; the count of steps keeps its own unless fused or
+        """Return a loaded tensor in the parameter's dtype and on its device. Step counts are unchanged unless fused or
         capturable.
         """
         if key == "step":
@@ -249,8 +249,8 @@ class Optimizer:
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's
-        (ValueError).
+        """Load the result of `state_dict`. ValueError if the number or the sizes of the groups differ from this
+        optimizer's.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -292,7 +292,7 @@ class Optimizer:
             hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget (or, with `set_to_none=False`, zero) the gradients of all parameters."""
+        """Clear (or, with `set_to_none=False`, zero) the gradients of all parameters."""
         if set_to_none:
             for group in self.param_groups:
                 _multi.forget_gradients(group["params"])
@@ -307,14 +307,12 @@ class Optimizer:
                     param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters from their gradients; `closure` computes the loss anew where an
-        optimizer wants that.
-        """
+        """Update the parameters from their gradients; `closure` recomputes the loss if the optimizer needs it."""
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in
-        one group only.
+        """Add a group: a dict with `params` and the options that differ from the defaults. Each parameter may be in one
+        group only.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -364,7 +362,7 @@ class Optimizer:
     # Common parts of the steps
 
     def _cuda_graph_capture_health_check(self):
-        """RuntimeError where a graph is being recorded that would take the same step in every replay."""
+        """RuntimeError if the captured CUDA graph would repeat the same step number in every replay."""
         if torch.cuda.is_current_stream_capturing():
             if not all(group["capturable"] for group in self.param_groups):
                 raise RuntimeError(
@@ -381,14 +379,14 @@ def _split_names(optimizer, group):
     if not all(named):
         raise ValueError("all optimizer params should be with/without names. Some param names are missing")
     names, params = zip(*group["params"], strict=True)
-    # The names come after the parameters, as in PyTorch's dicts.
+    # The names follow the parameters, as in PyTorch's dicts.
     options = {key: value for key, value in group.items() if key != "params"}
     group.clear()
     group.update(params=list(params), param_names=list(names), **options)
 
 
 def _use_grad_for_differentiable(func: Any) -> Any:
-    """A step that records only where the optimizer is `differentiable`."""
+    """A step that records gradients only if the optimizer is `differentiable`."""
 
     @functools.wraps(func)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -413,8 +411,8 @@ def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: b
 
 
 def _choose_implementation(optimizer, foreach, fused, differentiable):
-    """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
-    found.
+    """Check the implementation flags: RuntimeError if they exclude each other. With `fused` the step accepts the
+    results of a gradient scaler.
     """
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
@@ -438,8 +436,8 @@ def _scaler_tensors(optimizer, group):
 
 
 def _is_step_skipped(optimizer, group, init, grad_scale, found_inf):
-    """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
-    its scale, in place.
+    """For a step without a multi-tensor kernel: True if a scaler skips it; else divide the gradients by its scale, in
+    place.
     """
     if found_inf is not None and found_inf.item():
         for _ in _params_with_grad(optimizer, group, init):  # the states are created nevertheless
@@ -473,10 +471,10 @@ def _run_single_tensor(optimizer, closure, init, update, refuses_complex=False):
 
 
 def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_sparse=False):
-    """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
+    """Return (parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated if
     `maximize`.
 
-    `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
+    `init(state, param, grad)` fills an empty state; without `init` there is no state.
     """
     for param in group["params"]:
         grad = param.grad
@@ -500,7 +498,7 @@ def _params_with_grad(optimizer, group, init, refuses_complex=False, takes_spars
 
 
 def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
-    """RuntimeError where a gradient is sparse, and that cannot be."""
+    """RuntimeError for a sparse gradient, if the optimizer does not support it."""
     name = type(optimizer).__name__
     if takes_sparse and group.get("fused"):
         raise RuntimeError(f"`_fused_{name.lower()}` does not support sparse gradients")
@@ -512,19 +510,19 @@ def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
 
 
 def _view_as_real(*tensors):
-    """Complex tensors seen as real ones with one more dimension; None stays."""
+    """Return complex tensors as real ones with one more dimension; None is unchanged."""
     return tuple(
         torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors
     )
 
 
 def _get_value(value):
-    """An option that may be a tensor of one element."""
+    """Return an option that may be a one-element tensor as a number."""
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
 def _scalar_tensor(value=0.0):
-    """The 0-d tensor in which a state keeps a number (a count of steps, ...)."""
+    """Return a 0-d tensor for a scalar of the state (a step count, ...)."""
     dtype = torch.float64 if torch.get_default_dtype() is torch.float64 else torch.float32
     return torch.tensor(value, dtype=dtype)
 
@@ -541,8 +539,8 @@ def _apply_weight_decay(group, param, grad, lr):
 
 
 def _init_step_count(group, param, value=0.0):
-    """The count of steps, or another number of a new state: on the parameter's device where a step must not need the
-    host.
+    """Return the initial step count, or another number of a new state: on the parameter's device if a step must not
+    need the host.
     """
     if _is_step_on_device(group, param):
         return torch.full((), value, dtype=torch.float32, device=param.device)
@@ -550,13 +548,13 @@ def _init_step_count(group, param, value=0.0):
 
 
 def _is_step_on_device(group, param):
-    """Whether steps are counted on the parameter's device, in float32."""
+    """True if step counts are float32 tensors on the parameter's device."""
     return bool(group.get("fused") or group.get("capturable") and not param.is_cpu)
 
 
 def _increment_step(step, on_device=False):
-    """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so
-    that nothing waits.
+    """Increment the step count and return it as a number; with `on_device` a device tensor is returned as is, without
+    synchronization.
     """
     step += 1
     return step if on_device and not step.is_cpu else step.item()
@@ -618,7 +616,7 @@ def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
 
 
 def _has_capturable_kernel(group, names):
-    """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a
+    """True if the multi-tensor kernel supports a group with `capturable`: Adam's does, if the learning rate is a
     number.
     """
     return (
@@ -629,8 +627,8 @@ def _has_capturable_kernel(group, names):
 
 
 def _fused_gradients(optimizer, number, group, init, names):
-    """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path
-    does it.
+    """Return (plan, gradients of its packs) if a multi-tensor kernel supports this group, else None for the
+    single-tensor step.
     """
     if (
         group.get("differentiable")

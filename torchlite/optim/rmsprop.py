@@ -32,7 +32,7 @@ __all__ = ["RMSprop"]
 
 class RMSprop(Optimizer):
     """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013),
-    with momentum where wanted.
+    optionally with momentum.
     """
 
     def __init__(

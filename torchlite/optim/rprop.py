@@ -85,7 +85,7 @@ class Rprop(Optimizer):
                         step_size.dtype
                     )
                     step_size.mul_(factor).clamp_(smallest, largest)
-                    grad = grad.masked_fill(agreement < 0, 0)  # after a turn: wait one step
+                    grad = grad.masked_fill(agreement < 0, 0)  # after a sign change: wait one step
                     param.addcmul_(grad.sign(), step_size, value=-1)
                     prev.copy_(grad)
         return loss

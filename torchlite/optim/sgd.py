@@ -32,7 +32,7 @@ _NONE, _MOMENTUM = (), ("momentum_buffer",)
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013) where wanted.
+    """Stochastic gradient descent, optionally with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013).
 
     g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g +
     momentum b with `nesterov`).
@@ -98,8 +98,8 @@ class SGD(Optimizer):
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             scaler, names = _scaler_tensors(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE
-            # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may
-            # leave it out.
+            # The first step creates the buffers from the gradients, without a multi-tensor kernel, except if a scaler
+            # may skip it.
             first = scaler[1] is not None and bool(names) and _is_first_step(self, number, group)
             fused = _fused_gradients(self, number, group, _init_zero_momentum if first else _init_empty_state, names)
             if fused is None:
@@ -121,7 +121,7 @@ class SGD(Optimizer):
 
 
 def _is_first_step(optimizer, number, group):
-    """Whether no parameter has a momentum buffer."""
+    """True if no parameter has a momentum buffer."""
     if number in optimizer.__dict__.get("_plans", ()):
         return False
     return all(
@@ -152,9 +152,9 @@ def _single_tensor_step(optimizer, group):
 
 
 def _init_empty_state(state, param, grad):
-    """The state of SGD begins empty."""
+    """Initialise the state of SGD, which is empty."""
 
 
 def _init_zero_momentum(state, param, grad):
-    """Momentum that stays zero if the first step is left out."""
+    """Initialise the state with a zero momentum buffer, for a first step that may be skipped."""
     state["momentum_buffer"] = _zeros_like(param)

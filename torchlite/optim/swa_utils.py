@@ -83,7 +83,7 @@ def get_swa_avg_fn() -> Any:
 
 
 class AveragedModel(Module):
-    """A copy of `model` whose parameters are averages: `update_parameters(model)` takes in the present ones.
+    """A copy of `model` with averaged parameters; `update_parameters(model)` adds the present ones to the averages.
 
     avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean.
     use_buffers: average the buffers too (else they are copied). Called like the model.
@@ -112,7 +112,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Any) -> Any:
-        """Take the parameters of `model` into the averages."""
+        """Add the parameters of `model` to the averages."""
         averages = [tensor.detach() for tensor in _averaged_tensors(self, self.module)]
         values = [
             tensor.detach().to(average.device)
@@ -140,7 +140,7 @@ def _averaged_tensors(model, module):
 
 
 def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
-    """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of
+    """Recompute the running statistics of every batch norm in `model`, as cumulative means over the batches of
     `loader`.
     """
     momenta = {
@@ -166,7 +166,9 @@ def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
 
 
 class SWALR(LRScheduler):
-    """Goes from the present rates to `swa_lr` in `anneal_epochs` epochs ("cos" or "linear"), then stays."""
+    """Anneals the rate from its present value to `swa_lr` in `anneal_epochs` epochs ("cos" or "linear"), then leaves it
+    there.
+    """
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class ProfilerAction(enum.Enum):
 
 
 def kineto_available() -> bool:
-    """Whether Kineto, PyTorch's tracing library, is there: it is not, and nothing here wants it."""
+    """Return False: Kineto, PyTorch's tracing library, is not used."""
     return False
 
 
@@ -115,8 +115,8 @@ def _record_always(step: int) -> ProfilerAction:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
-    """For `on_trace_ready`: writes each trace into a folder as TensorBoard's plugin looks for it. `use_python_export`
-    has no effect: Python always writes the file.
+    """Return an `on_trace_ready` function that writes each trace into a folder in the layout of TensorBoard's plugin.
+    `use_python_export` has no effect: Python always writes the file.
     """
 
     def handler(prof: Any) -> None:
@@ -132,7 +132,7 @@ def tensorboard_trace_handler(
 
 
 class ExecutionTraceObserver:
-    """Refuses: there is no execution graph to write."""
+    """The constructor raises NotImplementedError: torchlite writes no execution traces."""
 
     def __init__(self) -> None:
         raise NotImplementedError(
@@ -167,15 +167,15 @@ class _Steps:
 
 
 class profile:
-    """The times of the ops of this thread, in a block or in the steps that a schedule names.
+    """Profiles the ops of this thread, in a block or in the steps that a schedule selects.
 
-    activities: what is looked at, by default all of `supported_activities()`. schedule: a function from the number of
-    the step to what is done, such as `schedule(...)` gives; then the program calls `step()` after each step.
-    on_trace_ready: called with the profile when there is a trace. record_shapes, profile_memory, with_stack,
+    activities: the profiled activities, by default all of `supported_activities()`. schedule: a function from the step
+    number to an action, such as `schedule(...)` returns; then the program calls `step()` after each step.
+    on_trace_ready: called with the profile when a trace is complete. record_shapes, profile_memory, with_stack,
     with_flops: as in `torch.autograd.profiler.profile`.
 
-    acc_events: a later trace adds its events. custom_trace_id_callback: makes the traces' identifiers.
-    `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
+    acc_events: a later trace adds its events. custom_trace_id_callback: returns the traces' identifiers.
+    `experimental_config` and `post_processing_timeout_s` have no effect: they configure Kineto.
 
     >>> import torchlite as torch
     >>> traces, x = [], torch.ones(2)
@@ -240,7 +240,7 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begin with the first step."""
+        """Start with the first step."""
         self._move(None, self.current_action)
         self._name_step()
 
@@ -251,7 +251,7 @@ class profile:
         KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
 
     def step(self) -> None:
-        """The program begins its next step."""
+        """Signal the start of the next step."""
         self._end_step()
         before = self.current_action
         self.step_num += 1
@@ -285,7 +285,7 @@ class profile:
         """Get ready to record: nothing has to be done."""
 
     def start_trace(self) -> None:
-        """Begin to record."""
+        """Start recording."""
         before = self.profiler.function_events if self.profiler is not None and self.acc_events else None
         self.profiler = _autograd.profile(
             use_device=self.use_device, record_shapes=self.record_shapes, with_flops=self.with_flops,
@@ -324,13 +324,13 @@ class profile:
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"; it is always
-        Python that does. `use_python_export` has no effect: Python always writes the file.
+        """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz". `use_python_export`
+        has no effect: Python always writes the file.
         """
         self._finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write the program's lines and times for flame graphs; wants `with_stack`."""
+        """Write source lines and times for flame graphs; requires `with_stack`."""
         self._finished().export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
@@ -338,7 +338,7 @@ class profile:
         raise NotImplementedError("torchlite draws no timeline of memory; profile_memory notes bytes by op")
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Go on recording, or pause, within a trace."""
+        """Resume or pause recording within a trace."""
         if ProfilerActivity.CPU not in set(activities):
             raise NotImplementedError(
                 "toggle_collection_dynamic(): a device's work is recorded with the ops of the CPU"
@@ -353,11 +353,11 @@ class profile:
             recorder.__exit__(None, None, None)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Put a string into the trace's file."""
+        """Add a string to the trace file."""
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Put a value, written as JSON, into the trace's file."""
+        """Add a value, as JSON, to the trace file."""
         with contextlib.suppress(json.JSONDecodeError):
             value = json.loads(value)
         self._metadata[key] = value
@@ -367,7 +367,7 @@ class profile:
         self.add_metadata_json(key, value)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Make the identifiers of later traces by a function."""
+        """Set the function that returns the identifiers of later traces."""
         self.custom_trace_id_callback = callback
 
     def get_trace_id(self) -> str | None:

@@ -20,9 +20,11 @@ __all__ = [
 
 
 def mm(mat1, mat2, reduce=None):
-    """The product of a sparse matrix and a matrix that is dense or sparse: (m, k) and (k, n) to (m, n). The gradient of
-    a sparse matrix has elements where it has some. With `reduce` ("sum", "mean", "amax", "amin") the products of each
-    row of a CSR matrix are reduced so. RuntimeError for shapes or dtypes that do not fit.
+    """Return the product of a sparse matrix and a matrix that is dense or sparse: (m, k) and (k, n) to (m, n). The
+    gradient of a sparse matrix is sparse, with the same indices.
+
+    With `reduce` ("sum", "mean", "amax", "amin") the products of each row of a CSR matrix are reduced by that function.
+    RuntimeError for shapes or dtypes that do not fit.
 
     >>> import torchlite as torch
     >>> torch.sparse.mm(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse(), torch.ones(2, 1))
@@ -33,13 +35,13 @@ def mm(mat1, mat2, reduce=None):
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
-    """`beta * mat + alpha * mat1 @ mat2`, where `mat1` is sparse; its gradient has elements where it has some."""
+    """Return `beta * mat + alpha * mat1 @ mat2` with a sparse `mat1`; its gradient has the same indices."""
     return sparse_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sum(input, dim=None, dtype=None):
-    """The sum of a COO tensor's elements, over all dimensions or those in `dim`. Sparse while a sparse dimension is
-    left. The gradient has elements where the input has some.
+    """Sum the elements of a COO tensor over all dimensions or those in `dim`. Sparse if a sparse dimension remains. The
+    gradient has the indices of the input.
 
     >>> import torchlite as torch
     >>> torch.sparse.sum(torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse())
@@ -49,7 +51,7 @@ def sum(input, dim=None, dtype=None):
 
 
 def softmax(input, dim, *, dtype=None):
-    """Softmax of a COO tensor along a dimension, among its specified elements: the others count as minus infinity.
+    """Softmax of a COO tensor along a dimension, over its specified elements: the others count as minus infinity.
 
     >>> import torchlite as torch
     >>> torch.sparse.softmax(torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).to_dense()
@@ -65,13 +67,13 @@ def log_softmax(input, dim, *, dtype=None):
 
 
 def spsolve(input, other, *, left=True):
-    """Solving sparse systems wants cuDSS in PyTorch, and no backend here has it: NotImplementedError."""
+    """Raise NotImplementedError: PyTorch solves sparse systems with cuDSS, which no backend has."""
     raise no_kernel_error("_spsolve", input)
 
 
 class check_sparse_tensor_invariants:
-    """Whether constructors of sparse tensors check what they are given: `enable()`, `disable()`, `is_enabled()`; as a
-    context manager or decorator for a while.
+    """Switch of the invariant checks in constructors of sparse tensors: `enable()`, `disable()`, `is_enabled()`; also a
+    context manager or decorator.
 
     >>> import torchlite as torch
     >>> with torch.sparse.check_sparse_tensor_invariants():
@@ -86,17 +88,17 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether checks are on."""
+        """True if checks are on."""
         return INVARIANT_CHECKS.on
 
     @staticmethod
     def enable() -> None:
-        """Switch checks on."""
+        """Enable the checks."""
         INVARIANT_CHECKS.on = True
 
     @staticmethod
     def disable() -> None:
-        """Switch checks off."""
+        """Disable the checks."""
         INVARIANT_CHECKS.on = False
 
     def __enter__(self) -> None:
@@ -122,8 +124,8 @@ class check_sparse_tensor_invariants:
 
 
 def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
-    """A gradcheck that takes sparse inputs too: it is run on their values, with `masked=True` on the specified ones
-    alone, else on all elements.
+    """Return a gradcheck that accepts sparse inputs: it perturbs their specified values with `masked=True`, else all
+    elements.
     """
 
     def checked(func: Callable, inputs: Any, **kwargs: Any) -> bool:
@@ -134,7 +136,7 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
 
 
 def to_sparse_semi_structured(original_tensor, transposed: bool = False):
-    """2:4 sparsity needs kernels of NVIDIA's that torchlite has not: RuntimeError."""
+    """Raise RuntimeError: 2:4 sparsity needs NVIDIA kernels that torchlite does not have."""
     raise RuntimeError(
         f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA tensors are currently "
         "supported."

@@ -37,7 +37,7 @@ def _format_location(where: tuple) -> str:
 
 
 class _Comparison:
-    """One call of `assert_close`: its options."""
+    """The options of one call of `assert_close`."""
 
     def __init__(self, msg: str | Callable[[str], str] | None, **options: Any):
         self.msg = msg
@@ -48,7 +48,7 @@ class _Comparison:
         raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
 
     def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
-        """The pairs to compare, each with its place; the structures must be alike."""
+        """Return the pairs to compare, each with its location; the structures must match."""
         both = (actual, expected)
         if all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
             if len(actual) != len(expected):
@@ -67,7 +67,7 @@ class _Comparison:
                     where,
                 )
             keys: Any = list(expected)
-            with contextlib.suppress(TypeError):  # keys of several types keep their order
+            with contextlib.suppress(TypeError):  # keys of mixed types stay in insertion order
                 keys = sorted(keys)
             return [pair for key in keys for pair in self.pairs(actual[key], expected[key], (*where, key))]
         return [(self.kind(actual, expected, where), actual, expected, where)]
@@ -109,7 +109,7 @@ class _Comparison:
             self.fail(_scalar_message(a, e, rtol, atol), where)
 
     def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
-        """Whether two numbers are."""
+        """True if two numbers are close."""
         if actual == expected:
             return True
         if self.options["equal_nan"] and cmath.isnan(actual) and cmath.isnan(expected):
@@ -177,8 +177,8 @@ class _Comparison:
 
 
 def _to_comparable(x: torch.Tensor) -> torch.Tensor:
-    """A tensor in a dtype that can be subtracted: integers as the largest, small floating-point numbers as
-    larger ones.
+    """Return a tensor in a dtype that can be subtracted: integers in the widest type, small floating-point types
+    widened.
     """
     if x.dtype.category < 2:
         return x.to(torch.int64)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
-    """The least value of a dtype, what is above all of them, and the limits of `make_tensor` by default."""
+    """Return the least value of a dtype, an exclusive upper bound, and the default limits of `make_tensor`."""
     if dtype is torch.bool:
         return 0, 2, 0, 2
     if dtype.category < 2:
@@ -28,7 +28,7 @@ def _dtype_limits(dtype: DType) -> tuple[Any, Any, Any, Any]:
 
 
 def _draw_interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
-    """The interval to draw from. ValueError for one that is empty or that the dtype has no value of."""
+    """Return the interval to draw from. ValueError if it is empty or contains no value of the dtype."""
     lowest, above, default_low, default_high = _dtype_limits(dtype)
     low = default_low if low is None else low
     high = default_high if high is None else high
@@ -53,7 +53,7 @@ def _draw_interval(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _draw_uniform(shape: Sequence[int], dtype: DType, device: DeviceLike, low: float, high: float) -> Tensor:
-    """Uniform numbers; where the width of the interval is no finite number, of half of it, twice."""
+    """Draw uniform numbers. If the width of the interval overflows, draw from half of it and double."""
     drawn = torch.float32 if dtype.itemsize == 1 else dtype
     out = torch.empty(shape, dtype=drawn, device=device)
     parts = torch.view_as_real(out) if dtype.is_complex else out
@@ -75,12 +75,12 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random values in [low, high): by default -9 to 9 (integers -9 to 9 with both ends, unsigned ones 0 to
-    9, bools both).
+    """Return a tensor of random values in [low, high): by default -9 to 9 (integers -9 to 9 with both ends, unsigned
+    ones 0 to 9, bools both). Limits outside the dtype's are clamped to them. With `noncontiguous` the elements are not
+    adjacent in memory, with `exclude_zero` zeros become the smallest positive value.
 
-    Limits outside the dtype's are moved to them. With `noncontiguous` the elements do not lie side by side, with
-    `exclude_zero` zeros become the smallest positive value. ValueError for limits that leave nothing to draw, for
-    `requires_grad` of a dtype without gradients, and for `noncontiguous` with a `memory_format`.
+    ValueError for an empty interval, for `requires_grad` of a dtype without gradients, and for `noncontiguous` with a
+    `memory_format`.
 
     >>> import torchlite as torch
     >>> torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu").shape

@@ -22,35 +22,35 @@ class FileCheck:
         return self
 
     def check(self, test_string: str) -> FileCheck:
-        """It stands after what was checked before."""
+        """Check that the text comes after the previous match."""
         return self._with("check", test_string)
 
     def check_next(self, test_string: str) -> FileCheck:
-        """It stands in the next line."""
+        """Check that the text is in the next line."""
         return self._with("next", test_string)
 
     def check_same(self, test_string: str) -> FileCheck:
-        """It stands in the same line, after what was checked before."""
+        """Check that the text comes after the previous match, in the same line."""
         return self._with("same", test_string)
 
     def check_not(self, test_string: str) -> FileCheck:
-        """It does not stand between what is checked before and after."""
+        """Check that the text is absent between the previous and the next match."""
         return self._with("not", test_string)
 
     def check_dag(self, test_string: str) -> FileCheck:
-        """It stands somewhere after what was checked before; several in any order."""
+        """Check that the text comes after the previous match; several such checks match in any order."""
         return self._with("dag", test_string)
 
     def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:
-        """It stands there so many times; with `exactly` no more."""
+        """Check that the text comes `count` times; with `exactly` no more."""
         return self._with("count", test_string, count, exactly)
 
     def check_source_highlighted(self, test_string: str) -> FileCheck:
-        """It stands there with marks in the line below."""
+        """Check that the text is highlighted by marks in the line below."""
         return self._with("highlighted", test_string)
 
     def run(self, test_file: str) -> None:
-        """Make the checks."""
+        """Run the checks."""
         if not self._checks:
             raise RuntimeError("a FileCheck without checks")
         text, place = str(test_file), 0

@@ -8,9 +8,9 @@ from torchlite.autograd.hook_runner import check_hook_results
 
 
 class BackwardHookFunction(Function):
-    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in the backward pass.
+    """The identity on several tensors; `callback(grads)` receives, and may replace, their gradients in backward.
 
-    are_inputs: a gradient that did not come is zeros; else None.
+    are_inputs: a missing gradient is zeros; else None.
     """
 
     @staticmethod
@@ -33,7 +33,7 @@ def _as_tuple(value):
 
 
 def _replace_at(values, places, items):
-    """`values`, a tuple of any class, with `items` at `places`."""
+    """Return `values`, a tuple of any class, with `items` at the indices `places`."""
     changed = list(values)
     for place, item in zip(places, items, strict=True):
         changed[place] = item
@@ -43,8 +43,8 @@ def _replace_at(values, places, items):
 class BackwardHook:
     """The backward hooks of one call of a module.
 
-    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, through which the
-    gradients are seen. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
+    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, with identity functions
+    that observe the gradients. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
     grad_output)`.
     """
 
@@ -55,7 +55,7 @@ class BackwardHook:
         self.inputs_tapped = False
 
     def _tap(self, values, callback, are_inputs):
-        """`values` with its tensors replaced by tapped ones, or None when no tensor of it wants a gradient."""
+        """Return `values` with its tensors replaced by tapped ones, or None if none of them requires grad."""
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
         if not torch.is_grad_enabled() or not any(values[place].requires_grad for place in places):
             return None
@@ -70,7 +70,7 @@ class BackwardHook:
 
     def _on_inputs(self, grads):
         if self.grad_outputs is None:
-            return grads  # they did not come through the module's output, as in double backward
+            return grads  # they did not pass through the module's output, as in double backward
         for hook in self.user_hooks:
             result = hook(self.module, grads, self.grad_outputs)
             if result is None:
@@ -116,14 +116,14 @@ class BackwardHook:
         return grads
 
     def setup_input_hook(self, args):
-        """The arguments, tapped where a gradient is wanted; called before `setup_output_hook`."""
+        """Return the arguments, with tensors that require grad tapped; called before `setup_output_hook`."""
         self.n_inputs = len(args)
         tapped = self._tap(args, self._on_inputs, True)
         self.inputs_tapped = tapped is not None
         return args if tapped is None else tapped
 
     def setup_output_hook(self, args):
-        """The result, a tensor or a tuple, tapped where a gradient is wanted; anything else as it is."""
+        """Return the result, a tensor or a tuple, with tensors that require grad tapped; other values are unchanged."""
         tapped = self._tap(_as_tuple(args), self._on_outputs, False)
         if tapped is None:
             return args

@@ -11,12 +11,14 @@ __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "conte
 
 
 class _ContextFactory(_DecoratorContextManager):
-    """The context managers that a function makes."""
+    """A factory of context managers from a function."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.clone = make  # type: ignore[method-assign]
 
 
 def context_decorator(ctx: Any, func: Callable) -> Callable:
-    """A function that runs `func` inside of `ctx`: a context manager, or a function that makes one for each call."""
+    """Return a function that runs `func` inside `ctx`: a context manager, or a function that returns one for
+    each call.
+    """
     return _ContextFactory(ctx if callable(ctx) and not hasattr(ctx, "__enter__") else lambda: ctx)(func)

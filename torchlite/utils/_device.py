@@ -16,7 +16,7 @@ CURRENT_DEVICE: Any = None
 
 @functools.cache
 def _device_constructors() -> set[Callable]:
-    """The functions that make tensors of no tensor."""
+    """Return the functions that create tensors from no tensor."""
     names = (
         "empty empty_permuted empty_strided ones arange bartlett_window blackman_window eye full fill hamming_window "
         "hann_window kaiser_window linspace logspace rand randn randint randperm range sparse_coo_tensor "
@@ -27,7 +27,7 @@ def _device_constructors() -> set[Callable]:
 
 
 class DeviceContext(TorchFunctionMode):
-    """While entered, the default device is `device`.
+    """Context manager that sets the default device to `device`.
 
     >>> import torchlite as torch
     >>> from torchlite.utils._device import DeviceContext
@@ -40,7 +40,7 @@ class DeviceContext(TorchFunctionMode):
         self.device = torch.device(device)
 
     def __enter__(self) -> Any:
-        # Every way of making a tensor asks for the default device, so no call needs to be looked at.
+        # Every factory reads the default device, so calls need not be intercepted.
         return self.device.__enter__()
 
     def __exit__(self, *exc: Any) -> None:
@@ -54,10 +54,10 @@ class DeviceContext(TorchFunctionMode):
 
 
 def device_decorator(device: Any, func: Callable) -> Callable:
-    """A function that makes its tensors on a device."""
+    """Return a function that creates its tensors on a device."""
     return torch.device(device)(func)
 
 
 def set_device(device: Any) -> Callable[[Callable], Callable]:
-    """A decorator: the function makes its tensors on a device."""
+    """Decorator: the function creates its tensors on a device."""
     return lambda func: device_decorator(torch.device(device), func)

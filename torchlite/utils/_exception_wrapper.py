@@ -6,7 +6,7 @@ from typing import Any
 
 
 class KeyErrorMessage(str):
-    """Text whose repr is itself: KeyError shows the repr of its argument, which would hide the line breaks of a
+    """A string whose repr is itself: KeyError shows the repr of its argument, which would escape the line breaks of a
     traceback.
     """
 
@@ -17,10 +17,10 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception, with its traceback as text, to be raised again elsewhere: in another thread or process.
+    """An exception with its traceback as text, to be raised again in another thread or process.
 
-    exc_info: an exception, or what `sys.exc_info()` gave; the one that is being handled where there is none. where:
-    what the message says of the place.
+    exc_info: an exception, or the result of `sys.exc_info()`; by default the exception being handled. where: the
+    origin, for the message.
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background"):
@@ -34,12 +34,12 @@ class ExceptionWrapper:
         self.exc_msg = "".join(traceback.format_exception(error))
 
     def reraise(self):
-        """Raise an exception of the same type whose message holds the original traceback."""
+        """Raise an exception of the same type with the original traceback in its message."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
         try:
             error = self.exc_type(message)
-        except Exception:  # the user's exception may take other arguments
+        except Exception:  # the user's exception may need other arguments
             raise RuntimeError(message) from None
         raise error

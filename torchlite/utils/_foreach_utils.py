@@ -13,8 +13,8 @@ _Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[Tensor | None]]
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
 ) -> _Groups:
-    """Several lists cut alike into parts of one device and dtype, those of the first list's tensors: for each device
-    and dtype the lists' parts, and with `with_indices` their places.
+    """Group several parallel lists by the device and dtype of the first list's tensors: for each group the lists'
+    parts, and with `with_indices` their indices.
     """
     groups: _Groups = {}
     for place, first in enumerate(tensorlistlist[0]):
@@ -31,12 +31,12 @@ def _group_tensors_by_device_and_dtype(
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Device types where an op over a list of tensors is worth it."""
+    """Return the device types where multi-tensor ops are faster."""
     return ["cuda", "opencl"]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """Device types whose optimizers have fused steps."""
+    """Return the device types that have fused optimizer steps."""
     return ["cpu", "cuda", "opencl"]
 
 
@@ -45,7 +45,7 @@ def _device_has_foreach_support(device: torch.device) -> bool:
 
 
 def _has_foreach_support(tensors: list[Tensor], device: torch.device) -> bool:
-    """Whether ops over lists take these tensors."""
+    """True if foreach ops support these tensors."""
     return _device_has_foreach_support(device) and all(
         t is None or type(t) in (Tensor, torch.Parameter) for t in tensors
     )

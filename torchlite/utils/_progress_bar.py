@@ -10,8 +10,8 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class PlainProgress:
-    """The part of tqdm's interface that torchlite uses, written as lines: one for each new description, and one every
-    ten seconds.
+    """The part of tqdm's interface that torchlite uses, as plain lines: one for each new description, and one every ten
+    seconds.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class PlainProgress:
         self.write(self._position())
 
     def set_description(self, desc: str, refresh: bool = True) -> None:
-        """Name the work that begins."""
+        """Set the description of the work."""
         if refresh and desc != self.desc:
             self.write(f"{desc} …")
         self.desc = desc
@@ -71,7 +71,7 @@ class PlainProgress:
 
 
 def progress_class(file: Any = None) -> Any:
-    """tqdm's class for a terminal, where tqdm is installed; else PlainProgress."""
+    """Return tqdm's class for a terminal if tqdm is installed, else PlainProgress."""
     isatty = getattr(sys.stderr if file is None else file, "isatty", None)
     if isatty is not None and isatty():
         try:
@@ -83,7 +83,7 @@ def progress_class(file: Any = None) -> Any:
 
 
 def progress_bar(total: float | None, *, file: Any = None, **options: Any) -> Any:
-    """A bar of `total` steps: tqdm's options, and its methods `update`, `set_description`, `set_postfix_str`, `write`
-    and `close`.
+    """Return a progress bar of `total` steps with tqdm's options, and its methods `update`, `set_description`,
+    `set_postfix_str`, `write` and `close`.
     """
     return progress_class(file)(total=total, file=file, **options)

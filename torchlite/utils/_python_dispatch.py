@@ -14,11 +14,10 @@ __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
 
 class TorchDispatchMode(DispatchMode):
-    """While entered, every op of this thread, of backward passes too, goes to
-    `__torch_dispatch__(func, types, args, kwargs)` of this object, below autograd and autocast; `func(*args, **kwargs)`
-    in it goes to the next one below.
+    """Context manager: every op of this thread, also in backward, calls `__torch_dispatch__(func, types, args, kwargs)`
+    of this object, below autograd and autocast. `func(*args, **kwargs)` in it calls the next mode below.
 
-    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that PyTorch writes in others are seen as these.
+    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that are composite in PyTorch appear as their parts.
 
     >>> import torchlite as torch
     >>> from torchlite.utils._python_dispatch import TorchDispatchMode
@@ -47,12 +46,12 @@ class TorchDispatchMode(DispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether the mode belongs to PyTorch's own tracing: none here does."""
+        """Return False: no mode here belongs to PyTorch's tracing infrastructure."""
         return False
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that leaves every op as it is."""
+    """A mode that passes every op on unchanged."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -69,7 +68,7 @@ def _get_current_dispatch_mode() -> DispatchMode | None:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode sees the ops of this thread: any, or one that is not of the library's own kind
+    """True if a mode intercepts the ops of this thread: any, or only modes that are not infrastructure
     (`is_infra_mode`).
     """
     modes = _get_current_dispatch_mode_stack()
@@ -77,7 +76,7 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
-    """Whether a mode sees the ops of this thread."""
+    """True if a mode intercepts the ops of this thread."""
     return is_in_torch_dispatch_mode()
 
 

@@ -139,7 +139,7 @@ def register_pytree_node(
 def _register_pytree_node(
     cls: type, flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None, maybe_from_str_fn: Any = None, **options: Any
 ) -> None:
-    """The older name of `register_pytree_node`, which registers anew with a warning."""
+    """The older name of `register_pytree_node`, which allows registering twice, with a warning."""
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
         "`torch.utils._pytree.register_pytree_node` instead.",
@@ -157,7 +157,7 @@ def _register_pytree_node(
 
 
 def _deregister_pytree_node(cls: type) -> None:
-    """Take a class out again."""
+    """Unregister a class."""
     del SUPPORTED_NODES[cls]
     name = SUPPORTED_SERIALIZED_TYPES.pop(cls).serialized_type_name
     if SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name) is cls:
@@ -166,7 +166,7 @@ def _deregister_pytree_node(cls: type) -> None:
 
 
 def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
-    """Give a class of named tuples a name, so that specs with it can be written."""
+    """Name a named tuple class, so that specs with it can be serialized."""
     _text.register(cls, serialized_type_name, None, None)
 
 
@@ -177,8 +177,8 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Make a dataclass a container of the fields `field_names` (all that `__init__` takes); those of
-    `drop_field_names`, which need defaults, are left out.
+    """Register a dataclass as a container of the fields `field_names` (by default all in `__init__`). Those of
+    `drop_field_names`, which need defaults, are skipped.
     """
     drop = list(drop_field_names or ())
     if dataclasses.is_dataclass(cls):
@@ -236,7 +236,7 @@ class ConstantNode:
 
 
 def register_constant(cls: type) -> None:
-    """Make the instances of a class part of the structure: they are neither containers nor leaves. The class needs
+    """Register a class whose instances are part of the structure: neither containers nor leaves. The class needs
     `__eq__` and `__hash__`.
     """
     for name in ("__eq__", "__hash__"):
@@ -260,7 +260,7 @@ def is_constant_class(cls: type) -> bool:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `tree` is no container, or `is_leaf(tree)` says so."""
+    """True if `tree` is not a container, or `is_leaf(tree)` is true."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
@@ -277,9 +277,7 @@ def _flatten_into(tree, leaves, is_leaf):
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """(the leaves in order, the structure). `is_leaf(subtree)`, where given, says of more things that they are
-    leaves.
-    """
+    """Return (the leaves in order, the structure). `is_leaf(subtree)`, if given, marks additional leaves."""
     leaves: list[Any] = []
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
@@ -291,12 +289,12 @@ def _expect_spec(treespec):
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
-    """The tree of these leaves and this structure; ValueError if they are not as many as it has."""
+    """Return the tree of these leaves and this structure; ValueError if their number does not match."""
     return _expect_spec(treespec).unflatten(leaves)
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves in order."""
+    """Iterate over the leaves in order."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
     else:
@@ -305,17 +303,17 @@ def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
 
 
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
-    """The list of leaves."""
+    """Return the list of leaves."""
     return list(tree_iter(tree, is_leaf))
 
 
 def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
-    """The leaves of all arguments, those given by name last."""
+    """Return the leaves of all arguments, keyword arguments last."""
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The structure without the leaves."""
+    """Return the structure without the leaves."""
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -325,12 +323,12 @@ def treespec_leaf() -> TreeSpec:
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The structure of a tuple whose items have these structures."""
+    """Return the structure of a tuple with items of these structures."""
     return TreeSpec(tuple, None, [_expect_spec(child) for child in iterable])
 
 
 def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: Any) -> TreeSpec:
-    """The structure of a dict whose values have these structures."""
+    """Return the structure of a dict with values of these structures."""
     specs = dict(mapping, **kwargs)
     return TreeSpec(dict, list(specs), [_expect_spec(child) for child in specs.values()])
 
@@ -357,15 +355,15 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """The tree of `func(leaf, ...)`, with the parts of `rests` at the leaf's place as further arguments; ValueError
-    where one of them has not the structure of `tree`.
+    """Return the tree of `func(leaf, ...)`, with the corresponding subtrees of `rests` as further arguments; ValueError
+    if the structure of one differs from that of `tree`.
     """
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(list(map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests])))
 
 
 def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """`tree_map` for what `func` does: returns `tree` itself."""
+    """`tree_map` for side effects: returns `tree` itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for args in zip(leaves, *[spec.flatten_up_to(rest) for rest in rests], strict=True):
         func(*args)
@@ -373,8 +371,8 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator: the function is called for values of these classes, or for which this function is true; others are
-    returned as they are.
+    """Decorator: the function is called for values of these classes, or for which this function is true; others are
+    returned unchanged.
     """
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
@@ -396,34 +394,34 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """`tree_map` where only leaves of these classes (or for which this function is true) are changed."""
+    """`tree_map` over the leaves of these classes (or for which this function is true); others are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """`tree_map_` for such leaves only."""
+    """`tree_map_` over such leaves only."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of all leaves."""
+    """True if `pred` is true of all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of a leaf."""
+    """True if `pred` is true of a leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of all leaves of these classes."""
+    """True if `pred` is true of all leaves of these classes."""
     return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` is true of a leaf of these classes."""
+    """True if `pred` is true of a leaf of these classes."""
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
@@ -445,7 +443,7 @@ def _leaves_with_path(path, tree, is_leaf):
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """(path, leaf) pairs in order; a path is a tuple of keys, as `keystr` writes and `key_get` follows.
+    """Return (path, leaf) pairs in order; a path is a tuple of keys, for `keystr` and `key_get`.
 
     >>> from torchlite.utils._pytree import keystr, tree_leaves_with_path
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
@@ -460,14 +458,14 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[t
 
 
 def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """`tree_map` whose function gets the leaf's path first."""
+    """`tree_map` with the leaf's path as the first argument of the function."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
     return spec.unflatten([func(*pair, *rest) for pair, *rest in zip(pairs, *others, strict=True)])
 
 
 def keystr(kp: KeyPath) -> str:
-    """A path as Python would write it."""
+    """Format a path as a Python expression."""
     return "".join(map(str, kp))
 
 

@@ -87,17 +87,17 @@ def is_namedtuple_class(cls: type) -> bool:
 
 
 def is_namedtuple_instance(obj: object) -> bool:
-    """Whether `obj` is a named tuple."""
+    """True if `obj` is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj: object | type) -> bool:
-    """Whether `obj` is a named tuple or the class of one."""
+    """True if `obj` is a named tuple or the class of one."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_class(cls: type) -> bool:
-    """Whether a class is one of CPython's own with named fields, as `time.struct_time`."""
+    """True if a class is a CPython structseq with named fields, such as `time.struct_time`."""
     names = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
     return (
         isinstance(cls, type)
@@ -107,12 +107,12 @@ def is_structseq_class(cls: type) -> bool:
 
 
 def is_structseq_instance(obj: object) -> bool:
-    """Whether `obj` is an instance of a class such as `time.struct_time`."""
+    """True if `obj` is an instance of a class such as `time.struct_time`."""
     return is_structseq_class(type(obj))
 
 
 def is_structseq(obj: object | type) -> bool:
-    """Whether `obj` is an instance of a class such as `time.struct_time`, or such a class."""
+    """True if `obj` is an instance of a class such as `time.struct_time`, or such a class."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
@@ -122,7 +122,7 @@ def node_type(tree: Any) -> Any:
     if kind not in SUPPORTED_NODES:
         if is_namedtuple_class(kind):
             return namedtuple
-        if kind.__module__ == f"{package_name()}.return_types":  # what an op of several results returned
+        if kind.__module__ == f"{package_name()}.return_types":  # the result of an op with several results
             SUPPORTED_NODES[kind] = _sequence_node(kind)
     return kind
 
@@ -163,7 +163,7 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The specs of the items; deprecated, as `children()` says it."""
+        """The specs of the items; deprecated in favour of `children()`."""
         warnings.warn(
             "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
             "`treespec.children()` to get all children.",
@@ -173,7 +173,7 @@ class TreeSpec:
         return self._children
 
     def is_leaf(self) -> bool:
-        """Whether there is no container at all."""
+        """True if the tree is a single leaf."""
         return self.type is None
 
     def children(self) -> list[TreeSpec]:
@@ -202,8 +202,8 @@ class TreeSpec:
         return f"TreeSpec({self.type.__name__}, {self._context}, [{items}])"
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The parts of `tree` that stand where this spec has leaves; ValueError where `tree` has not this structure
-        above them. Dicts of all standard classes match each other, whatever the order of their keys.
+        """Return the subtrees of `tree` at the leaves of this spec; ValueError if the structure of `tree` above them
+        differs. Dicts of all standard classes match each other, in any key order.
         """
         parts: list[Any] = []
         self._collect(tree, parts)
@@ -249,12 +249,12 @@ class TreeSpec:
                 raise ValueError(f"Node keys mismatch{words}.")
             return [tree[key] for key in keys]
         items, context = SUPPORTED_NODES[found].flatten_fn(tree)
-        if self.type is not deque:  # the length limit of a deque does not matter
+        if self.type is not deque:  # the maxlen of a deque does not matter
             self._check_context(context)
         return items
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree with these leaves, which must be as many as the spec's; ValueError otherwise."""
+        """Return the tree with these leaves; ValueError if their number is not that of the spec."""
         if not isinstance(leaves, (list, tuple)):
             leaves = list(leaves)
         if len(leaves) != self.num_leaves:

@@ -20,7 +20,7 @@ from ._pytree import tree_leaves, tree_map_only
 SAC_IGNORED_OPS = {"alias", "detach"}
 
 
-# Products of matrices by the dimensions of their arguments: what policies name.
+# Matrix products, by the dimensions of their arguments, under the names that policies use.
 _PRODUCTS = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}
 
 
@@ -37,7 +37,7 @@ def _aten_overload(op: Any, args: Any, kwargs: Any) -> OpOverload:
 
 
 class CheckpointPolicy(enum.Enum):
-    """Whether the result of an op is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
+    """The policy of an op: its result is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -70,7 +70,7 @@ class _SelectiveCheckpointMode(Interceptor):
             with op.around(functools.partial(self.around, op.overload)):
                 return function(*args, **kwargs)
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
-            return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
+            return function(*args, **kwargs)  # it writes in place, or is a factory
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
         name = _aten_overload(op, args, kwargs)
         wanted = self.whole or self.keeps(name, args, kwargs)
@@ -125,7 +125,7 @@ class _CachedOutput:
 
 
 class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
-    """The first run: keeps results."""
+    """The first run: saves results."""
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -139,7 +139,7 @@ class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
 
 
 class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
-    """The second run: takes them."""
+    """The recomputation: reuses saved results."""
 
     is_recompute = True
 

@@ -14,8 +14,8 @@ _SLOTS = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchange two tensors: data, class, gradient, history and attributes. RuntimeError where something refers weakly
-    to one of them; TypeError or AttributeError where their classes cannot take each other's place.
+    """Swap two tensors: data, class, gradient, history and attributes. RuntimeError if a weak reference to one of them
+    exists; TypeError or AttributeError if their classes are incompatible.
 
     >>> a, b = torchlite.zeros(2), torchlite.ones(3)
     >>> torchlite.utils.swap_tensors(a, b)

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first one did."""
+    """The recomputation of a checkpointed function saved other tensors than the first run."""
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -49,13 +49,13 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """A warning where no tensor among the inputs wants a gradient."""
+    """Warn if no input requires grad."""
     if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 class DefaultDeviceType:
-    """The device type whose generators' states a checkpoint keeps where its arguments lie on none."""
+    """The device type whose generator states a checkpoint saves if no argument is on a device."""
 
     _default_device_type: str | None = None
 
@@ -84,7 +84,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Give devices of one type (that of the accelerator unless it is named) the states of their random numbers."""
+    """Restore the generator states of devices of one type, by default the accelerator's."""
     if device_type == "meta" or not devices:
         return
     from ..accelerator import current_accelerator, get_device_module
@@ -132,7 +132,7 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
-    """Inside, `debug` of checkpointed parts is this, whatever their callers say."""
+    """Context manager: override the `debug` argument of all checkpointed parts."""
     return _override("debug", enabled)
 
 
@@ -204,8 +204,8 @@ class CheckpointFunction(Function):
 
 
 class GraphExecGroup:
-    """Inside, checkpointed parts run again at most once, in however many backward passes; each saved tensor serves one
-    of them. For parts with `use_reentrant=False`. RuntimeError inside another.
+    """Context manager: checkpointed parts are recomputed at most once, in any number of backward passes; each saved
+    tensor serves one pass. For parts with `use_reentrant=False`. RuntimeError when nested.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import GraphExecGroup, checkpoint
@@ -244,7 +244,7 @@ _OVERLAP_ERROR = (
 
 
 class _NoopSaveInputs(Function):
-    """A node that holds the arguments, as any node holds what it saves: through the saved-tensor hooks around it."""
+    """A node that saves the arguments, through the saved-tensor hooks around it."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, others: list, *tensors: Tensor) -> Tensor:
@@ -258,7 +258,7 @@ class _NoopSaveInputs(Function):
 
 
 class _OpLogger(Interceptor):
-    """Notes the ops that are called inside."""
+    """Logs the names of the ops called inside."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
@@ -281,7 +281,7 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-# What of a saved tensor has to be the same in both runs, by `determinism_check`.
+# The properties of a saved tensor that both runs must share, by `determinism_check`.
 _DETERMINISM_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
 _passes = itertools.count(-2, -1)  # for tensors that are read outside of a backward pass
 
@@ -296,7 +296,7 @@ class _CheckpointFrame:
         self.complete = False  # whether the first run came to its end
         self.places: list[Any] = []
         self.told: list[Any] = []
-        self.runs: dict[Any, list] = {}  # of each pass, what the second run saved
+        self.runs: dict[Any, list] = {}  # by pass, the tensors saved in the recomputation
         values = [*args, *kwargs.values()]
         tensors = [v for v in values if isinstance(v, Tensor)]
         spots = [None if isinstance(v, Tensor) else (v,) for v in values]
@@ -353,7 +353,7 @@ class _CheckpointFrame:
                 if place is not None:
                     place.made[key] = tensor
             elif not frame.complete:
-                return tensor  # a backward within the first run has not seen all of it
+                return tensor  # a backward within the first run sees only a part of it
             made.append(frame.check(tensor))
             if frame.early_stop and len(made) == len(frame.places):
                 raise _StopRecomputationError
@@ -380,7 +380,7 @@ class _CheckpointFrame:
         return f"\n\nOps of the original forward: {first}\nOps of the recomputation: {second}\n"
 
     def compare(self, made: list) -> None:
-        """CheckpointError unless the second run saved what the first one did."""
+        """CheckpointError unless the recomputation saved the same tensors as the first run."""
         if len(made) != len(self.told):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
@@ -417,12 +417,12 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)` without keeping what backward needs: it runs again then.
+    """Return `function(*args, **kwargs)` without saving its intermediate tensors: backward runs it again.
 
     use_reentrant: True runs the part as one node (its inputs must require grad; `grad` and `backward(inputs=)` are
-    refused); False lets the part record itself and makes its saved tensors again when the first is needed, up to the
-    last that is (`early_stop`). context_fn gives two context managers, for the first run and for the second. The random
-    state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run saves other tensors,
+    refused); False records the part and recomputes its saved tensors when the first is needed, up to the last needed
+    one (`early_stop`). context_fn returns two context managers, for the first run and for the recomputation. The random
+    state is replayed unless `preserve_rng_state` is False. CheckpointError if the recomputation saves other tensors,
     unless `determinism_check` is "none"; with `debug` it names the ops of both.
 
     >>> import torchlite as torch
@@ -461,7 +461,7 @@ def checkpoint(
 
 @contextlib.contextmanager
 def recompute_context(again: _CheckpointFrame, first: Any) -> Iterator[None]:
-    """A context in which a part runs whose saved tensors `again` makes when backward needs them."""
+    """Return a context for a part whose saved tensors `again` recomputes in backward."""
     watch = again.names[0] if again.names else contextlib.nullcontext()
     with saved_tensors_hooks(again.pack, again.unpack), first, watch:
         yield
@@ -471,7 +471,7 @@ def recompute_context(again: _CheckpointFrame, first: Any) -> Iterator[None]:
 def checkpoint_context(
     function: Any, args: Any, kwargs: Any, context_fn: Any, preserve_rng_state: bool, determinism_check: str
 ) -> Any:
-    """The context of a first run that begins now, and that somebody else makes; `function` is the second run."""
+    """Return the context of a first run, entered by the caller; `function` is the recomputation."""
     first, second = context_fn()
     surroundings = _AmbientState(preserve_rng_state, [*args, *kwargs.values()])
     return recompute_context(

@@ -48,20 +48,20 @@ def run(command: Any) -> tuple[int, str, str]:
 
 
 def run_and_read_all(run_lambda: Any, command: Any) -> str | None:
-    """The output of a command, None where it fails."""
+    """Return the output of a command, or None if it fails."""
     code, out, _ = run_lambda(command)
     return out if code == 0 else None
 
 
 def run_and_parse_first_match(run_lambda: Any, command: Any, regex: str) -> str | None:
-    """The first group that a command's output has, None where it fails or has none."""
+    """Return the first regex group in the output of a command, or None if it fails or does not match."""
     text = run_and_read_all(run_lambda, command)
     found = None if text is None else re.search(regex, text)
     return None if found is None else found.group(1)
 
 
 def run_and_return_first_line(run_lambda: Any, command: Any) -> str | None:
-    """The first line of a command's output, None where it fails."""
+    """Return the first line of a command's output, or None if it fails."""
     text = run_and_read_all(run_lambda, command)
     return None if text is None else text.split("\n")[0]
 

@@ -15,7 +15,7 @@ IS_HIP_EXTENSION = False
 
 
 def is_ninja_available() -> bool:
-    """Whether the build tool ninja is found."""
+    """True if the build tool ninja is found."""
     return shutil.which("ninja") is not None
 
 

@@ -17,7 +17,7 @@ from .._settings.backend_flags import FLAGS
 class _Module(types.ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether memory that is not set is filled in deterministic mode."""
+        """True if memory that is not set is filled in deterministic mode."""
         return FLAGS.fill_uninitialized_memory
 
     @fill_uninitialized_memory.setter

@@ -24,7 +24,7 @@ def _shape_of(value: Any) -> Any:
 
 
 def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
-    """A formula of shapes as one of tensors."""
+    """Convert a formula of shapes to one of tensors."""
 
     def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         args, kwargs, out = _pytree.tree_map(_shape_of, (args, kwargs, out_val))
@@ -34,9 +34,9 @@ def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable], Callable]:
-    """A decorator: the count of an op, from the shapes of its arguments and `out_shape`; with `get_raw` from the
-    arguments themselves and `out_val`. ValueError for what is no packet of `torch.ops`, RuntimeError for one that is
-    counted already.
+    """Decorator that registers the count of an op, a function of the argument shapes and `out_shape`; with `get_raw`,
+    of the arguments and `out_val`. ValueError for anything but a packet of `torch.ops`, RuntimeError for a registered
+    one.
     """
 
     def register(formula: Callable) -> Callable:
@@ -128,11 +128,11 @@ def _format_count(number: int, total: int) -> str:
 
 
 class FlopCounterMode:
-    """Counts, while entered, the operations of products, convolutions and attention, by module; those of backward
-    passes too.
+    """Context manager that counts the operations of products, convolutions and attention, by module, in forward and
+    backward.
 
-    display: print a table at the end. depth: how deep into the modules the table goes. custom_mapping: counts of other
-    ops, by their packets.
+    display: print a table at the end. depth: the module depth of the table. custom_mapping: counts of other ops, by
+    their packets.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.flop_counter import FlopCounterMode

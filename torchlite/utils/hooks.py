@@ -8,7 +8,7 @@ __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_ha
 
 
 def unserializable_hook(f):
-    """Mark a hook on a tensor as one that nobody expects in a pickle of the tensor, so that there is no warning.
+    """Mark a tensor hook as not to be pickled with the tensor, which suppresses the warning.
 
     >>> import torchlite as torch, pickle
     >>> x = torch.ones(1, requires_grad=True)

@@ -44,7 +44,7 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether a backward pass runs."""
+        """True during a backward pass."""
         return _current_graph_task_id() != -1
 
     def _name(self, module: Any) -> str:
@@ -75,7 +75,7 @@ class ModuleTracker:
             self._handles.append(register_multi_grad_hook(tensors, enter, mode="any"))
 
     def __enter__(self) -> ModuleTracker:
-        # In the order in which a module runs: of all hooks on the way in ours is the first, on the way out the last.
+        # In the order in which a module runs: this hook is the first on entry and the last on exit.
         self._handles = [
             CALLBACKS.register_module_forward_pre_hook(self._enter),
             CALLBACKS.register_module_forward_hook(self._leave, always_call=True),

@@ -10,7 +10,7 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDi
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that is equal to others of the same object, whatever its own equality says."""
+    """A weak reference that compares by the identity of its object, not by the object's `__eq__`."""
 
     __slots__ = ("_id",)
 
@@ -33,7 +33,7 @@ class WeakIdRef(weakref.ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dictionary by the identity of its keys, which it does not keep.
+    """A dictionary keyed by the identity of weakly referenced objects.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.weak import WeakIdKeyDictionary
@@ -71,7 +71,7 @@ class WeakIdKeyDictionary(MutableMapping):
     def __contains__(self, key: object) -> bool:
         try:
             return self.ref_type(key) in self.data
-        except TypeError:  # what cannot be referred to weakly
+        except TypeError:  # objects without weak reference support
             return False
 
     def __iter__(self) -> Iterator[Any]:
@@ -84,7 +84,7 @@ class WeakIdKeyDictionary(MutableMapping):
         return len(self.data)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another one with the same keys and values."""
+        """Return a copy with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy
@@ -101,7 +101,7 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor: calling it gives the tensor, or None once it is gone."""
+    """A weak reference to a tensor: calling it returns the tensor, or None after its deletion."""
 
     def __init__(self, tensor: Any) -> None:
         from torchlite import Tensor

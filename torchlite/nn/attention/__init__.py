@@ -9,7 +9,7 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):
-    """PyTorch's implementations. Where a device has but one, the choice among them changes nothing."""
+    """PyTorch's attention implementations. The choice has no effect on a device with only one."""
 
     ERROR = -1
     MATH = 0
@@ -29,10 +29,10 @@ _BACKEND_FLAGS = {
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Within this context attention may use `backends`, one SDPBackend or a list of them: the switches of
-    `torch.backends.cuda` say so.
+    """Context manager: attention may use `backends`, one SDPBackend or a list of them. It sets the switches of
+    `torch.backends.cuda`.
 
-    `set_priority` has no effect: the ways that are allowed give the same result by one implementation.
+    `set_priority` has no effect: the allowed backends are one implementation with one result.
 
     >>> import torchlite as torch
     >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel

@@ -20,7 +20,7 @@ class CausalVariant(enum.IntEnum):
 
 
 class CausalBias(Tensor):
-    """A causal mask (seq_len_q, seq_len_kv) for `attn_mask`; other functions do not take it.
+    """A causal mask (seq_len_q, seq_len_kv) for `attn_mask`; other functions do not accept it.
 
     >>> from torchlite.nn.attention.bias import causal_lower_right
     >>> causal_lower_right(2, 3)
@@ -47,7 +47,7 @@ class CausalBias(Tensor):
         pass
 
     def _materialize(self, device: Any = None) -> Tensor:
-        """The mask, true where a key is seen."""
+        """Return the mask, true where a key is visible."""
         offset = self.seq_len_kv - self.seq_len_q if self.variant is CausalVariant.LOWER_RIGHT else 0
         return torch.ones(self.seq_len_q, self.seq_len_kv, device=device, dtype=torch.bool).tril(offset)
 
@@ -79,14 +79,14 @@ class CausalBias(Tensor):
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The causal mask (seq_len_q, seq_len_kv) in which the first query sees the first key, and each next one more."""
+    """The causal mask (seq_len_q, seq_len_kv) aligned to the upper left: the first query sees the first key only."""
     if len(size) != 2:
         raise AssertionError("causal_upper_left only supports 2D tensors")
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The causal mask (seq_len_q, seq_len_kv) in which the last query sees all keys, and each before it one less."""
+    """The causal mask (seq_len_q, seq_len_kv) aligned to the lower right: the last query sees all keys."""
     if len(size) != 2:
         raise AssertionError("causal_lower_right only supports 2D tensors")
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -60,17 +60,17 @@ def _combine_masks(
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where all of several say that a place counts."""
+    """Return a mask_mod that is true where all of the given ones are."""
     return _combine_masks(mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask where one of several says that a place counts."""
+    """Return a mask_mod that is true where any of the given ones is."""
     return _combine_masks(mask_mods, False, lambda a, b: a | b)
 
 
 def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
-    """For each dimension its positions, as a tensor that broadcasts with the others'."""
+    """Return the positions of each dimension, as tensors that broadcast against each other."""
     return [
         torch.arange(size, device=device).reshape([-1 if d == i else 1 for d in range(len(shape))])
         for i, size in enumerate(shape)
@@ -85,8 +85,7 @@ def _evaluate_mod(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, 
 def create_mask(
     mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
 ) -> Tensor:
-    """The mask (B, H, Q_LEN, KV_LEN) of a mask_mod, True where it says so; of a score_mod, where its scores
-    are not -inf.
+    """Return the mask (B, H, Q_LEN, KV_LEN) of a mask_mod; of a score_mod, True where its scores are not -inf.
 
     >>> create_mask(lambda b, h, q, k: q >= k, 1, 1, 2, 2)
     tensor([[[[ True, False],
@@ -99,7 +98,7 @@ def create_mask(
 
 
 def _is_score_mod(mod: Callable[..., Any]) -> bool:
-    """Whether a function is a score_mod (five positional parameters) and no mask_mod (four)."""
+    """True if a function is a score_mod (five positional parameters) and no mask_mod (four)."""
     kinds = inspect.Parameter
     places = [
         p
@@ -132,10 +131,12 @@ def _pair(size: Any) -> tuple[int, int]:
 
 
 class BlockMask:
-    """A mask by blocks: which blocks of keys each block of queries sees in part (`kv_indices`, the first
-    `kv_num_blocks` of a row) and in full (`full_kv_indices`), and the same seen from the keys (`q_indices` …). Inside
-    blocks that are seen in part `mask_mod` decides. `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and
-    `dq_kv_order_spt` have no effect: they order the writes of a Triton kernel.
+    """A block mask: the blocks of keys that each block of queries sees partially (`kv_indices`, the first
+    `kv_num_blocks` of a row) and fully (`full_kv_indices`), and the transposed tables (`q_indices` …). Inside partial
+    blocks `mask_mod` decides.
+
+    `dq_write_order`, `dq_write_order_full`, `dq_kv_order` and `dq_kv_order_spt` have no effect: they order the writes
+    of a Triton kernel.
     """
 
     def __init__(
@@ -191,8 +192,9 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """A BlockMask of what queries see; what keys see is worked out. `dq_write_order`, `dq_write_order_full` and
-        `dq_kv_order` have no effect: they order the writes of a Triton kernel.
+        """Return a BlockMask from the key blocks of each query block; the query blocks of each key block are computed.
+        `dq_write_order`, `dq_write_order_full` and `dq_kv_order` have no effect: they order the writes of a Triton
+        kernel.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -229,7 +231,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is seen, at least in part."""
+        """Return 1 for each block that is visible, at least partially."""
         dense = _ordered_to_dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             return dense | _ordered_to_dense(self.full_kv_num_blocks, self.full_kv_indices)
@@ -291,7 +293,7 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+    """Return the BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
 
     `compute_dq_write_order` and `dq_kv_order` have no effect: they order the writes of a Triton kernel.
 
@@ -384,11 +386,11 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """softmax(score_mod(query key^T * scale) where block_mask says so) value.
+    """Return softmax(score_mod(query key^T * scale), masked by block_mask) value.
 
     query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev); with `enable_gqa` Hq is a multiple of Hkv. Returns
-    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the logarithms of sums). A
-    query that sees no key gives zeros. All scores are computed: blocks save nothing yet. ValueError for sizes, dtypes
+    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the log-sum-exp). A query
+    without visible keys yields zeros. All scores are computed: blocks are not skipped yet. ValueError for sizes, dtypes
     or devices that do not fit.
 
     `kernel_options` has no effect: it tunes Triton kernels.

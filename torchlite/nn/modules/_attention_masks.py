@@ -15,8 +15,8 @@ def dtype_or_none(mask):
 
 
 def additive_mask(mask, name, dtype, other_dtype=None, other_name="", check_other=True):
-    """`mask` as it is where it is additive; a boolean one becomes -inf where True and 0 elsewhere. Warns where the
-    other mask is of another kind.
+    """Return an additive mask unchanged; a boolean one becomes -inf where True and 0 elsewhere. Warns if the types of
+    the two masks differ.
     """
     if mask is None:
         return None

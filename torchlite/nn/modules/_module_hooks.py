@@ -35,7 +35,7 @@ def _register(table, hook, *, extra=(), marks=(), prepend=False):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
+    """Call `hook(module, args)` before the forward of every module; its return value, unless None, replaces the
     arguments.
     """
     return _register(GLOBAL_HOOKS["_global_forward_pre_hooks"], hook)
@@ -78,28 +78,28 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is
+    """Call `hook(module, name, parameter)` whenever a parameter is registered; its return value, unless None, is
     registered instead.
     """
     return _register(GLOBAL_HOOKS["_global_parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered
+    """Call `hook(module, name, buffer)` whenever a buffer is registered; its return value, unless None, is registered
     instead.
     """
     return _register(GLOBAL_HOOKS["_global_buffer_registration_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is
+    """Call `hook(module, name, submodule)` whenever a submodule is registered; its return value, unless None, is
     registered instead.
     """
     return _register(GLOBAL_HOOKS["_global_module_registration_hooks"], hook)
 
 
 class _WrappedHook:
-    """A state-dict hook that can be pickled and may want its module."""
+    """A picklable state-dict hook, called with its module if `with_module`."""
 
     def __init__(self, hook: Callable[..., Any], module: Module | None = None) -> None:
         self.hook = hook
@@ -134,7 +134,7 @@ class _WrappedHook:
 class HooksMixin:
     """Hook methods of Module, and the call that runs the hooks."""
 
-    # Tables that Module's __init__ makes.
+    # Created by Module's __init__.
     _forward_pre_hooks: OrderedDict[int, Any]
     _forward_pre_hooks_with_kwargs: OrderedDict[int, Any]
     _forward_hooks: OrderedDict[int, Any]
@@ -155,9 +155,9 @@ class HooksMixin:
     ) -> RemovableHandle:
         """Call `hook(module, args)` before every `forward`.
 
-        What the hook returns, unless None, replaces the arguments: one value or a tuple; with `with_kwargs` the hook is
-        `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` takes the hook
-        away.
+        The hook's return value, unless None, replaces the arguments: one value or a tuple. With `with_kwargs` the hook
+        is `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` removes the
+        hook.
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _register(
@@ -167,9 +167,10 @@ class HooksMixin:
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after every `forward`; what it returns, unless None, replaces the output.
+        """Call `hook(module, args, output)` after every `forward`; its return value, unless None, replaces the
+        output.
 
-        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the
+        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs if the
         forward raised.
         """
         extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
@@ -209,8 +210,8 @@ class HooksMixin:
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in
-        place.
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is complete; it changes the dict
+        in place.
         """
         hook._from_public_api = True
         return _register(self._state_dict_hooks, hook)
@@ -238,7 +239,7 @@ class HooksMixin:
         return _register(self._load_state_dict_post_hooks, hook)
 
     def _get_backward_hooks(self):
-        """(full hooks, older hooks) that a call has to serve now."""
+        """Return (full hooks, non-full hooks) for the present call."""
         full: list[Any] = []
         older: list[Any] = []
         everywhere = full if GLOBAL_HOOKS["_global_is_full_backward_hook"] is True else older
@@ -250,7 +251,7 @@ class HooksMixin:
         return [*GLOBAL_HOOKS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
 
     def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn):
-        """Warn where the node of the result does not see all gradients of the module."""
+        """Warn if the node of the result does not receive all gradients of the module."""
         results, inputs = _as_tensor_tuple(result), _as_tensor_tuple(inputs)
         if results is None:
             what = "s on a Module that does not return a single Tensor or a tuple of Tensors", "some of the grad_output"

@@ -42,7 +42,7 @@ class _IncompatibleKeys(_Keys):
 
 
 class _DryRun(threading.local):
-    """While `active`, loading only collects errors: a failing load must leave the module as it was."""
+    """While `active`, loading only collects errors: a failing load must not change the module."""
 
     active = False
 
@@ -51,8 +51,8 @@ _dry_run = _DryRun()
 
 
 def allow_dry_run(load: Any) -> Any:
-    """Mark a `_load_from_state_dict` that may run twice (it changes nothing but the dict it is given, and calls its
-    super).
+    """Mark a `_load_from_state_dict` that may run twice: it changes only its `state_dict` argument, and calls its
+    super.
     """
     load._repeatable = True
     return load
@@ -83,13 +83,11 @@ class StateDictMixin:
     _state_dict_pre_hooks: OrderedDict[int, Any]
 
     def get_extra_state(self) -> Any:
-        """Override, with `set_extra_state`, to keep more than tensors in the state_dict: returns
-        any picklable object.
-        """
+        """Return a picklable object to store in the state_dict. Override it together with `set_extra_state`."""
         raise RuntimeError(_UNREACHABLE.format("get_extra_state"))
 
     def set_extra_state(self, state: Any) -> Any:
-        """Override to take back what `get_extra_state` returned."""
+        """Restore the object that `get_extra_state` returned. Override it."""
         raise RuntimeError(_UNREACHABLE.format("set_extra_state"))
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -105,10 +103,10 @@ class StateDictMixin:
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Every parameter and persistent buffer by its dotted name, in registration order.
+        """Return every parameter and persistent buffer by its dotted name, in registration order.
 
-        The tensors share memory with the module's; they are detached unless `keep_vars`. `destination` is filled and
-        returned when given, `prefix` is put before each name. The dict has `_metadata`, the version of each submodule.
+        The tensors share memory with the module's; they are detached unless `keep_vars`. `destination`, if given, is
+        filled and returned; `prefix` precedes each name. The dict has `_metadata`, the version of each submodule.
 
         >>> list(torchlite.nn.Linear(2, 3).state_dict())
         ['weight', 'bias']
@@ -148,9 +146,7 @@ class StateDictMixin:
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
-        """Copy this module's own entries of `state_dict` (not its children's); what is wrong goes
-        into the three lists.
-        """
+        """Copy this module's entries of `state_dict` (not its children's), and append problems to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         persistent = {name: buf for name, buf in self._buffers.items() if name not in self._non_persistent_buffers_set}
@@ -183,9 +179,9 @@ class StateDictMixin:
         """Copy tensors of `state_dict` into this module's parameters and buffers, by name.
 
         strict: every name must be on both sides, else RuntimeError lists the missing and the unexpected ones; a shape
-        that differs is always an error. assign: keep the given tensors themselves instead of copying. Returns
-        `(missing_keys, unexpected_keys)`. A failing load leaves the module as it was (except where hooks or overridden
-        loaders change it on their own).
+        that differs is always an error. assign: use the tensors of the dict instead of copying. Returns `(missing_keys,
+        unexpected_keys)`. A failing load leaves the module unchanged (except where hooks or overridden loaders change
+        it).
 
         >>> torchlite.nn.Linear(2, 3).load_state_dict(torchlite.nn.Linear(2, 3).state_dict())
         <All keys matched successfully>
@@ -222,7 +218,7 @@ def _load_tensor(module, name, param, key, value, assign, error_msgs):
     lazy = is_lazy(param)
     if lazy and is_lazy(value):
         return  # both wait for a shape
-    # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
+    # Checkpoints of PyTorch 0.3 store scalars as one-element vectors.
     if not lazy and param.ndim == 0 and value.ndim == 1:
         value = value[0]
     if not lazy and value.shape != param.shape:
@@ -262,7 +258,7 @@ def _load_tensor(module, name, param, key, value, assign, error_msgs):
 
 
 def _swap_loaded_tensor(param, value, assign):
-    """Make `param` what its `module_load` makes of a loaded tensor."""
+    """Swap `param` with the result of its `module_load` on a loaded tensor."""
     new = param.module_load(value, assign=assign)
     if new is value or new is param:
         raise RuntimeError(
@@ -291,7 +287,7 @@ def _load_state_dict(module, given, strict, assign):
 
 
 def _load_tree(module, local_state, prefix, metadata, assign, missing, unexpected, errors):
-    """Load this module, whose names begin with `prefix`, and its submodules."""
+    """Load this module, with names after `prefix`, and its submodules."""
     local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
     if assign:
         local_metadata["assign_to_params_buffers"] = assign

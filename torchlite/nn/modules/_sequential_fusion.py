@@ -30,7 +30,7 @@ _HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_
 
 
 def run_modules(modules: Iterable, x: Any) -> Any:
-    """`x` through modules, one after the other."""
+    """Apply modules to `x` in sequence."""
     if _CHAIN_HEADS.isdisjoint(map(type, modules)):
         for module in modules:
             x = module(x)
@@ -76,7 +76,7 @@ def _run_conv(module: Any, waiting: list, x: Any) -> Any:
 
 
 def _take_clamp_limits(waiting: list) -> tuple[float, float]:
-    """The bounds of the activation that comes next, which is removed from `waiting`."""
+    """Remove the next activation from `waiting` and return its bounds."""
     if waiting and type(waiting[-1]) in _ACTIVATIONS and _has_plain_call(waiting[-1]):
         module = waiting[-1]
         found = (
@@ -89,7 +89,7 @@ def _take_clamp_limits(waiting: list) -> tuple[float, float]:
 
 
 def _has_plain_call(module: Any) -> bool:
-    """Whether a call of the module is its class's `forward` and no more."""
+    """True if a call of the module only runs its class's `forward`."""
     own, kind = module.__dict__, type(module)
     return (
         not any(own[name] for name in _HOOK_ATTRIBUTES)
@@ -109,7 +109,7 @@ def _running_stats(norm: Any) -> tuple:
 
 
 def _accepts_input(norm: Any, x: Any) -> bool:
-    """Whether a batch norm is one of its running statistics, and fits the tensor."""
+    """True if a batch norm uses its running statistics and fits the tensor."""
     values = _running_stats(norm)
     return (
         can_fold_batch_norm(norm.training, norm.running_mean, norm.running_var)
@@ -122,7 +122,7 @@ def _accepts_input(norm: Any, x: Any) -> bool:
 
 
 def _are_plain_tensors(x: Any, *others: Any) -> bool:
-    """Whether all are plain tensors of one dtype and device."""
+    """True if all are plain tensors of one dtype and device."""
     if x.__class__ is not torch.Tensor and x.__class__ is not Parameter:
         return False
     dtype, device = x.dtype, x.device

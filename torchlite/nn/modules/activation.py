@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn import functional as F
 from torchlite.nn import init as _init
-from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_  # noqa: F401  programs find them here
+from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_  # noqa: F401 programs import them from here
 from torchlite.nn.parameter import Parameter
 
 from .attention import MultiheadAttention
@@ -400,7 +400,7 @@ class Softmax(_SoftmaxBase):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels at each place: (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels at each position: (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

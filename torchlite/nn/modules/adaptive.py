@@ -26,9 +26,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al.
     2017).
 
-    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N,
-    in_features) or (in_features) and targets (N) or (): gives `output` (the log probability of each target) and `loss`
-    (minus their mean).
+    cutoffs: the first class of each cluster; div_value: the factor by which each cluster's projection shrinks. Call
+    with inputs (N, in_features) or (in_features) and targets (N) or (): returns `output` (the log probability of each
+    target) and `loss` (minus their mean).
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Initialise the parameters."""
         self.head.reset_parameters()
         for down, out in self.tail:
             down.reset_parameters()

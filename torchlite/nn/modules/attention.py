@@ -27,7 +27,7 @@ class MultiheadAttention(Module):
     layer over the joined heads.
 
     embed_dim: size of queries and outputs, `num_heads` times the size of a head. kdim, vdim: sizes of keys and values
-    where they differ. add_bias_kv, add_zero_attn: one more learnt, or zero, key and value. Inputs are (L, N, E), (S, N,
+    if they differ. add_bias_kv, add_zero_attn: append one learnt, or zero, key and value. Inputs are (L, N, E), (S, N,
     kdim), (S, N, vdim), or (N, L, E) ... with `batch_first`, or without the batch dimension. Returns the output and the
     weights (averaged over heads unless `average_attn_weights=False`), None without `need_weights`.
 
@@ -129,7 +129,7 @@ class MultiheadAttention(Module):
         )
         attn_mask = additive_mask(attn_mask, "attn_mask", query.dtype, check_other=False)
         if self.batch_first and batched:
-            # The same object three times must stay one object: the packed projection looks for that.
+            # One object passed three times must stay one object: the packed projection checks identity.
             if key is value:
                 if query is key:
                     query = key = value = query.transpose(1, 0)
@@ -173,8 +173,8 @@ class MultiheadAttention(Module):
         return output, weights
 
     def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Any:
-        """One mask of both, for (N, L, E) queries, and its kind: (None, None), (key_padding_mask, 1), or a mask of all
-        heads (N, num_heads, L, L) and 2.
+        """Merge both masks for (N, L, E) queries. Returns the mask and its type: (None, None), (key_padding_mask, 1),
+        or a mask of all heads (N, num_heads, L, L) and 2.
         """
         if attn_mask is None:
             return key_padding_mask, (None if key_padding_mask is None else 1)
@@ -188,4 +188,4 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # where programs and pickles find it
+MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # programs and pickles refer to it here

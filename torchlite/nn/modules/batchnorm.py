@@ -258,7 +258,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> Any:
-        """Make parameters and statistics from the channels of the first input."""
+        """Create parameters and statistics from the channels of the first input."""
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]

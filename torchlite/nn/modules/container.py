@@ -61,7 +61,7 @@ def _check_times(module, times):
 
 
 def _load_run_modules(modules: Iterable, x: Any) -> Any:
-    """`_joined.through`, which takes this one's place when it is first called."""
+    """Replaced by `_joined.through` at its first call."""
     global _run_modules
     from ._sequential_fusion import run_modules
 
@@ -73,7 +73,7 @@ _run_modules = _load_run_modules
 
 
 class Sequential(Module):
-    """Modules called one after the other, each with the output of the one before.
+    """Modules called in sequence, each with the output of the previous one.
 
     Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a
     list.
@@ -156,7 +156,7 @@ class Sequential(Module):
         return self
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Put a module before position `index`. Returns self."""
+        """Insert a module before position `index`. Returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -217,7 +217,7 @@ class ModuleList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Put a module before position `index`."""
+        """Insert a module before position `index`."""
         modules = list(self)
         modules.insert(index, module)
         _renumber(self, modules)
@@ -353,7 +353,7 @@ def _describe(value, dict_style):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put into it become parameters, other objects stay as they are."""
+    """A list of parameters; tensors added to it become parameters, other objects are stored unchanged."""
 
     def __init__(self, values: Any = None) -> None:
         super().__init__()
@@ -410,7 +410,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors put into it become parameters, other objects stay as they are."""
+    """A dict of parameters; tensors added to it become parameters, other objects are stored unchanged."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -419,8 +419,8 @@ class ParameterDict(Module):
             self.update(parameters)
 
     def _key_to_attr(self, key):
-        # Registered names may contain no dots, and must not shadow methods: the key itself is the name only where it
-        # can be.
+        # Registered names may contain no dots and must not shadow methods: the key itself is the name only if it is
+        # valid.
         if not isinstance(key, str):
             raise TypeError(
                 "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
@@ -456,7 +456,7 @@ class ParameterDict(Module):
         return key in self._keys
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, set to `default` first where it is absent."""
+        """Return the value of `key`, after setting it to `default` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]

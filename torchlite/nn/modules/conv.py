@@ -92,7 +92,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Initialise the parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -312,7 +312,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
-        """The padding that makes the output as large as `output_size`, which a stride leaves open."""
+        """Return the output padding for `output_size`, which is ambiguous with a stride."""
         if output_size is None:
             return _single(self.output_padding)
         batched = input.dim() == num_spatial_dims + 2
@@ -471,7 +471,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
-    """Takes `in_channels` from the first input."""
+    """Mixin that infers `in_channels` from the first input."""
 
     groups: int
     out_channels: int
@@ -481,12 +481,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     bias: Any
 
     def reset_parameters(self) -> None:
-        # The constructor of the base calls this before there is anything to draw.
+        # The constructor of the base calls this before the weight exists.
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Make the parameters from the shape of the first input."""
+        """Create the parameters from the shape of the first input."""
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
@@ -562,36 +562,36 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that takes `in_channels` from its first input."""
+    """A Conv1d that infers `in_channels` from its first input."""
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that takes `in_channels` from its first input."""
+    """A Conv2d that infers `in_channels` from its first input."""
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that takes `in_channels` from its first input."""
+    """A Conv3d that infers `in_channels` from its first input."""
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that takes `in_channels` from its first input."""
+    """A ConvTranspose1d that infers `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that takes `in_channels` from its first input."""
+    """A ConvTranspose2d that infers `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that takes `in_channels` from its first input."""
+    """A ConvTranspose3d that infers `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose3d

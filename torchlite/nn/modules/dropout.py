@@ -60,7 +60,7 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean 0 and variance 1, for SELU networks (Klambauer et al. 2017)."""
+    """Dropout that preserves mean 0 and variance 1, for SELU networks (Klambauer et al. 2017)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)

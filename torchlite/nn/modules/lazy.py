@@ -49,11 +49,11 @@ class LazyModuleMixin:
                     param.materialize(state_dict[key].shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters their shapes from the arguments of the first call; every lazy module defines it."""
+        """Set the shapes of the parameters from the arguments of the first call. Every lazy module defines it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer still waits for its shape."""
+        """True if a parameter or buffer is uninitialised."""
         return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
 
     def _infer_parameters(self, module, args, kwargs=None):

@@ -155,7 +155,7 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
 
 
 def _has_any_global_hook() -> bool:
-    """Whether there is a hook of all modules' calls."""
+    """True if a global hook is registered."""
     return bool(
         _global_backward_pre_hooks
         or _global_backward_hooks
@@ -169,20 +169,20 @@ def _has_any_global_hook() -> bool:
 if TYPE_CHECKING:
 
     class _Parts(HooksMixin, StateDictMixin):
-        """Base of Module with the methods defined in other files."""
+        """For type checkers: the base of Module with the methods defined in other files."""
 else:
     _Parts = object
 
 
 def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
-    """The call of a module without the thread's trace: its compiled form if there is one, else with its hooks."""
+    """Call a module without the thread's trace: its compiled form if there is one, else with its hooks."""
     if module._compiled_call_impl is not None:
         return module._compiled_call_impl(*args, **kwargs)
     return module._call_impl(*args, **kwargs)
 
 
 class Module(_Parts):
-    """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
+    """The base class of all layers and models: stores parameters, buffers and submodules, and is callable.
 
     Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()`
     first and define `forward`.
@@ -234,7 +234,7 @@ class Module(_Parts):
         T_destination = T_destination
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """The call: `forward`, with the hooks around it where there are any."""
+        """Run `forward` and the hooks."""
         if (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -250,7 +250,7 @@ class Module(_Parts):
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """Run `module(...)`: the compiled call if there is one, else `_call_impl`."""
-        # What `_call_impl` does where nothing is to be done around `forward`, without a second call of Python's.
+        # The same as `_call_impl` without hooks, in one Python call less.
         own = self.__dict__
         try:
             hooked = (
@@ -266,12 +266,12 @@ class Module(_Parts):
                 or "_compiled_call_impl" in own
             )
         except KeyError:
-            # The class keeps the tables, or `Module.__init__` was not called: attributes find them, or do not.
+            # The class defines the tables, or `Module.__init__` was not called: attribute access finds them or raises.
             hooked = True
         if not hooked and type(self)._call_impl is _PLAIN_CALL:
             if kwargs:
                 return self.forward(*args, **kwargs)
-            # One argument, as most have, takes the interpreter's short way into a function.
+            # One argument, the common case, uses the interpreter's fast path into a function.
             return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
         if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
             return trace.call_module(self, _untraced_call, args, kwargs)
@@ -284,7 +284,7 @@ class Module(_Parts):
         return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Replace the module's call by `torchlite.compile` of it, in place."""
+        """Replace the module's call by its `torchlite.compile`, in place."""
         part = getattr(type(self), "_compiled_part", None)
         if part is not None:  # it talks to other processes around that part's call
             getattr(self, part).compile(*args, **kwargs)
@@ -295,7 +295,8 @@ class Module(_Parts):
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
-        # Reached for parameters, buffers and submodules, which no instance dictionary holds; a subclass may ask first.
+        # Reached for parameters, buffers and submodules, which are in no instance dictionary. A subclass may override
+        # it.
         attributes = self.__dict__
         for kind in _REGISTRIES:
             if kind in attributes:
@@ -357,7 +358,9 @@ class Module(_Parts):
     # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under `name` (no dots, not taken); None keeps the name reserved and out of `state_dict`."""
+        """Add a parameter under `name` (no dots, not taken). None reserves the name and adds nothing to
+        `state_dict`.
+        """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name(self, "parameter", name, self._parameters)
@@ -377,8 +380,8 @@ class Module(_Parts):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out
-        of `state_dict`.
+        """Add a tensor that is state but not a parameter, such as a running mean. A non-persistent one is not in
+        `state_dict`.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -418,7 +421,7 @@ class Module(_Parts):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put `module` at the dotted name `target`; with `strict` something must already be there."""
+        """Set the submodule at the dotted name `target` to `module`; with `strict` it must exist already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -537,7 +540,7 @@ class Module(_Parts):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget (or, with `set_to_none=False`, zero) the gradient of every parameter."""
+        """Clear (or, with `set_to_none=False`, zero) the gradient of every parameter."""
         for param in self.parameters():
             if param.grad is None:
                 continue
@@ -646,7 +649,7 @@ class Module(_Parts):
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def _replicate_for_data_parallel(self):
-        """A copy for another device: its own tables, the parameters to be set as ordinary attributes."""
+        """Return a copy for another device, with separate tables. Its parameters are to be set as plain attributes."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
         replica._parameters = {}
@@ -724,7 +727,7 @@ def _set_buffer(module, name, value, buffers):
     if "persistent" in inspect.signature(module.register_buffer).parameters:
         module.register_buffer(name, value, value.persistent)
     elif value.persistent:
-        module.register_buffer(name, value)  # a subclass's own, written before buffers could be left out
+        module.register_buffer(name, value)  # a subclass's override, from before buffers could be non-persistent
     else:
         raise RuntimeError(
             "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
@@ -744,8 +747,8 @@ def _get_leaf(module, target, accept, message):
 
 
 def _convert(module, name, param, fn):
-    """A parameter converted by `fn`, and its gradient: the same object with other data unless `torch.__future__`
-    says otherwise or the devices forbid it.
+    """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__` or the
+    devices require a new one.
     """
     grad = param.grad
     with torch.no_grad():
@@ -755,7 +758,7 @@ def _convert(module, name, param, fn):
         param.grad = None
         try:
             torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-        except Exception as error:  # the gradient is put back
+        except Exception as error:  # the gradient is restored
             param.grad = grad
             raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
         if grad is not None and new_grad is not None:
@@ -780,8 +783,8 @@ def _cast(module, dtype):
 
 _PLAIN_CALL = Module._call_impl
 
-# Written in other files, they are methods of Module itself: no class of ours stands in the order in which subclasses
-# look names up, and messages name Module.
+# Defined in other files, they are methods of Module itself: no internal class is in the method resolution order of
+# subclasses, and messages name Module.
 for _part in (HooksMixin, StateDictMixin):
     for _name, _method in vars(_part).items():
         if callable(_method) and not _name.startswith("__"):
@@ -791,7 +794,7 @@ del _part, _name, _method
 
 
 def buffer_of(module: Any, kind: type, name: str) -> Any:
-    """`getattr(module, name)` of a buffer, faster where the module is exactly a `kind`: see `weight_and_bias`."""
+    """`getattr(module, name)` of a buffer, faster if the module is exactly a `kind`: see `weight_and_bias`."""
     own = module.__dict__
     if type(module) is kind and name not in own:
         try:
@@ -802,9 +805,9 @@ def buffer_of(module: Any, kind: type, name: str) -> Any:
 
 
 def weight_and_bias(module: Any, kind: type) -> Any:
-    """`module.weight, module.bias`, faster where the module is exactly a `kind`.
+    """Return `module.weight, module.bias`, faster if the module is exactly a `kind`.
 
-    Python asks `__getattr__` only after its own look-up has failed, which takes half a microsecond a name: a third of a
+    Python calls `__getattr__` only after its normal lookup fails, which takes half a microsecond a name: a third of a
     small linear layer's time.
     """
     own = module.__dict__

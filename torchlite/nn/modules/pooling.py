@@ -65,7 +65,7 @@ class MaxPool1d(_MaxPoolNd):
     """The largest value of each window: (N, C, L) -> (N, C, L_out), L_out = (L + 2 padding - dilation (kernel_size - 1)
     - 1) / stride + 1.
 
-    return_indices: also give the places of the maxima, for MaxUnpool1d. ceil_mode: round L_out up.
+    return_indices: also return the indices of the maxima, for MaxUnpool1d. ceil_mode: round L_out up.
     """
 
     def forward(self, input: Tensor) -> Any:

@@ -100,7 +100,7 @@ class RNNBase(Module):
         self._init_flat_weights()
         self.reset_parameters()
 
-    # The weights once more, as a list: what forward hands to the op. Programs put others into it.
+    # The weights as a list, which forward passes to the op. Programs replace its items.
 
     def _init_flat_weights(self):
         self._flat_weights: list[Any] = [getattr(self, name, None) for name in self._flat_weights_names]
@@ -160,16 +160,16 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> Any:
-        """Parameters need no particular layout here: nothing is done."""
+        """No effect: parameters need no particular layout here."""
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
+        """Initialise the parameters from U(-k, k) with k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Any) -> Any:
-        """Raise where the input's dtype, dimension or size is wrong."""
+        """Raise an error for an input of a wrong dtype, dimension or size."""
         weight = self._flat_weights[0]
         if input.dtype is not weight.dtype and not _is_autocast_enabled():
             raise ValueError(
@@ -191,7 +191,7 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
     ) -> Any:
-        """Raise where a state has another shape than expected."""
+        """Raise an error for a state of a wrong shape."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
@@ -295,7 +295,7 @@ def _repack(module, input, output, batch_sizes, sorted_indices, unsorted_indices
 
 
 def _run_one_state(module, input, hx):
-    """The forward of RNN and GRU, which have one state."""
+    """Run the forward of RNN and GRU, which have one state."""
     module._update_flat_weights()
     packed = isinstance(input, PackedSequence)
     data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack(module, input)
@@ -330,12 +330,11 @@ def _run_one_state(module, input, hx):
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu, with one or more layers and directions (Elman
     1990).
 
     Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state
-    (layers * directions, N, hidden_size), zeros where not given. Returns the outputs of the last layer, and the last
-    states.
+    (layers * directions, N, hidden_size), by default zeros. Returns the outputs of the last layer, and the last states.
 
     >>> output, hidden = torchlite.nn.RNN(10, 20, 2)(torchlite.zeros(5, 3, 10))
     >>> output.shape, hidden.shape
@@ -540,7 +539,7 @@ class RNNCellBase(Module):
         return text
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
+        """Initialise the parameters from U(-k, k) with k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -561,7 +560,7 @@ def _check_dims(module, input, states):
 
 
 def _run_cell(module, run, input, hx):
-    """One step of a cell with one state."""
+    """Run one step of a cell with one state."""
     _check_dims(module, input, () if hx is None else (hx,))
     batched = input.dim() == 2
     if not batched:

@@ -80,7 +80,7 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Draw the table anew."""
+        """Initialise the table."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
@@ -119,7 +119,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """An Embedding with the given table (2-dimensional), not trained while `freeze`."""
+        """Return an Embedding with the given table (2-dimensional), not trained if `freeze`."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -137,10 +137,10 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of rows of a table: (B, N) of bags, or (N) with `offsets` where each bag begins -> (B,
+    """Sums, means or maxima of rows of a table: bags (B, N), or (N) with the start of each bag in `offsets` -> (B,
     embedding_dim).
 
-    per_sample_weights (mode "sum" only) weigh the rows; rows of `padding_idx` are left out. An empty bag gives zeros.
+    per_sample_weights (mode "sum" only) weigh the rows; rows of `padding_idx` are skipped. An empty bag is zeros.
     """
 
     __constants__ = [
@@ -232,7 +232,7 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Any:
-        """An EmbeddingBag with the given table (2-dimensional), not trained while `freeze`."""
+        """Return an EmbeddingBag with the given table (2-dimensional), not trained if `freeze`."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -264,9 +264,9 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of an encoder layer, one after the other, then `norm` where given.
+    """`num_layers` copies of an encoder layer in sequence, then an optional `norm`.
 
-    enable_nested_tensor and mask_check belong to PyTorch's nested-tensor fast path; here they change nothing.
+    enable_nested_tensor and mask_check configure PyTorch's nested-tensor fast path; they have no effect here.
     """
 
     __constants__ = ["norm"]
@@ -283,7 +283,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
-        # PyTorch's warning, for a way of computing that is not taken here in any case.
+        # PyTorch's warning about its nested-tensor fast path, which does not exist here.
         self.enable_nested_tensor = enable_nested_tensor
         why_not = _why_not_nested_tensor(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not
@@ -313,7 +313,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a decoder layer, one after the other, then `norm` where given."""
+    """`num_layers` copies of a decoder layer in sequence, then an optional `norm`."""
 
     __constants__ = ["norm"]
 

@@ -19,7 +19,7 @@ class Upsample(Module):
     """Resizes the spatial dimensions of (N, C, W), (N, C, H, W) or (N, C, D, H, W) to `size` or by `scale_factor`.
 
     mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear". align_corners: the corner pixels
-    keep their places.
+    of input and output are aligned.
     """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]

@@ -26,7 +26,7 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(values, n):
-    """(a, b) -> (b, b, a, a) for n = 2: the order in which `pad` wants amounts."""
+    """Return (b, b, a, a) from (a, b) for n = 2: the order of `pad`'s argument."""
     return tuple(value for value in reversed(values) for _ in range(n))
 
 

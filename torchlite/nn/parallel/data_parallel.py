@@ -14,9 +14,9 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Holds a model as `module` and calls it, so that programs and checkpoints written for several devices run on one.
+    """Wraps a model as `module` and calls it, so that programs and checkpoints for several devices run on one.
 
-    device_ids of more than one device raise NotImplementedError: batches are not split.
+    More than one device in device_ids raises NotImplementedError: batches are not split.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:

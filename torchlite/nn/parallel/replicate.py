@@ -12,8 +12,8 @@ __all__ = ["replicate"]
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """Copies of a model, one a device. Gradients go through their parameters, which are no leaves, to the model's own,
-    unless `detach`.
+    """Return copies of a model, one for each device. Gradients flow through their non-leaf parameters to the model's
+    parameters, unless `detach`.
     """
     return [_replicate_module(network, device, detach, {}) for device in devices]
 

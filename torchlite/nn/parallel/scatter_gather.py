@@ -12,13 +12,13 @@ __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether something is a named tuple."""
+    """True if `obj` is a named tuple."""
     return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """`inputs` for each of several devices: tensors are cut along `dim`, as `chunk` does, and moved, those in tuples,
-    lists and dicts too; what else there is goes to each as it is. Gradients come back to the tensors.
+    """Split `inputs` over several devices. Tensors, also in tuples, lists and dicts, are cut along `dim` as in `chunk`,
+    and moved. Other values are passed to each device unchanged. Gradients flow back to the tensors.
 
     >>> import torchlite as torch
     >>> [list(part.shape) for part in torch.nn.parallel.scatter(torch.ones(5, 2), ["cpu", "cpu"])]
@@ -40,7 +40,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 def scatter_kwargs(
     inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """`scatter` of positional and of keyword arguments: as many of the ones as of the others."""
+    """`scatter` positional and keyword arguments to equal numbers of devices."""
     args = list(scatter(inputs, target_gpus, dim)) if inputs else []
     named = list(scatter(kwargs, target_gpus, dim)) if kwargs else []
     count = max(len(args), len(named))
@@ -50,8 +50,8 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The results of several devices as one: tensors are joined along `dim` on `target_device`, numbers of no
-    dimension as a vector; dicts and tuples of them item by item.
+    """Gather the results of several devices: tensors are concatenated along `dim` on `target_device`, 0-d tensors form
+    a vector; dicts and tuples are gathered item by item.
     """
     first = outputs[0]
     if isinstance(first, Tensor):

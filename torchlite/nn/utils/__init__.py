@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-# Two functions bear the names of their modules. Imported here, they win: a later import of the module finds it loaded
-# and binds nothing.
+# Two functions have the names of their modules. They are imported here, so a later import of the module finds it loaded
+# and does not rebind the name.
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 

@@ -11,9 +11,8 @@ __all__ = ["swap_tensor"]
 
 
 def swap_tensor(module: Module, name: str, tensor: Tensor | None, allow_missing: bool = False) -> Tensor:
-    """Put a tensor in the place of a parameter, a buffer or an attribute of `module`; what was there is returned, and
-    put back by a second call. AttributeError where nothing was, unless `allow_missing`; TypeError for what is no
-    tensor.
+    """Replace a parameter, a buffer or an attribute of `module` by a tensor, and return the old value; a second call
+    restores it. AttributeError if there is none, unless `allow_missing`; TypeError if the new value is not a tensor.
     """
     if "." in name:
         raise KeyError('tensor name can\'t contain "."')

@@ -29,9 +29,7 @@ def _gradients(parameters):
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of the norms of `tensors` (one tensor or several), as if all were one vector: a 0-d tensor. `foreach`
-    changes nothing here. `foreach` has no effect: gradients are always handled in groups where that is faster.
-    """
+    """Return the norm of all `tensors` (one tensor or several) as one vector, a 0-d tensor."""
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -52,9 +50,7 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, not above 1, in place. `foreach` has no
-    effect: gradients are always handled in groups where that is faster.
-    """
+    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, at most 1, in place."""
     with torch.no_grad():
         grads = _gradients(parameters)
         if not grads:

@@ -16,14 +16,14 @@ def _check_device(parameters):
 
 
 def parameters_to_vector(parameters: Any) -> Any:
-    """All parameters in one vector (differentiable)."""
+    """Return all parameters in one vector (differentiable)."""
     parameters = list(parameters)
     _check_device(parameters)
     return torch.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Any) -> Any:
-    """Cut a vector into the parameters' data, which become views of it."""
+    """Split a vector into the parameters' data, which become views of it."""
     if not isinstance(vec, torch.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")
     parameters = list(parameters)

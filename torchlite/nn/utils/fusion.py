@@ -18,7 +18,7 @@ def _check_eval(first, second):
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that does what `conv` and then `bn` do; both in evaluation mode."""
+    """Return a convolution equal to `conv` followed by `bn`; both must be in evaluation mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     if bn.running_mean is None or bn.running_var is None:
@@ -47,8 +47,8 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the
-    layer.
+    """Return a Linear equal to `linear` followed by `bn`; both must be in evaluation mode. bn has one feature, or as
+    many as the layer.
     """
     _check_eval(linear, bn)
     fused = copy.deepcopy(linear)

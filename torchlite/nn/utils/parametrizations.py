@@ -88,12 +88,13 @@ class _Orthogonal(Module):
         else:
             columns_given = tall if _is_orthogonal(tall) else _make_orthogonal(tall)
             full = columns_given.new_empty((*tall.shape[:-1], rows - columns)).normal_()
-            # The rest of an orthonormal basis: random directions without what the given columns span.
+            # The rest of an orthonormal basis: random directions, orthogonal to the given columns.
             full = full - columns_given @ (columns_given.mH @ full)
             full = full - columns_given @ (columns_given.mH @ full)
             rest, _ = torch.linalg.qr(full)
             self.base = torch.cat([columns_given, rest], dim=-1).contiguous()
-        # Where the map gives the identity: reflections of no vector turn an axis each, and the diagonal's sign back.
+        # At the identity of the map: reflections by zero vectors flip one axis each, which the sign of the diagonal
+        # undoes.
         zero = torch.zeros_like(tall)
         zero.diagonal(dim1=-2, dim2=-1).fill_(-1.0 if self.orthogonal_map is _OrthMaps.householder else 0.0)
         return zero.mT if transposed else zero
@@ -113,8 +114,8 @@ def _make_orthogonal(A):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: Any = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Keep a matrix parameter (or batch of them) orthogonal, or with orthonormal rows or columns where it is not
-    square.
+    """Constrain a matrix parameter (or batch of them) to be orthogonal, or to have orthonormal rows or columns if it is
+    not square.
 
     orthogonal_map: "matrix_exp", "cayley" or "householder"; by default matrix_exp for square or complex matrices,
     householder otherwise. use_trivialization: write the matrix as a fixed base times the map (Lezcano-Casado 2019).

@@ -34,7 +34,7 @@ _cache_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 @contextmanager
 def cached() -> Any:
-    """Within this context a parametrized tensor is computed once, when it is first read."""
+    """Context manager: a parametrized tensor is computed once, on first read."""
     global _cache, _cache_depth
     with _cache_lock:
         _cache_depth += 1
@@ -55,13 +55,13 @@ def _register_tensor(module, name, tensor):
 
 
 def _set_data(destination, source):
-    """Share memory with `source`, or copy where that cannot be (another dtype or device)."""
+    """Share memory with `source`, or copy if that is impossible (another dtype or device)."""
     destination.data = source.data if source.dtype is destination.dtype else source.detach().to(destination.dtype)
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... where
-    `right_inverse` gives several.
+    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... if
+    `right_inverse` returns several.
     """
 
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
                     "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
                     f"original.dtype: {original_dtype}\nright_inverse(original).dtype: {new.dtype}"
                 )
-            # The optimizer may hold the original already: it stays the same object.
+            # The optimizer may refer to the original already: it stays the same object.
             with torch.no_grad():
                 _set_data(original, new)
             _register_tensor(self, "original", original)
@@ -205,7 +205,7 @@ def _inject_property(module, name):
         if not _cache_depth:
             return self.parametrizations[name]()
         key = (id(self), name)
-        cache = _cache  # another thread that leaves the last context puts an empty one in its place
+        cache = _cache  # another thread that exits the last context replaces it by an empty one
         if key not in cache:
             return cache.setdefault(key, self.parametrizations[name]())
         return cache[key]
@@ -238,11 +238,11 @@ def _check_inverse(parametrization, x, y, name):
 
 
 def register_parametrization(module: Module, tensor_name: Any, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
+    """Replace `module.<tensor_name>` by `parametrization(original)`, computed on every read.
 
     The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
-    parametrization gives the original for a value, at registration and on assignment. Several may be registered on one
-    tensor. `unsafe` skips the check of dtype and shape. Returns the module.
+    parametrization computes the original from a value, at registration and on assignment. Several may be registered on
+    one tensor. `unsafe` skips the check of dtype and shape. Returns the module.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -281,7 +281,7 @@ def register_parametrization(module: Module, tensor_name: Any, parametrization: 
 
 
 def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
-    """Whether the module, or that tensor of it, is parametrized."""
+    """True if the module, or the given tensor of it, is parametrized."""
     parametrizations = getattr(module, "parametrizations", None)
     if parametrizations is None or not isinstance(parametrizations, ModuleDict):
         return False
@@ -289,8 +289,8 @@ def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
 
 
 def remove_parametrizations(module: Module, tensor_name: Any, leave_parametrized: bool = True) -> Any:
-    """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`,
-    the original).
+    """Remove the parametrizations of a tensor and set its parametrized value (or, with `leave_parametrized=False`, the
+    original).
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -329,8 +329,8 @@ def type_before_parametrizations(module: Module) -> Any:
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: Any = None) -> Any:
-    """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`,
-    which must not be of another type.
+    """Copy the parametrizations of `from_module` (of all its tensors, or of one) and their originals to `to_module`,
+    which must be of the same type.
     """
     if not is_parametrized(from_module):
         return to_module

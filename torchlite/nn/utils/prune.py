@@ -26,8 +26,8 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """A way of choosing what to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE
-    ("unstructured", "structured" or "global").
+    """Base of the pruning methods. Subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE ("unstructured",
+    "structured" or "global").
     """
 
     _tensor_name = ""
@@ -38,7 +38,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The new mask for a tensor whose present mask is `default_mask`."""
+        """Return the new mask for a tensor whose present mask is `default_mask`."""
 
     def apply_mask(self, module: Module) -> Any:
         """The pruned tensor of a module."""
@@ -50,7 +50,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prune a parameter of a module, on top of what was pruned before. Returns the method, or the container of all
+        """Prune a parameter of a module, in addition to previous pruning. Returns the method, or the container of all
         of them.
         """
         old = None
@@ -103,7 +103,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Module) -> Any:
-        """Make the pruned tensor an ordinary parameter. What was pruned stays zero."""
+        """Make the pruned tensor an ordinary parameter. Pruned elements stay zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
@@ -117,7 +117,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several pruning methods of one parameter, applied one after the other."""
+    """Several pruning methods of one parameter, applied in sequence."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -151,7 +151,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask after the last method, which looks only at what is left."""
+        """Return the mask of the last method, applied to the unpruned elements only."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -170,14 +170,14 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, and gives the parameter its mask."""
+    """Prunes nothing; only adds the mask."""
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         return default_mask
 
     @classmethod
     def apply(cls, module: Module, name: str) -> Any:  # type: ignore[override]
-        """Give a parameter the names that pruning gives, and prune nothing."""
+        """Add the mask and the names of pruning to a parameter, and prune nothing."""
         return super().apply(module, name)
 
 
@@ -192,13 +192,13 @@ def _validate_pruning_amount_init(amount):
 
 
 def _validate_pruning_amount(amount, tensor_size):
-    """No more can be pruned than there is."""
+    """Check that the amount is at most the number of elements."""
     if isinstance(amount, numbers.Integral) and amount > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
 def _validate_structured_pruning(t):
-    """A tensor of one dimension has no channels to prune."""
+    """Check that the tensor has more than one dimension: others have no channels to prune."""
     if t.dim() <= 1:
         raise ValueError(
             "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -318,7 +318,7 @@ class LnStructured(_Structured):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:  # type: ignore[override]
-        """Prune the share (or number) of a parameter's slices along `dim` whose norm is least."""
+        """Prune the fraction (or number) of a parameter's slices along `dim` with the smallest norms."""
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -342,13 +342,13 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Any:
-    """Give a parameter a mask of ones. Returns the module, as all functions here do."""
+    """Add a mask of ones to a parameter. Returns the module, as all functions here do."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Any:
-    """Prune elements of a parameter at random: `amount` of them, or that share of them where it is a float."""
+    """Prune random elements of a parameter: `amount` of them, or that fraction if it is a float."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
@@ -411,7 +411,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
 
 
 def remove(module: Module, name: str) -> Any:
-    """Make a pruned parameter an ordinary one again; what was pruned stays zero."""
+    """Make a pruned parameter an ordinary one; pruned elements stay zero."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
@@ -421,7 +421,7 @@ def remove(module: Module, name: str) -> Any:
 
 
 def is_pruned(module: Module) -> Any:
-    """Whether a parameter of the module or of a submodule is pruned."""
+    """True if a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
     )

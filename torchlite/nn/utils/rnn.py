@@ -107,11 +107,11 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> Any:
-        """Whether the data is on a CUDA device."""
+        """True if the data is on a CUDA device."""
         return self.data.is_cuda
 
     def is_pinned(self) -> Any:
-        """Whether the data is in pinned memory."""
+        """True if the data is in pinned memory."""
         return self.data.is_pinned()
 
 
@@ -235,8 +235,8 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
-    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, filled up on the
-    left or the right.
+    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, padded on the left
+    or the right.
 
     >>> pad_sequence([torchlite.tensor([1, 2]), torchlite.tensor([3])], batch_first=True)
     tensor([[1, 2],

@@ -30,7 +30,7 @@ class SpectralNorm:
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Any:
-        """The weight with dimension `dim` first and all others joined."""
+        """Return the weight as a matrix: dimension `dim` first and all others flattened."""
         if self.dim != 0:
             weight = weight.permute(self.dim, *[d for d in range(weight.dim()) if d != self.dim])
         return weight.reshape(weight.size(0), -1)
@@ -45,7 +45,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
-                # The buffers change at the next call while this one may still be differentiated.
+                # The buffers change at the next call, while this one may still be differentiated.
                 u, v = u.clone(), v.clone()
         return weight / torch.dot(u, torch.mv(matrix, v))
 
@@ -63,7 +63,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: Any, dim: int, eps: float) -> Any:
-        """Put the hook on a module."""
+        """Register the hook on a module."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -113,7 +113,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
-    """Undo `spectral_norm`. Raises ValueError where there is none. Returns the module."""
+    """Remove `spectral_norm` from a module. Raises ValueError if there is none. Returns the module."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -23,7 +23,7 @@ def _named_tensors(module):
 
 
 def _tie_weights(module, given):
-    """`given` with every name of a tensor that the module holds under several names."""
+    """Return `given` with all names of tensors that the module shares under several names."""
     names: dict[int, list[str]] = {}
     for name, value in _named_tensors(module):
         names.setdefault(id(value), []).append(name)
@@ -66,7 +66,7 @@ def _submodule_at(module, path):
 
 
 def _swap_tensor(module, name, tensor):
-    """Put a tensor (None, or `_MISSING`: nothing) in the place of a tensor of the module; returns what was there."""
+    """Replace a tensor of the module (None, or `_MISSING` to delete it) and return the old value."""
     path, _, leaf = name.rpartition(".")
     owner = _submodule_at(module, path)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
@@ -93,7 +93,9 @@ def _swap_tensor(module, name, tensor):
 
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
-    """Within, the module has these tensors; what it put in their place is in the dict afterwards."""
+    """Context manager: the module uses these tensors; afterwards the dict has the values that the module assigned
+    instead.
+    """
     given = _tie_weights(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         _check_names(module, given)

@@ -35,7 +35,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Module, name: str, dim: int) -> Any:
-        """Put the hook on a module."""
+        """Register the hook on a module."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -82,7 +82,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Any:
-    """Undo `weight_norm`. Raises ValueError where there is none. Returns the module."""
+    """Remove `weight_norm` from a module. Raises ValueError if there is none. Returns the module."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

@@ -136,7 +136,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread far."""
+        """True if the times have a large spread."""
         return len(self.raw_times) > 1 and self.iqr / self.median > 0.1
 
     def meets_confidence(self, threshold: float = 0.1) -> bool:

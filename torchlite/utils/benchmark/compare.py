@@ -20,8 +20,8 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """Measurements as tables: one a label, with a row for each sub-label, environment and number of threads, and a
-    column for each description.
+    """Measurements as tables: one for each label, with a row for each sub-label, environment and number of threads, and
+    a column for each description.
 
     >>> from torchlite.utils import benchmark
     >>> def timed(code, name):
@@ -47,7 +47,7 @@ class Compare:
             self._results.append(result)
 
     def trim_significant_figures(self) -> None:
-        """Show only digits that can be trusted."""
+        """Show significant digits only."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
@@ -109,7 +109,7 @@ class Compare:
         return "\n".join([*lines, "", f"Times are in {words[unit]}.", ""])
 
     def _coloured(self, text: str, row: Any, column: Any, by_place: dict, rows: list, columns: list) -> str:
-        """A cell in green where it is the best, in red where it takes twice as long."""
+        """Colour a cell green if it is the best, red if it takes twice as long."""
         mine = by_place.get((row, column))
         if self._colorize is Colorize.NONE or mine is None:
             return text

@@ -66,8 +66,8 @@ class FuzzedParameter:
 
 
 class FuzzedTensor:
-    """A random tensor whose size names parameters; it is contiguous with a probability, else has its dimensions in
-    another order.
+    """A random tensor whose size refers to parameters. It is contiguous with a given probability, else its dimensions
+    are permuted.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class FuzzedTensor:
         }  # fmt: skip
 
     def fits(self, params: dict) -> bool:
-        """Whether its size stays within the limits."""
+        """True if the size is within the limits."""
         dims = params[self._dim] if self._dim else len(self._size)
         count = math.prod(params[s] if isinstance(s, str) else s for s in self._size[:dims])
         if self._bytes is not None and count * self._dtype.itemsize > self._bytes:
@@ -122,7 +122,7 @@ class FuzzedTensor:
 
 
 class FuzzedSparseTensor(FuzzedTensor):
-    """A random sparse tensor in COO: of a number of elements, some at the same place unless it is coalesced."""
+    """A random sparse COO tensor with a given number of elements; indices may repeat unless it is coalesced."""
 
     def __init__(
         self, name: str, size: tuple, min_elements: int | None = None, max_elements: int | None = None,
@@ -149,7 +149,7 @@ class FuzzedSparseTensor(FuzzedTensor):
 
 
 class Fuzzer:
-    """Draws parameters and tensors; `take(n)` gives n of (tensors by name, what they are like, parameters).
+    """Draws parameters and tensors; `take(n)` yields n tuples (tensors by name, their properties, parameters).
 
     >>> from torchlite.utils import benchmark
     >>> fuzzer = benchmark.Fuzzer(
@@ -180,7 +180,7 @@ class Fuzzer:
         return self._rejections / self._drawn if self._drawn else 0.0
 
     def take(self, n: int) -> Iterator[tuple[dict, dict, dict]]:
-        """n draws. ValueError where the limits leave next to none."""
+        """Yield n draws. ValueError if the limits reject nearly all draws."""
         state = np.random.RandomState(self._seed)
         torch.manual_seed(int(state.randint(0, 2**31 - 1)))
         for _ in range(n):
@@ -193,7 +193,7 @@ class Fuzzer:
             self._drawn += 1
             params = {p.name: p.sample(state) for p in self._parameters}
             params = {k: params[v.alias_to] if isinstance(v, ParameterAlias) else v for k, v in params.items()}
-            for p in self._parameters:  # of several with one name a strict one has to stay within its limits
+            for p in self._parameters:  # of several parameters with one name a strict one must be within its limits
                 if p.strict and not p._minval <= params[p.name] <= p._maxval:
                     break
             else:

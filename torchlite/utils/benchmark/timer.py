@@ -76,7 +76,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """So many runs that the timer's own time does not count, and fewer than would take a thousandth too long."""
+        """Return a number of runs that hides the timer's overhead and takes at least a thousandth of `min_run_time`."""
         overhead = sorted(self._timeit(0) for _ in range(5))[2]
         number = 1
         while True:
@@ -107,7 +107,9 @@ class Timer:
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:  # fmt: skip
-        """As `blocked_autorange`, until the quartiles lie within `threshold` of the median, or time is over."""
+        """Like `blocked_autorange`, until the interquartile range is within `threshold` of the median, or the time
+        limit.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(0.05)
 

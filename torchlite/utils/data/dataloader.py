@@ -35,7 +35,7 @@ _FIXED_ATTRIBUTES = ("batch_size", "batch_sampler", "sampler", "drop_last", "dat
 
 
 class _BaseDataLoaderIter:
-    """The batches of one epoch."""
+    """Iterator over the batches of one epoch."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._dataset = loader.dataset
@@ -55,7 +55,7 @@ class _BaseDataLoaderIter:
                 stacklevel=4,
             )
         self._sampler_iter: Any = iter(self._index_sampler)
-        # Drawn without workers as well, so that the stream of random numbers goes on as PyTorch's.
+        # Drawn without workers as well, so that the random number stream continues as PyTorch's.
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
         self._len_called = loader._IterableDataset_len_called
@@ -64,7 +64,7 @@ class _BaseDataLoaderIter:
         return self
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another epoch."""
+        """Start another epoch."""
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._len_called = loader._IterableDataset_len_called
@@ -159,7 +159,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send_task()
 
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
-        """Begin another epoch with the same workers."""
+        """Start another epoch with the same workers."""
         super()._reset(loader, first_iter)
         while self._waiting:
             self._receive()
@@ -194,9 +194,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(gone)}) exited unexpectedly")
 
     def _receive(self) -> None:
-        """Take one answer. RuntimeError when a worker died or the time is over."""
+        """Receive one reply. RuntimeError if a worker died or the timeout expired."""
         wanted = {self._pipes[w] for w in self._waiting.values()}
-        # One whose stream has ended may go.
+        # A worker whose stream has ended may exit.
         sentinels = [p.sentinel for p, active in zip(self._workers, self._active, strict=True) if active]
         found = connections.wait([*wanted, *sentinels], self._timeout or None)
         if not found:
@@ -222,7 +222,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._ready[number] = data
 
     def _next_number(self) -> int | None:
-        """The batch to hand out now, None when it is still waited for. StopIteration when there is no more."""
+        """Return the number of the next batch to return, None while it is pending. StopIteration after the last."""
         if not self._in_order:
             if self._ready:
                 return next(iter(self._ready))
@@ -267,13 +267,13 @@ def _raise_option_conflict(**given) -> None:
 class DataLoader(Generic[Item]):
     """Iterates over a data set in batches.
 
-    dataset: items by index, or an IterableDataset. batch_size: items a batch; None hands out single items. shuffle: a
-    new random order each epoch. sampler, batch_sampler: the order by hand. num_workers: processes that make batches
-    ahead (0: this process). collate_fn: from a list of items to a batch. pin_memory: batches in page-locked memory, for
-    a CUDA device; a warning where there is no accelerator. drop_last: leave out a shorter last batch. timeout: seconds
-    to wait for a worker (0: for ever). worker_init_fn(worker_id): called first in each worker. multiprocessing_context:
-    "fork", "spawn" … generator: the source of the order. prefetch_factor: batches a worker makes ahead (2).
-    persistent_workers: keep them between epochs. in_order: False hands out batches as they come.
+    dataset: items by index, or an IterableDataset. batch_size: items in a batch; None yields single items. shuffle: a
+    new random order each epoch. sampler, batch_sampler: a custom order. num_workers: processes that load batches ahead
+    (0: this process). collate_fn: converts a list of items to a batch. pin_memory: batches in page-locked memory, for a
+    CUDA device; a warning without an accelerator. drop_last: drop a shorter last batch. timeout: seconds to wait for a
+    worker (0: no limit). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork",
+    "spawn" … generator: the source of the order. prefetch_factor: batches that a worker loads ahead (2).
+    persistent_workers: reuse the workers in the next epoch. in_order: False yields batches in the order of completion.
 
     For the same seed the order is PyTorch's. ValueError for options that exclude each other.
 
@@ -439,7 +439,7 @@ class DataLoader(Generic[Item]):
 
 
 class _InfiniteConstantSampler(Sampler):
-    """Says "the next one" for as long as a stream goes on."""
+    """Yields None as the index for as long as a stream continues."""
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.repeat(None)

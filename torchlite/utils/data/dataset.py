@@ -19,8 +19,8 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Dataset(Generic[Item]):
-    """Items by index: subclasses have `__getitem__(index)`, usually `__len__`, and may have `__getitems__(indices)` to
-    fetch a batch at once.
+    """Items by index: subclasses define `__getitem__(index)`, usually `__len__`, and optionally `__getitems__(indices)`
+    to fetch a batch in one call.
     """
 
     def __getitem__(self, index: Any) -> Item:
@@ -61,7 +61,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
 
 class StackDataset(Dataset[Item]):
-    """Several data sets side by side: item i is the tuple (or dict, if they were given by name) of their items i."""
+    """Several data sets in parallel: item i is the tuple (or dict, for keyword arguments) of their items i."""
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:
@@ -102,7 +102,7 @@ def _rebuild_item(stack, items):
 
 
 class ConcatDataset(Dataset[Item]):
-    """Data sets one after the other."""
+    """Concatenation of data sets."""
 
     @staticmethod
     def cumsum(sequence: Any) -> list[int]:
@@ -134,7 +134,7 @@ class ConcatDataset(Dataset[Item]):
 
 
 class ChainDataset(IterableDataset[Item]):
-    """Streams one after the other."""
+    """Concatenation of streams."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class Subset(Dataset[Item]):
 
 
 def _split_lengths(lengths, total: int) -> list[int]:
-    """Return integer lengths from fractions that sum to one; the remainder goes to the first ones in turn."""
+    """Return integer lengths from fractions that sum to one; the remainder is spread over the first ones."""
     out = []
     for i, fraction in enumerate(lengths):
         if fraction < 0 or fraction > 1:

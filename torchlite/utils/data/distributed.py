@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class DistributedSampler(Sampler[Item]):
-    """Each of `num_replicas` processes gets every `num_replicas`-th index, beginning at its `rank`; padded so that all
-    have as many.
+    """Each of `num_replicas` processes visits every `num_replicas`-th index, beginning at its `rank`; padded to equal
+    lengths.
 
-    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. Both numbers are those of the default
-    process group where they are not given.
+    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. Both numbers default to those of the
+    default process group.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Samplers: orders in which the items of a data set are visited. Seeded alike, they give PyTorch's orders."""
+"""Samplers: orders in which the items of a data set are visited. For equal seeds the orders equal PyTorch's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 def draw_seed(generator: Generator | None = None) -> int:
-    """One int64 of a generator's stream (None: the default generator's)."""
+    """Draw one int64 from a generator (None: the default generator)."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
@@ -124,7 +124,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler; `drop_last` leaves out a shorter last one."""
+    """Lists of `batch_size` indices of another sampler; `drop_last` drops a shorter last one."""
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

@@ -15,7 +15,7 @@ def write_embedding(
     folder: Path, place: str, name: str, vectors: np.ndarray, metadata: Any, header: Any, images: np.ndarray | None
 ) -> None:
     """Write vectors (n, features) into `folder`/`place` and append them to the projector's configuration.
-    AssertionError for labels or pictures of another number.
+    AssertionError if the number of labels or images differs.
     """
     if vectors.ndim != 2:
         raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")

@@ -10,8 +10,8 @@ import numpy as np
 
 
 def to_image(array: np.ndarray, order: str) -> np.ndarray:
-    """(height, width, 3 or 4) of an array whose dimensions are named by `order`; several images lie in rows of eight.
-    AssertionError where the names do not fit.
+    """Return (height, width, 3 or 4) from an array with dimensions named by `order`; several images are put in rows of
+    eight. AssertionError if the names do not fit.
     """
     order = order.upper()
     if len(set(order)) != len(order):
@@ -31,7 +31,7 @@ def to_image(array: np.ndarray, order: str) -> np.ndarray:
 
 
 def make_grid(images: np.ndarray, columns: int = 8) -> np.ndarray:
-    """(n, height, width, channels) as one image, row by row; what is left over is black."""
+    """Arrange (n, height, width, channels) in one image, row by row; unused cells are black."""
     count, height, width, channels = images.shape
     columns = min(count, columns)
     rows = math.ceil(count / columns)
@@ -45,7 +45,7 @@ def make_grid(images: np.ndarray, columns: int = 8) -> np.ndarray:
 
 
 def to_uint8(picture: np.ndarray, rescale: float = 1) -> np.ndarray:
-    """Numbers up to 1 as bytes; bytes as they are."""
+    """Convert floats up to 1 to bytes; bytes are unchanged."""
     scale = 1 if picture.dtype == np.uint8 else 255
     return np.clip(picture.astype(np.float32) * scale * rescale, 0, 255).astype(np.uint8)
 
@@ -58,7 +58,7 @@ def encode_image(picture: Any, form: str = "PNG", **options: Any) -> bytes:
 
 
 def draw_boxes(picture: np.ndarray, boxes: np.ndarray, labels: Any = None) -> np.ndarray:
-    """Bytes of a picture with red boxes (left, top, right, bottom), each with its label."""
+    """Draw red boxes (left, top, right, bottom) with labels on an image of bytes."""
     from PIL import Image, ImageDraw
 
     drawn = Image.fromarray(picture)

@@ -11,7 +11,7 @@ from ._tensorboard_imports import as_array, import_proto
 
 
 def plugin_summary(tag: str, name: str, tensor: Any, content: bytes = b"") -> Any:
-    """A summary of a tensor that a plugin shows."""
+    """Return a tensor summary for a plugin."""
     messages = import_proto("summary_pb2")
     plugin = messages.SummaryMetadata.PluginData(plugin_name=name, content=content)
     made = messages.Summary.Value(tag=tag, metadata=messages.SummaryMetadata(plugin_data=plugin), tensor=tensor)
@@ -19,7 +19,7 @@ def plugin_summary(tag: str, name: str, tensor: Any, content: bytes = b"") -> An
 
 
 def to_tensor_proto(array: np.ndarray) -> Any:
-    """An array of numbers. ValueError for a dtype that TensorBoard does not know."""
+    """Convert an array of numbers. ValueError for a dtype that TensorBoard does not support."""
     kinds = {
         "f2": ("DT_HALF", "half_val"), "f4": ("DT_FLOAT", "float_val"), "f8": ("DT_DOUBLE", "double_val"),
         "i1": ("DT_INT8", "int_val"), "i2": ("DT_INT16", "int_val"), "i4": ("DT_INT32", "int_val"),
@@ -50,7 +50,7 @@ def tensor_proto(tag: str, tensor: Any) -> Any:
 
 
 def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Any:
-    """Precision and recall of predictions from 0 to 1 of which `labels` says which are true, for thresholds between."""
+    """Return the precision-recall curve of predictions from 0 to 1 with true `labels`, over a range of thresholds."""
     count = min(num_thresholds, 127)
     truth, weight = as_array(labels).reshape(-1).astype(bool), 1.0 if weights is None else as_array(weights).reshape(-1)
     places = np.floor(as_array(predictions).reshape(-1).astype(np.float32) * (count - 1)).astype(np.int64)

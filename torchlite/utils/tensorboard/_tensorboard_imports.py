@@ -15,7 +15,7 @@ MISSING_PACKAGE = (
 )
 
 
-# What tensorboardX has in one folder is with the plugins in tensorboard.
+# tensorboardX has these in one folder, tensorboard with the plugins.
 _PLUGINS = {
     "api_pb2": "hparams.api_pb2",
     "layout_pb2": "custom_scalar.layout_pb2",
@@ -27,7 +27,7 @@ _PLUGINS = {
 
 
 def import_proto(name: str) -> Any:
-    """A module of protocol buffers. ImportError naming the extra where no package has them."""
+    """Return a module of protocol buffers. ImportError naming the extra if no package has it."""
     home = f"tensorboard.plugins.{_PLUGINS[name]}" if name in _PLUGINS else f"tensorboard.compat.proto.{name}"
     for place in (home, f"tensorboardX.proto.{name}"):
         try:

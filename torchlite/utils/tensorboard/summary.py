@@ -60,7 +60,7 @@ def make_histogram(values: Any, bins: Any, max_bins: int | None = None) -> Any:
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
-    """Values by how many lie where."""
+    """Return a histogram of values."""
     return _summary(tag=name, histo=make_histogram(as_array(values), bins, max_bins))
 
 
@@ -82,7 +82,7 @@ def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") 
 def image_boxes(
     tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: Any = None
 ) -> Any:
-    """An image with boxes (left, top, right, bottom), each with its label."""
+    """Return an image with boxes (left, top, right, bottom), each with its label."""
     picture = to_uint8(to_image(as_array(tensor_image), dataformats), rescale)
     return _image(tag, draw_boxes(picture, as_array(tensor_boxes), labels))
 
@@ -111,7 +111,7 @@ def video(tag: str, tensor: Any, fps: float = 4) -> Any:
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
-    """Sound of one channel, from -1 to 1, as WAV. What is louder is cut off. AssertionError for several channels."""
+    """Return mono sound, from -1 to 1, as WAV; larger values are clipped. AssertionError for several channels."""
     sound = as_array(tensor).squeeze()
     if sound.ndim != 1:
         raise AssertionError("input tensor should be 1 dimensional.")

@@ -41,11 +41,11 @@ class FileWriter:
         self.add_event(import_proto("event_pb2").Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write pending events."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write pending events, and close the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
@@ -63,9 +63,9 @@ def _histogram_bins() -> list[float]:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, texts, pictures, sounds, curves and hyperparameters for TensorBoard into `log_dir`,
-    by default a folder of `runs` with the time and the machine's name. ImportError where neither tensorboard nor
-    tensorboardX is installed.
+    """Writes scalars, histograms, texts, images, sounds, curves and hyperparameters for TensorBoard into `log_dir`, by
+    default a folder of `runs` with the time and the host name. ImportError if neither tensorboard nor tensorboardX is
+    installed.
     """
 
     def __init__(
@@ -144,21 +144,21 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:  # fmt: skip
-        """An image; wants Pillow."""
+        """Add an image; requires Pillow."""
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:  # fmt: skip
-        """Images in rows of eight; wants Pillow."""
+        """Add images in rows of eight; requires Pillow."""
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
     def add_image_with_boxes(
         self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
         walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW", labels: Any = None,
     ) -> None:  # fmt: skip
-        """An image with boxes (left, top, right, bottom) and their labels; wants Pillow."""
+        """Add an image with boxes (left, top, right, bottom) and their labels; requires Pillow."""
         labels = [labels] if isinstance(labels, str) else labels
         if labels is not None and len(labels) != as_array(box_tensor).shape[0]:
             labels = None
@@ -168,14 +168,14 @@ class SummaryWriter:
     def add_video(
         self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, walltime: float | None = None
     ) -> None:
-        """Films (n, time, channels, height, width); wants Pillow."""
+        """Add videos (n, time, channels, height, width); requires Pillow."""
         self._get_file_writer().add_summary(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
         self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Sound of one channel, from -1 to 1."""
+        """Add mono sound, from -1 to 1."""
         self._get_file_writer().add_summary(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
@@ -186,7 +186,7 @@ class SummaryWriter:
         self, tag: str, labels: Any, predictions: Any, global_step: int | None = None, num_thresholds: int = 127,
         weights: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Precision and recall of predictions from 0 to 1, of which `labels` says which are true."""
+        """Add the precision-recall curve of predictions from 0 to 1 with true `labels`."""
         made = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
         self._get_file_writer().add_summary(made, global_step, walltime)
 
@@ -213,7 +213,7 @@ class SummaryWriter:
     def add_custom_scalars_marginchart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """A chart of a scalar between two others. AssertionError unless there are three."""
+        """Add a chart of a scalar between a lower and an upper one. AssertionError unless there are three."""
         if len(tags) != 3:
             raise AssertionError(f"a chart with margins shows three tags, got {tags}")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
@@ -241,7 +241,7 @@ class SummaryWriter:
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """A figure of Matplotlib; wants Pillow."""
+        """Add a Matplotlib figure; requires Pillow."""
         figures = figure if isinstance(figure, list) else [figure]
         for one in figures:
             one.canvas.draw()
@@ -283,12 +283,12 @@ class SummaryWriter:
         graph(prototxt, None)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write pending events."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Write what waits, and close the files; what is added later opens others."""
+        """Write pending events, and close the files; later additions open new ones."""
         for writer in (self.all_writers or {}).values():
             writer.close()
         self.file_writer = self.all_writers = None

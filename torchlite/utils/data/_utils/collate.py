@@ -16,11 +16,11 @@ default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 _CONVERT_KINDS = "biufc"
-np_str_obj_array_pattern = re.compile("[SaUO]")  # packages ask it of an array's `dtype.str`
+np_str_obj_array_pattern = re.compile("[SaUO]")  # packages match it against an array's `dtype.str`
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays (also inside containers) as tensors; everything else as it is."""
+    """Convert NumPy arrays to tensors, also inside containers; other values are unchanged."""
     if isinstance(data, torch.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -61,12 +61,12 @@ def _rebuild_sequence(example, values: list):
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Tensors of one shape, stacked."""
+    """Stack tensors of one shape."""
     return torch.stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Arrays of one shape, stacked in a tensor; TypeError for text and objects."""
+    """Stack arrays of one shape in a tensor; TypeError for text and objects."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(default_collate_err_msg_format.format(first.dtype))
@@ -91,7 +91,7 @@ def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Text stays as it is."""
+    """Return strings unchanged."""
     return batch
 
 

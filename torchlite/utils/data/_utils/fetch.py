@@ -18,7 +18,7 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """The next batch. NotImplementedError: classes that derive say it."""
+        """Return the next batch. Subclasses define it."""
         raise NotImplementedError
 
 
@@ -26,7 +26,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
     """Batches of a data set with items by index."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """One item, or the batch of those that a collection of indices names."""
+        """Return one item, or the batch of a collection of indices."""
         dataset, index = self.dataset, possibly_batched_index
         if not self.auto_collation:
             return self.collate_fn(dataset[index])
@@ -40,7 +40,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         return self.collate_fn(fetch(index) if callable(fetch) and fetch else [dataset[i] for i in index])
 
     def _rows(self, dataset, index):
-        """The rows of a TensorDataset at once: the same as stacking them one by one."""
+        """Return rows of a TensorDataset by one index: the same as stacking them one by one."""
         while type(dataset) is Subset:
             index, dataset = [dataset.indices[i] for i in index], dataset.dataset
         return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
@@ -72,7 +72,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _DatasetKind:
-    """The kinds of data sets: items by index, or a stream. A loader says which its own is (`_dataset_kind`)."""
+    """The kinds of data sets: items by index, or a stream. A loader's kind is its `_dataset_kind`."""
 
     Map = 0
     Iterable = 1

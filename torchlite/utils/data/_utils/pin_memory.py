@@ -9,8 +9,8 @@ from .... import Tensor
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """A batch with its tensors in page-locked memory; what is no tensor, collection or object with `pin_memory()` stays
-    as it is.
+    """Return a batch with its tensors in page-locked memory. Values that are not tensors, collections or objects with
+    `pin_memory()` are unchanged.
     """
     if isinstance(data, Tensor) or (not isinstance(data, type) and hasattr(data, "pin_memory")):
         return data.pin_memory()

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 PIPE_LIMIT = 16384
-_TIMEOUT = 60.0  # seconds for which the system may hold too many descriptors on their way
-_SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or says that none comes
+_TIMEOUT = 60.0  # seconds during which the system may have too many descriptors in flight
+_SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or marks that none follows
 _CAN_SEND_FDS = hasattr(socket, "send_fds")
 
 
@@ -47,7 +47,7 @@ def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
 
 
 def _write_named_file(parts: list[memoryview]) -> str:
-    """The path of a new file that holds the parts."""
+    """Write the parts to a new named file and return its path."""
     descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
     try:
         with open(descriptor, "wb", buffering=0) as file:
@@ -60,7 +60,7 @@ def _write_named_file(parts: list[memoryview]) -> str:
 
 
 def _write_unnamed_file(parts: list[memoryview]) -> int:
-    """A new file without a name that holds the parts: in memory, or where that is full, in the temporary folder."""
+    """Write the parts to a new anonymous file: in memory, or if that is full, in the temporary folder."""
     error: OSError | None = None
     for make in (_open_memfd, _open_temporary):
         try:
@@ -104,7 +104,7 @@ def _write_all(file: Any, part: memoryview) -> None:
 
 @contextlib.contextmanager
 def _socket_of(connection: Any) -> Any:
-    """The socket that is behind a two-way pipe."""
+    """Return the socket of a two-way pipe."""
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, connection.fileno())
     try:
         found.settimeout(None)  # a default time limit is not for this
@@ -129,7 +129,7 @@ def _send_descriptor(connection: Any, descriptor: int) -> None:
 
 
 def _receive_descriptor(connection: Any) -> int:
-    """The descriptor that follows a message; -1 where the sender had to take the message back."""
+    """Return the descriptor that follows a message; -1 if the sender had to cancel the message."""
     with _socket_of(connection) as pipe:
         mark, descriptors, *_ = socket.recv_fds(pipe, 1, 1)
     if not mark:

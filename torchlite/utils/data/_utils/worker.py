@@ -19,7 +19,7 @@ from torchlite.utils._exception_wrapper import ExceptionWrapper
 from .fetch import _DatasetKind
 from .transport import PIPE_LIMIT, receive, send
 
-MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker without work looks whether its parent lives
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which an idle worker checks that its parent is alive
 
 
 class WorkerInfo:
@@ -44,12 +44,12 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a DataLoader's worker, what it has to know about itself; None in the main process."""
+    """Return a WorkerInfo in a DataLoader's worker, None in the main process."""
     return _worker_info
 
 
 class _IterableDatasetStopIteration:
-    """A worker's answer when its stream has ended."""
+    """Message of a worker whose stream has ended."""
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:
@@ -85,7 +85,7 @@ class WorkerSettings:
 
 
 def _watch_parent() -> None:
-    """End this process when its parent has ended, also while the data set computes or waits."""
+    """Exit this process when its parent has ended, also while the data set computes or waits."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True, name="torchlite-parent").start()
@@ -94,15 +94,15 @@ def _watch_parent() -> None:
 def _exit_after(sentinel: int) -> None:
     parent = os.getppid()
     while not multiprocessing.connection.wait([sentinel], 1) and os.getppid() == parent:
-        pass  # processes that forked meanwhile may keep the sentinel quiet
+        pass  # processes forked meanwhile may keep the sentinel from firing
     os._exit(1)
 
 
 def _worker_loop(connection, settings: WorkerSettings, worker: int, others) -> None:
-    """The worker's main loop: every task gets exactly one answer."""
+    """The worker's main loop: every task gets exactly one reply."""
     global _worker_info
     _watch_parent()
-    for other in others:  # ends of pipes that a forked process inherits: they would keep pipes open that should close
+    for other in others:  # inherited pipe ends in a forked process: they would keep closed pipes open
         other.close()
     where = f"in DataLoader worker process {worker}"
     answer: Any = None
@@ -134,7 +134,7 @@ def _worker_loop(connection, settings: WorkerSettings, worker: int, others) -> N
                     answer = fetcher.fetch(index)
                 except StopIteration:
                     answer = _IterableDatasetStopIteration()
-                    if settings.kind == _DatasetKind.Map:  # then the data set is broken: say so
+                    if settings.kind == _DatasetKind.Map:  # then the data set is broken: report it
                         answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
                 except Exception as raised:  # the user's dataset may raise anything: the loader raises it
                     answer = ExceptionWrapper(raised, where)
@@ -149,7 +149,7 @@ def _send_answer(connection, number: int, answer, settings: WorkerSettings, wher
         send(connection, (number, answer), settings.limit)
     except (BrokenPipeError, ConnectionResetError):
         raise
-    except Exception as raised:  # the batch, or the exception, does not pickle
+    except Exception as raised:  # the batch, or the exception, cannot be pickled
         cause = answer.exc_msg if isinstance(answer, ExceptionWrapper) else ""
         wrapped = ExceptionWrapper(raised, where)
         wrapped.exc_type, wrapped.exc_msg = RuntimeError, cause + wrapped.exc_msg
@@ -157,7 +157,7 @@ def _send_answer(connection, number: int, answer, settings: WorkerSettings, wher
 
 
 def _wait_for_task(connection) -> bool:
-    """Whether a task came; False when the main process is gone."""
+    """True if a task has arrived; False if the main process is gone."""
     parent = multiprocessing.parent_process()
     while not connection.poll(MP_STATUS_CHECK_INTERVAL):
         if parent is not None and not parent.is_alive():
@@ -166,8 +166,8 @@ def _wait_for_task(connection) -> bool:
 
 
 def _stop_workers(processes, pipes, pid: int) -> None:
-    """End the workers: ask, wait, and end those that do not listen. In a process that forked from the one they belong
-    to, where an iterator may be collected, only this process's ends of the pipes are closed.
+    """Stop the workers: send a stop message, wait, and terminate those that do not end. In a process forked from the
+    owner, where an iterator may be collected, only this process's pipe ends are closed.
     """
     if os.getpid() != pid:
         for pipe in pipes:

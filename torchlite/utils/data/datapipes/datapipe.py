@@ -24,15 +24,15 @@ class _DataPipeBase:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
-        """Have pipes of this kind answer to a name."""
+        """Register a function under a name on pipes of this kind."""
         cls.functions[function_name] = function
 
     @classmethod
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
     ) -> None:
-        """Have pipes of this kind make another one. Exception for a name that is taken. `enable_df_api_tracing` has no
-        effect: there is no tracing of data frames.
+        """Register another pipe as a method of pipes of this kind. Exception for a registered name.
+        `enable_df_api_tracing` has no effect: data frames are not traced.
         """
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
@@ -82,8 +82,8 @@ class DataChunk(list):
 
 
 class functional_datapipe:
-    """A decorator of a pipe's class: other pipes make one by calling this name. TypeError for what is no pipe.
-    `enable_df_api_tracing` has no effect: there is no tracing of data frames.
+    """Decorator that registers a pipe's class under a name, as a method of other pipes. TypeError for a class that is
+    not a pipe. `enable_df_api_tracing` has no effect: data frames are not traced.
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:

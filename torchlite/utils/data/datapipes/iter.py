@@ -14,7 +14,7 @@ __all__ = ["Batcher", "Collator", "Concater", "Filter", "IterableWrapper", "Mapp
 
 
 class IterableWrapper(IterDataPipe):
-    """A pipe of what an iterable gives; a copy of it each time where that can be had."""
+    """A pipe over an iterable, deep-copied for each iteration if possible."""
 
     def __init__(self, iterable: Any, deepcopy: bool = True) -> None:
         self.iterable, self.deepcopy = iterable, deepcopy
@@ -24,7 +24,7 @@ class IterableWrapper(IterDataPipe):
         if self.deepcopy:
             try:
                 source = copy.deepcopy(source)
-            except TypeError:  # what cannot be copied, a generator, is read once
+            except TypeError:  # an iterable that cannot be copied, such as a generator, is read once
                 source = self.iterable
         yield from source
 
@@ -34,7 +34,7 @@ class IterableWrapper(IterDataPipe):
 
 @functional_datapipe("map")
 class Mapper(IterDataPipe):
-    """A function's results; of one column of each item with `input_col`, put in the place of `output_col`."""
+    """The results of a function; with `input_col` of one column of each item, stored in `output_col`."""
 
     def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
         if input_col is None and output_col is not None:
@@ -66,7 +66,7 @@ class Mapper(IterDataPipe):
 
 @functional_datapipe("filter")
 class Filter(IterDataPipe):
-    """The items (or those whose column `input_col`) of which a function says so."""
+    """The items for which a function of the item (or of its column `input_col`) is true."""
 
     def __init__(self, datapipe: Any, filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
@@ -84,7 +84,7 @@ class Filter(IterDataPipe):
 
 @functional_datapipe("batch")
 class Batcher(IterDataPipe):
-    """Items in batches; the last one may be smaller, or is dropped."""
+    """Batches of items; the last one may be smaller, or is dropped."""
 
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk) -> None:
         if batch_size <= 0:
@@ -136,7 +136,7 @@ class Collator(Mapper):
 
 @functional_datapipe("concat")
 class Concater(IterDataPipe):
-    """One pipe after the other."""
+    """Concatenation of pipes."""
 
     def __init__(self, *datapipes: Any) -> None:
         if not datapipes:
@@ -154,7 +154,7 @@ class Concater(IterDataPipe):
 
 @functional_datapipe("zip")
 class Zipper(IterDataPipe):
-    """Tuples of one item each of several pipes."""
+    """Tuples of one item from each of several pipes."""
 
     def __init__(self, *datapipes: Any) -> None:
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):

@@ -12,7 +12,7 @@ __all__ = ["Mapper", "SequenceWrapper"]
 
 
 class SequenceWrapper(MapDataPipe):
-    """A pipe of what a sequence has."""
+    """A pipe over a sequence."""
 
     def __init__(self, sequence: Any, deepcopy: bool = True) -> None:
         self.sequence = copy.deepcopy(sequence) if deepcopy else sequence
