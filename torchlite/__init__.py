@@ -1,4 +1,4 @@
-"""torchlite: PyTorch's API over array runtimes that already exist. `import torchlite as torch`."""
+"""torchlite: PyTorch's API on existing array libraries. `import torchlite as torch`."""
 
 from __future__ import annotations
 
@@ -199,8 +199,8 @@ _loading = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def __getattr__(name: str) -> Any:
-    # One thread at a time loads modules: their imports of each other would meet half-made modules in other threads. A
-    # thread that is within such an import does not wait, since another one may wait for it.
+    # One thread at a time imports modules: their mutual imports would find partly initialised modules in other threads.
+    # A thread inside such an import does not wait, because another thread may wait for it.
     if fork_locks.is_importing(here=True):
         return _loaded(name)
     with _loading:

@@ -1,4 +1,4 @@
-"""`torch._utils`: rebuild functions and small tools that programs borrow."""
+"""`torch._utils`: rebuild functions for pickles, and helpers that external programs use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The machine's accelerator, whatever its type: a CUDA device, else an OpenCL one. The functions are those of
-`torch.cuda` and `torch.opencl`.
+"""The current accelerator: a CUDA device, else an OpenCL one. The functions are those of `torch.cuda` and
+`torch.opencl`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether the machine has an accelerator that can be used."""
+    """True if the machine has an accelerator that can be used."""
     return first_available_accelerator() is not None
 
 
@@ -46,7 +46,7 @@ def current_accelerator(check_available: bool = False) -> device_type | None:
 
 
 def device_count() -> int:
-    """How many devices of that type there are; 0 without one."""
+    """Number of devices of that type there are; 0 without one."""
     found = first_available_accelerator()
     return 0 if found is None else found.device_count()
 
@@ -98,7 +98,7 @@ def synchronize(device: Any = None, /) -> None:
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
-    """What the device can compute with: a dictionary with "supported_dtypes"."""
+    """The device's capabilities: a dictionary with "supported_dtypes"."""
     from ._types import dtypes as _dtype
 
     properties = accelerator_for(device).get_device_properties(device)
@@ -136,12 +136,12 @@ def max_memory_allocated(device_index: Any = None, /) -> int:
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that tensors take or that are kept for the next ones."""
+    """Bytes that tensors use or that the allocator caches."""
     return accelerator_for(device_index).memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The most bytes that were taken or kept at one time."""
+    """The peak of the bytes that were used or cached."""
     return accelerator_for(device_index).max_memory_reserved(device_index)
 
 

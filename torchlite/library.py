@@ -1,6 +1,6 @@
-"""Ops of your own: declared by a schema, with a kernel for each device, a derivative, and a rule for the meta device.
+"""Custom ops: declared by a schema, with a kernel for each device, a derivative, and a rule for the meta device.
 
-They are called as `torch.ops.<library>.<op>`, and interceptors, subclasses and autograd see them as one op.
+They are called as `torch.ops.<library>.<op>`. Interceptors, subclasses and autograd treat each as one op.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Library:
             set_overrides_active()
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Refuses: a kernel stands for one op."""
+        """Always raises NotImplementedError: torchlite has no fallback kernels for all ops."""
         raise NotImplementedError("torchlite has no fallback for all ops of a key; use a TorchDispatchMode")
 
     def _destroy(self) -> None:

@@ -1,7 +1,6 @@
-"""OpenCL devices, as `torch.cuda` shows CUDA's: which there are, waiting for them, their memory and their random
-numbers.
+"""OpenCL devices, with the functions of `torch.cuda`: enumeration, synchronisation, memory and random numbers.
 
-The backend is an extra of its own (`pip install 'torchlite-nd[opencl]'`); nothing here loads it before it is asked for.
+The backend is a separate extra (`pip install 'torchlite-nd[opencl]'`), which is imported at first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`__torch_function__`: how Tensor subclasses and modes see every op."""
+"""`__torch_function__`: dispatch of ops to Tensor subclasses and modes."""
 
 from __future__ import annotations
 
@@ -128,12 +128,12 @@ def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """Whether a value is a Tensor or has `__torch_function__`."""
+    """True if a value is a Tensor or has `__torch_function__`."""
     return hasattr(type(value), "__torch_function__")
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """Whether any of the values overrides `__torch_function__`, or a mode sees all calls.
+    """True if any of the values overrides `__torch_function__`, or a mode sees all calls.
 
     >>> import torchlite as torch
     >>> torch.overrides.has_torch_function((torch.ones(1), 2))
@@ -309,7 +309,7 @@ def _dummy(function: Any) -> Callable:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """Whether a function is a method of Tensor or the getter of one of its attributes.
+    """True if a function is a method of Tensor or the getter of one of its attributes.
 
     >>> import torchlite as torch
     >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)
@@ -335,7 +335,7 @@ def resolve_name(f: Any) -> str | None:
 
 
 class DisableTorchFunction(torch_function_disabled):
-    """Inside, neither `__torch_function__` of subclasses nor modes are asked (per thread)."""
+    """Context manager that disables `__torch_function__` of subclasses and modes in this thread."""
 
     def __enter__(self) -> None:
         super().__enter__()

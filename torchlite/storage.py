@@ -1,4 +1,4 @@
-"""torch.storage: the memory under tensors, as bytes and as elements."""
+"""torch.storage: the memory under tensors, as bytes and as typed elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 
 
 def _load_from_bytes(data: bytes):
-    """What a storage's pickle of PyTorch's calls."""
+    """Load a storage from bytes; PyTorch's pickles of storages call it."""
     import io
 
     from .serialization import load

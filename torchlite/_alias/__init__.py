@@ -1,12 +1,12 @@
-"""torchlite under PyTorch's name: one module object, and one for each of its modules, under both.
+"""Import torchlite as `torch`: one module object under both names, and likewise for each submodule.
 
-`as_torch` gives the modules that are loaded their names in PyTorch, and their classes and functions with them, so that
-what is printed, pickled and looked up says `torch`. Modules that come later are found in torchlite's folder as
-`torch.X`, by Python's own finder; under `torchlite.X` the same module is found by `_Finder`.
+`as_torch` renames the loaded modules, their classes and functions to PyTorch's names, so that reprs, pickles and
+lookups use `torch`. Python's own finder imports later modules `torch.X` from torchlite's folder; `_Finder` returns the
+same module for `torchlite.X`.
 
-The folder `path` has what an environment needs to find torchlite under the name `torch`: a package that hands over, and
-the metadata that installers and `importlib.metadata` read. `python -m torchlite run` puts the folder on the path of the
-program and its children; `python -m torchlite as-torch --install` copies what is in it.
+The folder `path` makes an environment find torchlite under the name `torch`: it contains a package that forwards to it,
+and the metadata that installers and `importlib.metadata` read. `python -m torchlite run` puts the folder on the path of
+the program and its children; `python -m torchlite as-torch --install` copies its contents.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""What `torch.cuda`, `torch.opencl`, `torch.accelerator` and `torch.random` share: devices, streams, generators."""
+"""Devices, streams and generators: the shared parts of `torch.cuda`, `torch.opencl`, `torch.accelerator` and
+`torch.random`.
+"""

@@ -1,5 +1,5 @@
-"""What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and
-the backend, never to a runtime.
+"""Functions shared by `torch.cuda`, `torch.opencl` and other device modules. They use the registry and the backend,
+never a driver API directly.
 
 A backend's `runtime(index)` gives the device: a `DeviceRuntime` of `torchlite.backends.protocol`, or a `StreamRuntime`
 if it has several streams.
@@ -74,11 +74,11 @@ class Accelerator:
         """ "" when a device can be used, else one sentence saying what is missing and what to install."""
         try:
             return backend_registry.backend_of(self.name).why_not()
-        except Exception as error:  # whatever a driver does, this is a question
+        except Exception as error:  # # a query must not raise, whatever the driver does
             return str(error) or type(error).__name__
 
     def is_available(self) -> bool:
-        """Whether a device can be used. Never raises and asks no question.
+        """True if a device can be used. Never raises.
 
         >>> import torchlite as torch
         >>> device = "opencl" if torch.opencl.is_available() else "cpu"
@@ -86,11 +86,11 @@ class Accelerator:
         return self.why_not() == ""
 
     def device_count(self) -> int:
-        """How many devices can be used; 0 when none."""
+        """Number of usable devices."""
         return backend_registry.backend_of(self.name).device_count() if self.is_available() else 0
 
     def is_initialized(self) -> bool:
-        """Whether a device of this type is in use."""
+        """True if a device of this type is in use."""
         return bool(backend_registry.tables(self.name))
 
     def init(self) -> None:
@@ -100,7 +100,7 @@ class Accelerator:
         backend_registry.table_of(device_type(self.name, self.current_device()))
 
     def has_streams(self, runtime: Any) -> bool:
-        """Whether the device has streams of its own, and not one queue."""
+        """True if the device has several streams, and not a single queue."""
         return hasattr(runtime, "new_stream")
 
     def runtime(self, index: int) -> Any:
@@ -146,7 +146,7 @@ class Accelerator:
         return self._runtime(device).name
 
     def get_device_properties(self, device=None) -> Any:
-        """What the device is and has: name, total_memory, multi_processor_count and more."""
+        """Properties of the device: name, total_memory, multi_processor_count and more."""
         return self._runtime(device).properties()
 
     # -- order --
@@ -204,11 +204,11 @@ class Accelerator:
         return self.memory_stats(device).get("allocated_bytes.all.peak", 0)
 
     def memory_reserved(self, device=None) -> int:
-        """Bytes that tensors take or that are kept for the next ones."""
+        """Bytes that tensors use or that the allocator caches."""
         return self.memory_stats(device).get("reserved_bytes.all.current", 0)
 
     def max_memory_reserved(self, device=None) -> int:
-        """The most bytes that were taken or kept at one time."""
+        """The peak of the bytes that were used or cached."""
         return self.memory_stats(device).get("reserved_bytes.all.peak", 0)
 
     def reset_peak_memory_stats(self, device=None) -> None:

@@ -1,7 +1,7 @@
 """Generators and seeds: `torch.Generator`, `manual_seed` and the states of the random streams.
 
-A generator refers to an *engine*, a `RandomEngine` of `torchlite.backends.protocol` that the device's backend makes.
-The backend's `_random_*` kernels get the engine as their last argument.
+A generator wraps an *engine*, a `RandomEngine` of `torchlite.backends.protocol` that the device's backend creates. The
+backend's `_random_*` kernels get the engine as their last argument.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Generator:
         self._engine.set_state(new_state._engine.get_state())
 
     def get_offset(self) -> int:
-        """How far a counter-based stream (that of a GPU) has come. RuntimeError on "cpu"."""
+        """Offset of a counter-based random stream (on a GPU). RuntimeError on "cpu"."""
         return self._counted().get_offset()
 
     def set_offset(self, offset: int) -> None:
@@ -155,7 +155,7 @@ THREADS_WITH_COPIES: list[None] = []  # one for each block of `drawing_apart` th
 
 
 class _Thread(threading.local):
-    copies: dict | None = None  # within `drawing_apart`: kernel table -> the generator that stands for the default one
+    copies: dict | None = None  # # within `use_copied_generators`: kernel table -> copy of the default generator
 
 
 _THREAD = _Thread()
@@ -163,9 +163,9 @@ _THREAD = _Thread()
 
 @contextlib.contextmanager
 def use_copied_generators(start: dict | None = None):
-    """Inside, copies stand for the default generators in this thread: these stay where they are, and other threads draw
-    from them. The copies begin where the default generators are when first used, or where those of `start` are
-    (`default_copies`).
+    """Context manager in which copies replace the default generators in this thread. The default generators do not
+    advance, and other threads still draw from them. The copies start from the default generators' states at first
+    use, or from those of `start` (`copy_default_generators`).
     """
     before = _THREAD.copies
     copies = {table: generator.clone_state() for table, generator in (start or {}).items()}
@@ -202,7 +202,7 @@ def original_engine(value):
 
 
 def _copy_of(table, copies: dict) -> Generator:
-    """What stands for a default generator within `drawing_apart`."""
+    """The copy of a default generator within `use_copied_generators`."""
     found = copies.get(table)
     if found is None:
         found = copies[table] = _default_of(table).clone_state()
@@ -361,7 +361,7 @@ def set_rng_state(new_state) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
-    """Inside the block random numbers are drawn as usual; after it the generators stand where they stood before.
+    """Context manager that restores the states of the generators at exit.
 
     devices: those whose default generators are restored beside the CPU's; None: every device used so far.
     """

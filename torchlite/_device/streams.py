@@ -1,9 +1,8 @@
-"""Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are
-those of any device type.
+"""Streams and events of devices. `torch.Stream` and `torch.Event` support all device types.
 
-A runtime with several streams (CUDA) is a `StreamRuntime` of `torchlite.backends.protocol`, and a stream here has its
-handle. One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by
-name.
+A runtime with several streams (CUDA) is a `StreamRuntime` of `torchlite.backends.protocol`, and a stream here wraps its
+handle. A runtime without streams (OpenCL) has one in-order queue for each device: all streams are that queue and differ
+only by name.
 """
 
 from __future__ import annotations
@@ -132,11 +131,11 @@ class Stream(metaclass=_Generic):
             self._runtime.synchronize_stream(self._handle)
 
     def query(self) -> bool:
-        """Whether everything that was given to the stream has run."""
+        """True if all work submitted to the stream is complete."""
         return self._runtime.idle() if self._handle is None else self._runtime.is_stream_idle(self._handle)
 
     def is_capturing(self) -> bool:
-        """Whether what is given to the stream is being recorded for a graph."""
+        """True if work submitted to the stream is being captured into a graph."""
         if self._handle is None:
             return False
         with self._of.stream(self):
@@ -209,7 +208,7 @@ class Event(metaclass=_Generic):
         self._marker = stream._runtime.marker(self.enable_timing, *at)
 
     def query(self) -> bool:
-        """Whether everything before the event has run; True for one that was not recorded."""
+        """True if all work before the event is complete; True for an event that was not recorded."""
         return self._marker is None or self._marker.done()
 
     def synchronize(self) -> None:

@@ -1,5 +1,5 @@
-"""The modules of other makers' devices, as a PyTorch that was built without them answers: there are none, and what
-wants one says so.
+"""Modules of devices without a backend. They behave as in a PyTorch build without these devices: none is available, and
+functions that need one raise an error.
 """
 
 from __future__ import annotations

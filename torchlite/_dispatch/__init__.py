@@ -1,4 +1,4 @@
-"""Records, the registry, promotion, kernel tables and the interceptor stack."""
+"""Op records, the op registry, type promotion, kernel tables and the interceptor stack."""
 
 from .backend_registry import backend_of, has_kernel, register_backend, table_of
 from .dispatch_state import GLOBALS, LEAF, MODE

@@ -1,8 +1,8 @@
-"""How PyTorch's parser takes the arguments of a public function: its signatures, deprecated ones among them, NumPy's
-names of arguments, and its words for a wrong call.
+"""Argument parsing with PyTorch's signatures, NumPy's argument names, and PyTorch's error messages.
 
-A right call never comes here: the general path asks where a call cannot be bound to an op's record, or where something
-went wrong. `signatures.txt` has a line for each public name, `tools/record_signatures.py` writes it.
+Valid calls take the generated function's own signature. The slow path calls this parser when a call does not bind to
+the op's record, or when a kernel raised an error. `signatures.txt` has one line for each public name;
+`tools/record_signatures.py` writes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _has_warned = False
 
 
 def _is_index(value) -> bool:
-    """Whether the parser takes a value for an int."""
+    """True if the parser accepts a value as an int."""
     if value.__class__ is int:
         return True
     if isinstance(value, (bool, np.bool_)):
@@ -43,7 +43,7 @@ def _is_index(value) -> bool:
 
 
 def _is_number(value, complex_too: bool = True) -> bool:
-    """Whether the parser takes a value for a number."""
+    """True if the parser accepts a value as a number."""
     if isinstance(value, GLOBALS["Tensor"]):
         return not value._tl_array.ndim and value._tl_node is None
     if isinstance(value, (complex, np.complexfloating)):
@@ -80,7 +80,7 @@ class Argument:
         self.optional, self.kwonly = bool(has_default), kwonly
 
     def takes(self, value, numbers: bool) -> bool:
-        """Whether the parser takes a value for this argument."""
+        """True if the parser accepts a value for this argument."""
         if self.type in ("Tensors", "Tensor?s"):
             return isinstance(value, (list, tuple))
         if self.type in _ITEMS:
@@ -108,7 +108,7 @@ def type_name(value) -> str:
 
 
 def accepts_scalars(name: str) -> bool:
-    """Whether a function of `torch`, or a method in place of its name, takes a Python number for each tensor."""
+    """True if a function of `torch`, or the method of its name, accepts Python numbers in place of all tensors."""
     record = NAMESPACES["torch"].get(name.removesuffix("_"))
     return record is not None and record.accepts_scalars
 
@@ -139,7 +139,7 @@ class Signature:
         return f"({', '.join(shown)})"
 
     def fits(self, count: int) -> bool:
-        """Whether so many arguments could be this form's."""
+        """True if this signature can take that many arguments."""
         return not self.deprecated and self.least <= count <= len(self.arguments)
 
     def _too_many(self, count: int) -> TypeError:
@@ -165,7 +165,7 @@ class Signature:
         return TypeError(f"{where} must be {want}, not {type_name(value)}")
 
     def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
-        """The arguments by their names, or what is wrong with them."""
+        """The arguments by parameter name, or the error."""
         several = self.positional == 1 and self.arguments[0].type == "ints"
         if len(args) > self.positional and not several:
             return self._too_many(len(args))
@@ -204,8 +204,8 @@ class Signature:
         return found
 
     def mismatch(self, args: tuple, kwargs: dict) -> str:
-        """What is marked below this form in a list of forms: nothing where the number of arguments is another. The
-        star counts as one, and types are compared by their names, as PyTorch does.
+        """The line with marks that PyTorch prints below this signature in an error; empty if the number of arguments
+        differs. The star counts as one argument, and types are compared by name, as PyTorch does.
         """
         slots: list[Argument | None] = []
         for a in self.arguments:
@@ -244,7 +244,9 @@ def _lines() -> dict[str, str]:
 
 @functools.cache
 def signatures(public: str) -> list[Signature]:
-    """The forms of a public name such as "linalg.qr" or "Tensor.add_"; none where PyTorch's parser is not asked."""
+    """The signatures of a public name such as "linalg.qr" or "Tensor.add_"; empty if PyTorch's parser does not parse
+    it.
+    """
     found = _lines().get(public)
     if found is None:
         return []
@@ -266,8 +268,8 @@ def public_name(op: Op) -> str:
 
 
 def match_signature(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
-    """The arguments of a call by the names of the form that takes them; None where PyTorch's parser has no say.
-    TypeError, with the parser's words, where no form takes them.
+    """Bind a call to the first signature that accepts it; None for a name that PyTorch's parser does not parse.
+    TypeError with the parser's message if no signature accepts the call.
     """
     forms = signatures(public)
     if not forms:
@@ -321,7 +323,8 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
     others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
-    # An argument that came by NumPy's name has its default in its place: from there on, all by their names.
+    # An argument given by NumPy's name leaves its parameter's default in the positional list. From there on, pass all
+    # arguments by name.
     places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
     if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
         rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
@@ -339,13 +342,15 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
 
 
 def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """A call's arguments as an op's record names them: TypeError in the words of PyTorch's parser for a wrong call."""
+    """Bind a call's arguments to the parameters of an op's record. TypeError with the parser's message for a wrong
+    call.
+    """
     try:
         found = match_signature(public, args, kwargs)
     except TypeError:
         if len(args) < 2 or not any(form.deprecated for form in signatures(public)):
             raise
-        # A method's deprecated form has its tensor before the factor that a function's begins with.
+        # In a method's deprecated signature the tensor precedes the factor; in a function's it follows.
         found = _try_match(public, (args[1], args[0], *args[2:]), kwargs)
         if found is None:
             raise
@@ -370,7 +375,7 @@ def _try_match(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
 
 
 def parse_in_place_args(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The same for the op's method that writes in place; its tensor comes first."""
+    """Like `parse_args` for the op's in-place method, whose first argument is the tensor."""
     first, named = parse_args(op, f"Tensor.{op.name.lstrip('_')}_", args[1:], kwargs)
     if first:
         raise TypeError(f"{op.name.lstrip('_')}_() got multiple values for argument '{op.params[0].name}'")
@@ -383,7 +388,7 @@ def _split_self(public: str, args: tuple) -> tuple[tuple, tuple]:
 
 
 def _strip_defaults(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Arguments without those that are defaults: what a call most likely had."""
+    """Drop trailing arguments that equal their defaults: the most likely form of the original call."""
     defaults = {p.name: p.default for p in op.params} | {"out": None}
     kwargs = {name: value for name, value in kwargs.items() if not _is_default(value, defaults.get(name, EMPTY))}
     params = op.params
@@ -397,7 +402,7 @@ def _is_default(value, default) -> bool:
 
 
 def parser_error(op: Op, values) -> TypeError | None:
-    """What PyTorch's parser says to arguments, in the order of an op's parameters, if it does not take them."""
+    """The parser's error for arguments in the order of an op's parameters; None if it accepts them."""
     public = public_name(op)
     if not public or any(p.kind == "varargs" for p in op.params):
         return None
@@ -414,8 +419,8 @@ def parser_error(op: Op, values) -> TypeError | None:
 
 
 def call_with_aliases(op: Op, function, given: dict, also: dict):
-    """A call with keywords of the Array API, `also` (None where one is not given): `function` with the arguments under
-    the names of its own.
+    """Call `function` with the Array API's keywords `also` renamed to the function's own parameters; None means
+    absent.
     """
     defaults = {p.name: p.default for p in op.params}
     given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}

@@ -1,5 +1,5 @@
-"""What ops ask of their arguments beyond dtypes, in PyTorch's words: kernels of every backend call these with shapes
-and numbers.
+"""Argument checks of ops, with PyTorch's error messages. The kernels of all backends call them with shapes and
+numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def storage_nbytes_for(size, stride, itemsize: int, offset: int = 0) -> int:
 
 
 def check_new_size(size, itemsize: int) -> None:
-    """Whether a new tensor can have these sizes."""
+    """Raise unless a new tensor can have these sizes."""
     if min(size, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     product = 1
@@ -44,7 +44,7 @@ def check_new_size(size, itemsize: int) -> None:
 
 
 def check_in_bounds_for_storage(size, stride, offset: int, itemsize: int, held: int) -> None:
-    """Whether a tensor with these sizes, strides and offset (in elements) lies in a storage of `held` bytes."""
+    """Raise unless a tensor with these sizes, strides and offset (in elements) fits in a storage of `held` bytes."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
@@ -119,7 +119,7 @@ def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
 
 
 def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
-    """Whether an index (`integral`: int32 or int64) chooses elements along `dim` of an array of `shape`."""
+    """Raise unless an index (`integral`: int32 or int64) selects elements along `dim` of an array of `shape`."""
     if not integral:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if max(len(index_shape), 1) != max(len(shape), 1):
@@ -135,8 +135,8 @@ def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
 def check_scatter(
     name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True
 ) -> None:
-    """Whether elements of a source (of one number without a shape) can be written where an index says along `dim` of an
-    array of `shape`.
+    """Raise unless a source (or a number, which has no shape) can be written along `dim` at an index of an array of
+    `shape`.
     """
     if not integral:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
@@ -156,7 +156,7 @@ def check_scatter(
 
 
 def check_index_add(input, dim: int, count: int, source) -> None:
-    """Whether `count` slices of a source array can be added to slices of `input` along `dim`."""
+    """Raise unless `count` slices of a source array can be added to slices of `input` along `dim`."""
     if input.dtype != source.dtype:
         ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
         raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
@@ -174,7 +174,7 @@ def check_index_add(input, dim: int, count: int, source) -> None:
 
 
 def check_unfold(dim: int, length: int, size: int, step: int) -> None:
-    """Whether a dimension can be cut into windows of a size that begin each `step` elements."""
+    """Raise unless a dimension can be cut into windows of the given size and step."""
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if size > length:
@@ -195,7 +195,7 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
 
 
 def check_sorter(shape, sorter_shape, given: dtype, order) -> None:
-    """Whether places (`order`, as a NumPy array, of dtype `given`) put a sequence of `shape` into an order."""
+    """Raise unless `order`, a NumPy array of dtype `given`, contains positions that sort a sequence of `shape`."""
     if tuple(shape) != tuple(sorter_shape):
         raise RuntimeError(
             f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(shape)}"
@@ -210,15 +210,15 @@ def check_sorter(shape, sorter_shape, given: dtype, order) -> None:
 
 
 def check_ndims(a, b, ranks: tuple[int, int]) -> None:
-    """Whether two factors have so many dimensions. The ops' rules have PyTorch's words; this is for kernels that are
-    called without them.
+    """Raise unless two factors have these numbers of dimensions. For kernels that are called directly, without the op's
+    shape rule.
     """
     if (a.ndim, b.ndim) != ranks:
         raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
 
 
 def check_matmul_dtypes(a, b, kernel: str = "addmm_impl_cpu_") -> None:
-    """Whether two factors have one dtype, and one that products take."""
+    """Raise unless two factors have the same dtype, and matrix products support it."""
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
     if a.dtype.kind in "bW":  # W: complex32
@@ -226,7 +226,7 @@ def check_matmul_dtypes(a, b, kernel: str = "addmm_impl_cpu_") -> None:
 
 
 def check_batched_matrices(a, b, kernel: str) -> None:
-    """Whether two factors are batches of matrices of one dtype, and as many."""
+    """Raise unless two factors are batches of matrices with the same dtype and batch size."""
     check_ndims(a, b, (3, 3))
     check_matmul_dtypes(a, b, kernel)
     if a.shape[0] != b.shape[0]:
@@ -253,8 +253,8 @@ _AMBIGUOUS_VIEW_ERROR = (
 
 
 def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
-    """The error for a write with gradients through a view of a kind that cannot follow (`Meta.kind`); `what` says what
-    was written to.
+    """The error for a write, with gradients, through a view of a kind that does not support it (`AutogradMeta.kind`).
+    `what` names what was written to.
     """
     node = view._tl_node
     index = getattr(node, "index", 0)
@@ -278,7 +278,7 @@ def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
 
 
 def set_requires_grad(tensor, wants: bool = True):
-    """A new tensor, as a leaf that wants a gradient where asked."""
+    """Set requires_grad on a new tensor if `wants`."""
     if wants:
         if tensor.dtype.category < FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -287,13 +287,13 @@ def set_requires_grad(tensor, wants: bool = True):
 
 
 def is_tracked_by_autograd(tensor) -> bool:
-    """Whether the tensor has a history, or a tangent in forward mode."""
+    """True if the tensor has a grad_fn, requires a gradient, or has a forward-mode tangent."""
     return tensor._tl_node is not None or bool(MODE.forwards and CALLBACKS.visible_tangents(tensor))
 
 
 def unwrap_batched(tensor):
-    """The tensor that one example inside `vmap` stands for a part of; any other as it is. Checks of values look at all
-    examples at once.
+    """The batched tensor behind a tensor inside `vmap`; other tensors unchanged. Checks of values look at all
+    examples.
     """
     while tensor._tl_level is not None:
         tensor = tensor._value
@@ -301,7 +301,7 @@ def unwrap_batched(tensor):
 
 
 def _without_interceptors(read, *values):
-    """What `read` finds in tensors, unseen by what intercepts ops: an op's checks are no part of a program."""
+    """Call `read` on tensors with all interceptors disabled: an op's checks are not part of the traced program."""
     if not stack.items:
         return read(*values)
     with showing([]):
@@ -309,12 +309,12 @@ def _without_interceptors(read, *values):
 
 
 def any_true(condition) -> bool:
-    """Whether a tensor of bools is true somewhere, inside `vmap` for any example."""
+    """True if any element of a bool tensor is true; inside `vmap`, for any example."""
     return _without_interceptors(lambda condition: bool(condition.any()), unwrap_batched(condition))
 
 
 def all_true(condition) -> bool:
-    """Whether a tensor of bools is true everywhere, inside `vmap` for all examples."""
+    """True if all elements of a bool tensor are true; inside `vmap`, for all examples."""
     return _without_interceptors(lambda condition: bool(condition.all()), unwrap_batched(condition))
 
 

@@ -1,4 +1,4 @@
-"""The recorded graph: nodes, edges, and what tensors know besides their data."""
+"""The autograd graph: nodes, edges, and the autograd metadata of tensors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from .hooks import RemovableHandle
 
 
 class AutogradMeta:
-    """What only some tensors have: gradient, version counter, base of a view, hooks.
+    """Autograd metadata that only some tensors have: gradient, version counter, base of a view, hooks.
 
-    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its
-    `root`. `rebased` is the value of the program-wide counter HISTORY_COUNTER when the root's history was last
-    replaced through
-    a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the tuple (base, stamp), or
-    (base, stamp, kind), and is made when somebody asks for it. `kind` says of a view why it cannot be written through
-    with gradients (see `argument_checks.raise_view_write_error`). Defaults live on the class: making one sets only
-    what differs.
+    `n` counts in-place changes of the memory. Tensors that share memory use the counter of one AutogradMeta, their
+    `root`. `rebased` is the value of the global counter HISTORY_COUNTER when a write through a view last replaced the
+    root's history; a view with an older `stamp` has to regenerate its grad_fn. A view starts with the tuple (base,
+    stamp) or (base, stamp, kind), which `autograd_meta_of` expands at first use. `kind` is the reason in-place writes
+    through this view are refused (see `argument_checks.raise_view_write_error`). Class attributes are the defaults, so
+    that an instance sets only what differs.
     """
 
     n = 0
@@ -39,8 +38,8 @@ class AutogradMeta:
     accumulator: Any = None  # a weak reference to it
     name: str | None = None
     retains = False
-    fixed = False  # of a root: somebody else relies on the memory staying where it is
-    inference = False  # made in inference mode
+    fixed = False  # # of a root: other objects rely on the memory's address
+    inference = False  # # created in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
     dual_primal: Any = None  # the tensor whose memory a dual tensor has: it is a view of that one to those who ask
@@ -48,7 +47,7 @@ class AutogradMeta:
 
 
 def autograd_meta_of(tensor) -> AutogradMeta:
-    """The tensor's Meta, made when absent."""
+    """The tensor's AutogradMeta, created if absent."""
     found = tensor._tl_meta
     if found.__class__ is AutogradMeta:
         return found
@@ -82,7 +81,7 @@ def base_of(tensor) -> Any:
 
 
 def view_kind_of(tensor) -> str | None:
-    """Why a view cannot be written through with gradients; None where it can."""
+    """Reason in-place writes through this view are refused; None if they are allowed."""
     found = tensor._tl_meta
     if found.__class__ is tuple:
         return found[2] if len(found) == 3 else None
@@ -90,7 +89,7 @@ def view_kind_of(tensor) -> str | None:
 
 
 def view_meta(source, kind: str | None = None) -> tuple:
-    """What a view made from `source` keeps until its Meta is asked for."""
+    """Metadata of a view of `source`, as a tuple; `autograd_meta_of` turns it into an AutogradMeta."""
     base = base_of(source)
     kind = kind or view_kind_of(source)
     base = source if base is None else base
@@ -98,7 +97,7 @@ def view_meta(source, kind: str | None = None) -> tuple:
 
 
 def mark_unrecorded_view(source, result) -> None:
-    """Mark a view that was made while this thread does not record; `result` may be none."""
+    """Mark a view that was created while this thread does not record. `result` may be None."""
     found = result._tl_meta
     if found is not None:
         result._tl_meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
@@ -107,7 +106,7 @@ def mark_unrecorded_view(source, result) -> None:
 
 
 def is_inference(tensor) -> bool:
-    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    """True if the tensor, or the base of the view, was created in inference mode."""
     found = tensor._tl_meta
     if found.__class__ is tuple:
         found = found[0]._tl_meta
@@ -115,8 +114,8 @@ def is_inference(tensor) -> bool:
 
 
 def version(tensor) -> int:
-    """How often the tensor's memory was changed in place through it or a view of it. RuntimeError for an inference
-    tensor, which does not count: what asks wants to keep it for backward.
+    """Number of in-place changes of the tensor's memory, through it or a view. RuntimeError for an inference tensor,
+    which has no version counter.
     """
     found = tensor._tl_meta
     if found.__class__ is tuple:
@@ -173,7 +172,7 @@ def raise_inference_write_error() -> NoReturn:
 
 
 class Node:
-    """One recorded op: its inputs' edges and what its derivative needs.
+    """One recorded op: its edges to inputs and the values that its derivative needs.
 
     `_edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
     argument. The names begin with an underscore because the node of a custom Function is its `ctx`, on which programs
@@ -201,7 +200,7 @@ class Node:
         return f"<{'torch.autograd.function.' if self._is_custom else ''}{self.name()} object at {id(self):#x}>"
 
     def __call__(self, *grads, **others):
-        """The gradients of the inputs for gradients of the outputs; nothing is let go of."""
+        """The gradients of the inputs for gradients of the outputs. Saved values are not freed."""
         if others:
             raise TypeError("keyword arguments are not supported")
         return CALLBACKS.run_node(self, grads)
@@ -214,7 +213,7 @@ class Node:
 
     @property
     def _is_multi_output(self) -> bool:
-        """Whether it has several outputs; then `shape` is a tuple of shapes."""
+        """True if the node has several outputs; then `shape` is a tuple of shapes."""
         return bool(self._shape) and not isinstance(self._shape[0], int)
 
     @property
@@ -222,7 +221,7 @@ class Node:
         """((node, output index), ...) of the inputs, as in PyTorch."""
         edges = self._edges
         if self._op is CALLBACKS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
-            edges = (edges[0], *edges[1]._edges[1:])  # the write itself is no node of its own in PyTorch
+            edges = (edges[0], *edges[1]._edges[1:])  # # PyTorch has no separate node for the write
         flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
         return tuple((None, 0) if e is None else edge_to_pair(e) for e in flat)
 
@@ -232,7 +231,7 @@ class Node:
 
     @property
     def metadata(self) -> dict:
-        """A dictionary for whatever anybody wants to note about the node."""
+        """Dictionary for arbitrary user annotations of the node."""
         return node_hooks(self).metadata
 
     def _sequence_nr(self) -> int:
@@ -242,14 +241,14 @@ class Node:
         self._seq = number
 
     def register_hook(self, hook):
-        """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
+        """Register `hook(grad_inputs, grad_outputs)` to run after this node; its result replaces grad_inputs. Returns a
         handle with `remove()`.
         """
         return RemovableHandle(node_hooks(self).post, hook)
 
     def register_prehook(self, hook):
-        """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with
-        `remove()`.
+        """Register `hook(grad_outputs)` to run before this node; its result replaces grad_outputs. Returns a handle
+        with `remove()`.
         """
         return RemovableHandle(node_hooks(self).pre, hook)
 
@@ -285,7 +284,7 @@ class OutputEdge:
 
 
 def nodes_created_since(start: int, tensors: list) -> list[Node]:
-    """The nodes of tensors' histories that were made after a point of SEQUENCE."""
+    """The nodes in tensors' histories that are newer than a value of SEQUENCE."""
     found: dict[Node, None] = {}
     pending = [t._tl_node for t in tensors]
     for where in pending:  # which grows
@@ -297,7 +296,7 @@ def nodes_created_since(start: int, tensors: list) -> list[Node]:
 
 
 def saved_values_of(node: Node) -> list:
-    """What a node keeps for its derivative: tensors, arrays, numbers and what else it needs."""
+    """The values that a node saved for its derivative: tensors, arrays, numbers and others."""
     return [*_leaves(node._saved or ()), *_leaves(node._out or ())]
 
 
@@ -305,12 +304,12 @@ def _leaves(items: Any) -> list:
     return [leaf for item in items for leaf in (_leaves(item) if item.__class__ is tuple else (item,))]
 
 
-# Not empty once a leaf got hooks: then backward passes see to it that a leaf's come as soon as its gradient is whole.
+# Not empty once a leaf has hooks. Then backward passes run a leaf's hooks as soon as its gradient is complete.
 LEAF_HOOKS: list[None] = []
 
 
 class AccumulateGrad(Node):
-    """Stands for a leaf where the graph is looked at. The engine knows the leaf itself, which has its hooks."""
+    """Represents a leaf in `next_functions`. The engine uses the leaf tensor itself, which has the hooks."""
 
     __slots__ = ("variable",)
 
@@ -341,7 +340,7 @@ class AccumulateGrad(Node):
 
 
 def accumulator(leaf) -> AccumulateGrad:
-    """The leaf's AccumulateGrad: one object as long as somebody has it."""
+    """The leaf's AccumulateGrad; the same object as long as a reference to it exists."""
     found = autograd_meta_of(leaf)
     made = found.accumulator and found.accumulator()
     if made is None:
@@ -365,8 +364,8 @@ def to_python_node(node: Node) -> Node:
 
 
 class _PythonNode(Node):
-    """A node that somebody looked at. Only such nodes know what they saved by name: a class with `__getattr__` has
-    slower attributes.
+    """Class of nodes that Python code has accessed. Only these have saved values by name, because a class with
+    `__getattr__` has slower attributes.
     """
 
     __slots__ = ()
@@ -386,7 +385,7 @@ def _node_class(name: str) -> type:
 
 
 def gradient_edge(tensor) -> Any:
-    """Where a gradient for this tensor goes: None, its node, or the tensor itself when it is a leaf."""
+    """The edge of this tensor's gradient: None, its node, or the tensor itself if it is a leaf."""
     if is_stale_view(tensor):
         regenerate_grad_fn(tensor)
     node = tensor._tl_node
@@ -394,7 +393,7 @@ def gradient_edge(tensor) -> Any:
 
 
 def is_stale_view(view) -> bool:
-    """Whether the history of a view's base was replaced since the view got its own."""
+    """True if the grad_fn of a view's base changed after the view's was computed."""
     found = view._tl_meta
     if found is None:
         return False
@@ -408,7 +407,7 @@ def is_stale_view(view) -> bool:
 
 
 def regenerate_grad_fn(view) -> None:
-    """Let a view's history run through its base's new one: it takes its elements from there."""
+    """Replace a view's grad_fn by one that selects its elements from its base's new history."""
     found = autograd_meta_of(view)
     if found.base._tl_node is not None:
         if found.kind is not None:
@@ -426,7 +425,9 @@ def regenerate_grad_fn(view) -> None:
 
 
 def regenerate_stale_views(values) -> bool:
-    """Give those tensors a history whose base got one after they were made; whether there is one."""
+    """Regenerate the grad_fn of those tensors whose base got one after they were created. Return True if there was
+    one.
+    """
     some = False
     for value in values:
         if isinstance(value, (tuple, list)):
@@ -443,7 +444,7 @@ def regenerate_stale_views(values) -> bool:
 
 
 def invalidate_views(tensor) -> None:
-    """Let views of its memory that are older than now look for their history."""
+    """Invalidate cached grad_fns of all views of this storage."""
     GLOBALS["HISTORY_COUNTER"] += 1
     root_meta_of(tensor).rebased = GLOBALS["HISTORY_COUNTER"]
     if base_of(tensor) is not None:
@@ -451,7 +452,7 @@ def invalidate_views(tensor) -> None:
 
 
 def move_retain_grad(tensor, node, old=None) -> None:
-    """A tensor that retains its gradient goes on doing so at its new node."""
+    """Move a tensor's retain_grad to its new node."""
     if not getattr(tensor._tl_meta, "retains", False) or node is None:
         return
     for where, put in ((old or tensor._tl_node, False), (node, True)):
@@ -463,9 +464,7 @@ def move_retain_grad(tensor, node, old=None) -> None:
 
 
 def without_hooks(where) -> Any:
-    """The history of a view for a write through it: its hooks stay with what the view was, which no gradient of the
-    base comes to.
-    """
+    """grad_fn for an in-place write; the view's hooks stay on the old one."""
     node = where.node if where.__class__ is OutputEdge else where
     if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED or node._hooks is None or node._is_custom:
         return where
@@ -475,15 +474,15 @@ def without_hooks(where) -> Any:
 
 
 def track_stale_views(tensor) -> None:
-    """Until the tensor is gone, let ops look at whether their inputs are views of it."""
+    """Let ops check for stale views among their inputs until the tensor is freed."""
     change_counters(STALE_VIEW_CHECKS=1, WRITE_CHECKS=1)
     weakref.finalize(tensor, change_counters, STALE_VIEW_CHECKS=-1, WRITE_CHECKS=-1).atexit = False
 
 
 def flat_view_indices(view) -> Any:
-    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape; counted
-    in real numbers where one of the two is complex and the other is not, so a complex view of reals has two for each
-    element, in a last dimension. RuntimeError for a view (by `as_strided`) of memory beside its base.
+    """The position of each element of a view in the flattened base, as a raw int64 array of the view's shape. If only
+    one of the two is complex, positions count real numbers: a complex view of a real base has two for each element,
+    in an extra last dimension. RuntimeError for a view (by `as_strided`) of memory outside the base.
     """
     table, whole = view._tl_kernels, autograd_meta_of(view).base
     size = min(view.dtype.itemsize, whole.dtype.itemsize)
@@ -522,7 +521,7 @@ def _layout_in_cells(size: int, tensor) -> tuple:
 
 
 def _strided_cells(memory: np.ndarray, layout: tuple, start: int) -> np.ndarray:
-    """The cells of `memory` from `start` on that lie as (shape, strides) say."""
+    """The elements of `memory` from `start` on with this shape and these strides."""
     shape, strides = layout
     if 0 in shape:
         return np.empty(shape, memory.dtype)

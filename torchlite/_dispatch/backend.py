@@ -39,19 +39,19 @@ def owner_of(raw: Any) -> Any:
 
 
 def is_view(raw: Any, of: Any) -> bool:
-    """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory,
-    or None.
+    """True if `raw`, the result of an op on `of`, shares its memory: `.base` of an array is the owner of its memory, or
+    None.
     """
     base = raw.base
     return raw is of or (base is not None and (base is of or base is of.base))
 
 
 class KernelTable:
-    """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a
-    function that says what is missing.
+    """The kernels of one device, immutable once its backend is loaded: for each op its kernel, else its composite, else
+    a function that raises the missing-kernel error.
     """
 
-    wraps = False  # of tensors that say they are on the device, and have no data of their own
+    wraps = False  # # of tensors that report the device but have no data
 
     if TYPE_CHECKING:  # kernels are attributes under their op's name
 
@@ -68,7 +68,7 @@ class KernelTable:
         self.exact_scalar_dtypes = frozenset([d for d in self.scalar_dtypes if d.itemsize > 2])
         self.in_float32 = getattr(backend, "in_float32", None)
         self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
-        # Set by the registry, which knows other tables: no backend's business.
+        # Set by the registry, which knows the other tables, not by backends.
         self._move: Any = None
         self._larger: Any = None
         self.as_array, self.to_numpy, self.copy_into = backend.as_array, backend.to_numpy, backend.copy_into
@@ -80,7 +80,7 @@ class KernelTable:
 
     @cached_property
     def large(self) -> KernelTable:
-        """The kernels for large arrays, made when they are first asked for. Tensors never name it as their table."""
+        """The kernels for large arrays, created at first use. Tensors never refer to this table."""
         return self._larger()
 
     def for_size(self, raw: Any) -> KernelTable:

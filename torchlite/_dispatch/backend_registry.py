@@ -134,7 +134,7 @@ def _make_large_table(table: KernelTable, kernels: dict) -> KernelTable:
 
 
 def _fill_table(table: KernelTable, kernels: dict) -> KernelTable:
-    """A table with a device's kernels, and composites for what they lack."""
+    """A kernel table with a device's kernels, and composites for ops without one."""
     where = table.device
     unknown = {name for name in kernels if name not in REGISTRY and name.removesuffix("_") not in REGISTRY}
     if unknown:
@@ -181,7 +181,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
 
 
 def has_kernel(table: KernelTable, name: str) -> bool:
-    """Whether an op can run on this device."""
+    """True if an op can run on this device."""
     return not isinstance(getattr(table, name), MissingKernel)
 
 

@@ -1,4 +1,4 @@
-"""Results of ops that are kept, and put in the place of the kernel's in a later call."""
+"""Cached results of ops, which replace the kernel's result in a later call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .op_record import Op
 
 
 class CachedResult:
-    """The raw results of a call, with the versions that tell whether somebody wrote to them since."""
+    """The raw results of a call, with version counters that detect later writes."""
 
     def __init__(self, result: Any) -> None:
         several = isinstance(result, tuple)
@@ -26,7 +26,7 @@ class CachedResult:
 
 
 def replay_op(op: Op, args: tuple, kwargs: dict, kept: CachedResult) -> Any:
-    """The op called once more, without its kernel: what was kept is its result, with the history of this call."""
+    """Repeat an op without its kernel: the result is the cached array, with the autograd history of this call."""
     values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
     if op.promote is not None:
         values = call.cast_to_common_dtype(op, values)

@@ -1,5 +1,5 @@
-"""The general path of a call: interceptors, subclasses, argument checks, promotion, several
-outputs, in-place and out=.
+"""The slow path of a call: interceptors, subclasses, argument checks, promotion, multiple outputs, in-place and
+out=.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ set_dtype: Any = None  # writes a tensor's dtype where its class may have a prop
 
 
 def set_tensor_classes(tensor: type, parameter: type) -> None:
-    """The classes of tensors, from `torchlite._tensor`, which stands on this module."""
+    """Register the tensor classes of `torchlite._tensor`, which imports this module."""
     global Tensor, Parameter, set_dtype
     Tensor, Parameter = tensor, parameter
     set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ def execute(op: Op, values: list):
         asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
         if values[asked]:
             return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
-    if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
+    if GLOBALS["SIGNED"]:  # # a tensor with the conjugate or negative bit exists
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_tl_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
         values = [CALLBACKS.resolve_conj_neg(v) for v in values]
@@ -246,7 +246,7 @@ def cast_scalars(op: Op, values: list) -> list:
 
 
 def to_raw(value):
-    """A Tensor's raw array; lists of Tensors likewise; the rest as it is."""
+    """Convert Tensors, also in lists, to raw arrays; other values are unchanged."""
     if isinstance(value, Tensor):
         return value._tl_array
     if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
@@ -315,7 +315,7 @@ def check_tensor_list(param, position: int, items) -> None:
 
 
 def to_native_strides(array: np.ndarray) -> np.ndarray:
-    """A NumPy array as a tensor can hold it: a copy of one with negative steps or another machine's byte order."""
+    """A NumPy array in a layout that tensors support: a copy if it has negative strides or foreign byte order."""
     if array.dtype.isnative and all(step >= 0 for step in array.strides):
         return array
     return array.astype(array.dtype.newbyteorder("="), order="C")
@@ -363,7 +363,7 @@ def check_tensors(op: Op, values: list) -> list:
 
 
 def to_common_device(op: Op, values: list, found: list) -> list:
-    """A 0-d CPU tensor goes along with another device's tensors; anything else mixed is an error."""
+    """Move 0-d CPU tensors to the device of the other tensors. Any other mix of devices is an error."""
     target = next((t._tl_kernels for t in found if t._tl_kernels.device.type != "cpu"), found[0]._tl_kernels)
     strangers = [t for t in found if t._tl_kernels is not target]
     if any(t._tl_kernels.device.type != "cpu" or t._tl_array.ndim for t in strangers) or not op.tags & POINTWISE:
@@ -415,7 +415,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
 
 
 def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
-    """A 0-d tensor of more precision beside half precision counts as the number that it holds, on the CPU."""
+    """On the CPU, convert a 0-d tensor that is wider than half-precision operands to its number."""
 
     def number(value):
         if not isinstance(value, Tensor) or value._tl_node is not None or value.dtype.category != FLOAT:
@@ -428,7 +428,7 @@ def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
 
 
 def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> None:
-    """Python numbers beside half precision as arrays of its dtype, where the kernel does not take them as they are."""
+    """Round Python numbers to the operands' half-precision dtype, as arrays, for kernels that do not round them."""
     table = table_of_values(values)
     if (
         to in table.scalar_dtypes
@@ -482,8 +482,8 @@ def _wrap_view_and_record(op, table, values, data, wants):
 
 
 def finish_unrecorded(op: Op, table, values, result, hidden: tuple = ()) -> None:
-    """What the hot path leaves out where an op is not recorded: inference mode marks its tensors, and an input may have
-    a history that came by way of another view.
+    """Complete an op that is not recorded: inference mode marks the results, and an input that is a view may have a
+    stale history.
     """
     if MODE.inference:
         if result._tl_meta is None:
@@ -635,7 +635,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     check_operand_dtypes(op, values)
     before = _shallow_copy(target) if wants else target
     if wants and (op.is_implicit or touches):
-        # A formula may need what the write is about to replace.
+        # A formula may need the value that the write replaces.
         before._tl_array, before._tl_meta = (
             table.clone(target._tl_array),
             None if before._tl_node is not LEAF else before._tl_meta,
@@ -701,13 +701,13 @@ PRE_WRITE_HOOKS: list[Any] = []
 
 
 def run_pre_write_hooks(target) -> None:
-    """What others do before a tensor's memory is written, or given to who may write there."""
+    """Run all callbacks that precede a write to a tensor's memory, or the hand-out of a writable reference to it."""
     for look in PRE_WRITE_HOOKS:
         look(target)
 
 
 def check_before_write(target) -> bool:
-    """Before a write: whether the target has a history, which may have come by way of another view. RuntimeError for an
+    """Before a write, check whether the target has a history, possibly a stale one of a view. RuntimeError for an
     inference tensor outside inference mode.
     """
     if not MODE.inference and is_inference(target):
@@ -719,7 +719,7 @@ def check_before_write(target) -> bool:
 
 
 def _shallow_copy(tensor):
-    """The tensor as it is now: same data, version and history, another object."""
+    """A new tensor object with the same data, version and history."""
     out = new(Tensor)
     out._tl_array, out._tl_kernels, out.dtype, out._tl_node = (
         tensor._tl_array,
@@ -772,7 +772,9 @@ def write_result_in_place(op: Op, target, result, before):
 
 
 def rebase_history(target, result):
-    """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
+    """Set the history of `target`, whose memory now holds `result`, to that of `result`; for a view, the base's history
+    too.
+    """
     node, base = result._tl_node, base_of(target)
     bump_version(target)
     owner = target if base is None else base

@@ -1,8 +1,8 @@
-"""What the core calls back, handed to it by those who know: so that every import points down.
+"""Callbacks to higher layers, registered at import, so that all imports point downwards.
 
-The layers above the core are imported after it and cannot be named in it. Each of them fills its slot once, while it is
-imported; `import torchlite` leaves none empty. What the generated functions need of the same things stands in
-`runtime.GLOBALS` under the same names, since reading a global costs them nothing.
+The core cannot import the layers above it. Each of them registers its callbacks when it is imported; after `import
+torchlite` all are registered. Generated functions read the same objects from `dispatch_state.GLOBALS`, under the same
+names, because reading a global is faster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Callbacks:
-    """Who fills what is said beside each."""
+    """The callbacks; a comment at each names the module that registers it."""
 
     # From the core's own upper end (codegen).
     F: Any  # every op on Tensors, by the op's name
@@ -34,7 +34,7 @@ class Callbacks:
 
     # From _ops/inplace.
     copy: Op  # a tensor's elements written into another
-    resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
+    resize: Callable[[Any, tuple[int, ...]], Any]  # # gives a Tensor another shape in its storage
 
     # From _tensor/signs.
     conj_neg_view_op: Callable[..., Any]  # a view op on a tensor with the conjugate or negative bit
@@ -49,7 +49,7 @@ class Callbacks:
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it
 
-    # From torchlite itself: a function of `torchlite._sparse` by its name; the package is loaded when one is asked for.
+    # From torchlite itself: a function of `torchlite._sparse` by name. The first call imports the package.
     sparse: Callable[[str], Any]
 
     # From torchlite itself: a class of `torchlite._library.op_overload` by its name.
@@ -90,17 +90,17 @@ CALLBACKS = Callbacks()
 
 
 def register_lazily(callbacks: Any, package: dict[str, Any], homes: dict[str, tuple[str, str]]) -> None:
-    """Register functions of modules that are loaded when one is first called.
+    """Register functions of modules that are imported at the first call.
 
-    package: the globals of the package that has the modules. homes: for each slot of `callbacks` a module of the
-    package, and the function's name in it.
+    package: the globals of the package that contains the modules. homes: for each callback the module of the package
+    and the function's name in it.
     """
     for slot, (module, name) in homes.items():
         setattr(callbacks, slot, _first_call(callbacks, package, slot, module, name))
 
 
 def _first_call(callbacks: Any, package: dict[str, Any], slot: str, module: str, name: str) -> Callable[..., Any]:
-    """A callback that loads a function, puts it in the slot and calls it."""
+    """A callback that imports its function, registers it in its own place and calls it."""
 
     def load_and_call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(importlib.import_module(f".{module}", package["__name__"]), name)

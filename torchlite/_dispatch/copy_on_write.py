@@ -1,7 +1,7 @@
-"""Memory that several storages have until one of them is written: lazy clones.
+"""Copy-on-write memory, shared by several storages until a write: lazy clones.
 
-The memory belongs to an array, and each lazy clone's storage is a *lease* on it: an owner of its own, over the same
-bytes, whose `base` is the `SharedBuffer` that they have in common. Who is written moves to memory of its own first
+An array owns the memory. The storage of each lazy clone is another owner over the same bytes, whose `base` is the
+`SharedBuffer` that all of them have in common. A storage gets new memory before it is written
 (`torchlite._tensor.copy_on_write`), unless it is the last one.
 """
 
@@ -19,7 +19,7 @@ _buffers: weakref.WeakValueDictionary[int, SharedBuffer] = weakref.WeakValueDict
 
 
 class SharedBuffer:
-    """An array, its memory, and the leases on it."""
+    """An array, its memory, and the storages that share it."""
 
     def __init__(self, owner: np.ndarray, memory: np.ndarray):
         self.owner = owner
@@ -43,7 +43,7 @@ class SharedBuffer:
         return made
 
     def is_alone(self, owner: Any) -> bool:
-        """Whether no other storage has the memory. `owner` is one of them."""
+        """True if `owner` is the only storage of the memory."""
         if any(lease() is not None and lease() is not owner for lease in self.leases):
             return False
         # Two references to the array are our own: the attribute, and the memory's base. The third is the call's.
@@ -51,12 +51,12 @@ class SharedBuffer:
 
 
 def shared_buffer_of(owner: Any) -> SharedBuffer | None:
-    """What the owner of a tensor's memory has in common with others."""
+    """The SharedBuffer of the owner of a tensor's memory, if it has one."""
     found = owner.base if owner.base.__class__ is SharedBuffer else _buffers.get(id(owner))
     return None if found is None or found.settled else found
 
 
 def new_cow_reference(owner: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """Flat bytes for a lazy clone of a storage, whose flat bytes are `memory`: an owner of their own."""
+    """New owner of a storage's flat bytes `memory`, for a lazy clone."""
     found = owner.base if owner.base.__class__ is SharedBuffer else _buffers.get(id(owner))
     return (SharedBuffer(owner, memory) if found is None else found).lease()

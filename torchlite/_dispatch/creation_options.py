@@ -1,4 +1,4 @@
-"""The options `layout` and `pin_memory` of functions that make tensors, where their composites do not take them."""
+"""The options `layout` and `pin_memory` of creation functions whose composites do not take them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def handled_options(composite: Callable, schema: str) -> tuple[str, ...]:
 
 
 def with_options(composite: Callable, op: Any) -> Callable:
-    """The composite as a function of all parameters of the op.
-
-    A sparse layout is an error, and `pin_memory=True` gives a tensor in page-locked memory.
+    """Wrap the composite in a function of all parameters of the op. A sparse layout is an error; `pin_memory=True`
+    returns a tensor in page-locked memory.
     """
     handled = op.creation_options
 
@@ -49,7 +48,7 @@ def with_options(composite: Callable, op: Any) -> Callable:
 
 
 def _unpinned(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with which the tensor is made that is pinned afterwards: a copy without history."""
+    """The arguments for the unpinned tensor, which is pinned afterwards: a copy without history."""
     CALLBACKS.check_pinning(given.get("device"))
     return {"requires_grad": False} if given.get("out") is None else {}
 

@@ -1,6 +1,4 @@
-"""State that the generated functions read: grad mode of the thread, the flag of the general path,
-the names they use.
-"""
+"""State that generated functions read: the thread's grad mode, the slow-path flag, and the names in their globals."""
 
 from __future__ import annotations
 
@@ -13,18 +11,18 @@ class Mode(threading.local):
     """Grad mode of each thread."""
 
     grad = True
-    inference = False  # then nothing is recorded, and `asked` is what was said about it
+    inference = False  # # then nothing is recorded, and `asked` is the requested mode
     asked = False
     transforms = 0  # how many of torch.func's transforms the thread is inside
-    plain = False  # whether __torch_function__ of subclasses is not asked
+    plain = False  # # whether __torch_function__ of subclasses is disabled
     forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
     forward = True  # whether levels of forward-mode differentiation send tangents along
     grad_layout_policy = True  # whether a gradient that comes to a leaf gets the leaf's strides
-    torch_dispatch_disabled = False  # whether __torch_dispatch__ of subclasses is not asked
+    torch_dispatch_disabled = False  # # whether __torch_dispatch__ of subclasses is disabled
 
 
 class NodeSentinel:
-    """Stands in `Tensor._tl_node` where there is no node."""
+    """Sentinel in `Tensor._tl_node` for a tensor without a node."""
 
     __slots__ = ("name",)
 
@@ -36,24 +34,24 @@ class NodeSentinel:
 
 
 MODE = Mode()
-# One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode
-# (append and pop are atomic).
+# One entry for each thread with recording off. While it is empty, no op needs to read its thread's mode (append and pop
+# are atomic).
 NO_GRAD: list[None] = []
 LEAF = NodeSentinel("LEAF")  # a leaf that wants a gradient
-# A view made in no_grad mode of what wants a gradient: it says that it wants one too, and none comes to it.
+# A view created in no_grad mode of a tensor that requires a gradient: it reports requires_grad, but gets no gradient.
 REQUIRES_GRAD_DETACHED = NodeSentinel("REQUIRES_GRAD_DETACHED")
 SEQUENCE = itertools.count(1)
 # Counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a history by a
 # write when views of them may have none.
 STALE_VIEW_CHECKS: list[None] = []
-# Not empty once there was a tensor without data of its own: then backward looks for such.
+# Not empty once a tensor without data was created. Then backward looks for such tensors.
 HAS_WRAPPERS: list[None] = []
 # The globals of every generated function. INTERCEPTORS counts entered interceptors and saved-tensor hooks in all
 # threads. WRITE_CHECKS counts the same as STALE_VIEW_CHECKS for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "SPARSE": False,  # whether any tensor had a sparse layout
-    "DISPATCHES": False,  # whether any subclass has a `__torch_dispatch__` of its own
+    "DISPATCHES": False,  # # whether any subclass defines `__torch_dispatch__`
     "__name__": "torchlite._generated",
     "INTERCEPTORS": 0,
     "HISTORY_COUNTER": 0,
@@ -64,7 +62,7 @@ GLOBALS: dict[str, Any] = {
     "LEAF": LEAF,
     "SEQUENCE": SEQUENCE,
     "new": object.__new__,
-    # The elements from which on an op's first tensor is large: then a kernel for large arrays is asked for.
+    # Number of elements of an op's first tensor from which the kernel for large arrays is used.
     "LARGE": 1 << 15,
 }
 
@@ -96,7 +94,7 @@ def set_grad_mode(on: bool) -> None:
 
 
 class recording:
-    """Whether this thread records, for a block; cheaper than a context manager from contextlib."""
+    """True if this thread records, for a block; cheaper than a context manager from contextlib."""
 
     __slots__ = ("mode", "saved")
 

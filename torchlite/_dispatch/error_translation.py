@@ -1,4 +1,4 @@
-"""What becomes of an error of a kernel or a composite: one more try with plainer arguments, or PyTorch's words."""
+"""Translates errors of kernels and composites: a retry with coerced arguments, or PyTorch's error message."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
 
 def translate_composite_error(op: Op, error: Exception, values) -> Exception:
-    """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
-    before all of them.
+    """The error to raise in place of a composite's. Its parts raise PyTorch's errors already, but PyTorch's parser
+    checks before them.
     """
     if type(error) in (RuntimeError, NotImplementedError):
         return error
@@ -46,7 +46,7 @@ def _list_element_error(op: Op, error: Exception, values) -> TypeError | None:
 
 
 def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
-    """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
+    """PyTorch's error for an out-of-range dimension of the first tensor, if Python's or NumPy's error reports one."""
     if not isinstance(error, np.exceptions.AxisError) and str(error) not in _PYTHON_INDEX_MESSAGES:
         return None
     ndim = next((v._tl_array.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
@@ -64,7 +64,7 @@ def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
 
 
 def translate_error(op: Op, error: Exception, values) -> Exception:
-    """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
+    """The error to raise in place of a kernel's: the parser or the op's shape rule may have a more exact one."""
     from .arg_parser import parser_error
     from .meta_backend import shape_fn_error
 
@@ -109,8 +109,8 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
 
 
 def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
-    """The arguments of a call that failed, with numbers and dtypes in place of what stands for them; None where
-    nothing does.
+    """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent; None if no
+    argument changes.
     """
     if not isinstance(error, (TypeError, AttributeError, ValueError)):
         return None
@@ -156,7 +156,7 @@ def _coerce(param, value):
 
 
 def type_error(op: Op, param, position: int, value) -> TypeError:
-    """PyTorch's words for an argument of the wrong type."""
+    """PyTorch's error for an argument of the wrong type."""
     want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
     return TypeError(
         f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "

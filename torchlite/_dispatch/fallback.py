@@ -1,5 +1,5 @@
-"""What stands in a kernel table where a backend has neither a kernel nor a composite: an error, or with
-`TORCHLITE_FALLBACK=1` a way over the host.
+"""Kernel table entries for ops without a kernel or a composite: an error, or with `TORCHLITE_FALLBACK=1` a computation
+on the host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .op_record import VIEW, Op
 
 
 class MissingKernel:
-    """In the place of a kernel that a backend lacks: says so when called."""
+    """Table entry for a kernel that a backend lacks: raises an error when called."""
 
     def __init__(self, name: str, where: device):
         self.name, self.where = name, where
@@ -65,9 +65,9 @@ class HostFallback:
 
 
 def fallback_kernel(op: Op, table: KernelTable, host) -> Any:
-    """What to put in a table for an op that its backend lacks. `host` gives the table of "cpu"."""
+    """The kernel table entry for an op that the backend lacks. `host` returns the table of "cpu"."""
     wanted = os.environ.get("TORCHLITE_FALLBACK", "") not in ("", "0")
-    # A view made on the host would not share the device's memory.
+    # A view on the host would not share the device's memory.
     if (
         wanted
         and table.device.type not in ("cpu", "meta")

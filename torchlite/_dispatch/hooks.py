@@ -1,4 +1,4 @@
-"""Hooks: handles that take one away again, and what saved-tensor hooks make of what a node saves."""
+"""RemovableHandle and saved-tensor hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _weak_reference(hooks: Any) -> Callable[[], Any]:
 
 
 class RemovableHandle:
-    """Remembers where a hook was put; `remove()` takes it away. Also a context manager.
+    """Handle of a registered hook; `remove()` removes it. Also a context manager.
 
     `RemovableHandle(hooks)` makes an id for the caller to use as a key; with a hook given, it is put there at once.
     extra_dict: a dictionary, or a list of them, that may have something more under the id. A handle can be pickled with
@@ -68,8 +68,8 @@ RemovableHandle.__module__ = "torchlite.utils.hooks"  # where programs and pickl
 
 
 class PackedTensor:
-    """A saved tensor that saved-tensor hooks packed. `edge` is where the tensor's gradient goes: None, a leaf, a node
-    or an output of one; a number stands for an output of the node that saved it, -1 for its only one.
+    """A saved tensor that saved-tensor hooks packed. `edge` is the edge of the tensor's gradient: None, a leaf, a node
+    or an output of one. A number is an index of the saving node's outputs, -1 for its only one.
     """
 
     __slots__ = ("value", "unpack", "edge")
@@ -78,7 +78,7 @@ class PackedTensor:
         self.value, self.unpack, self.edge = value, unpack, edge
 
     def open(self):
-        """The tensor that comes out."""
+        """Unpack the tensor."""
         before = saved_tensor_hooks.stack
         found = self.unpack(self.value)
         if saved_tensor_hooks.stack is not before:  # what it entered or left is so for itself alone
@@ -103,14 +103,14 @@ saved_tensor_hooks = _SavedTensorHooks()
 
 
 def pack_saved_tensor(tensor, edge) -> PackedTensor | None:
-    """What the innermost saved-tensor hooks make of a tensor that a node saves; None when there are none."""
+    """Pack a tensor with the innermost saved-tensor hooks; None if there are none."""
     if not saved_tensor_hooks.stack:
         return None
     return pack_with(*saved_tensor_hooks.stack[-1], tensor, edge)
 
 
 def pack_with(pack_hook, unpack_hook, tensor, edge) -> PackedTensor:
-    """What these hooks make of a tensor. RuntimeError where the pack hook writes to it."""
+    """Pack a tensor with these hooks. RuntimeError if the pack hook writes to it."""
     handed = tensor.detach()
     counts = not handed.is_inference()
     before = handed._version if counts else 0

@@ -1,4 +1,4 @@
-"""The one stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
+"""The stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _Share:
 
 
 class _Stack(threading.local):
-    """`items` is what is in force in this thread, the innermost last. A list is never changed: another takes its place,
-    by the functions below alone.
+    """`items` are the active interceptors of this thread, innermost last. The list is never mutated; only the functions
+    below replace it.
     """
 
     def __init__(self):
@@ -41,8 +41,8 @@ class _Stack(threading.local):
 
 
 class _View(list):
-    """The interceptors in force while others are hidden. `under` comes back after it, without those left meanwhile and
-    with those entered; `first` is what it began with.
+    """The active interceptors while others are hidden. `under` is restored afterwards, less those that exited and plus
+    those entered meanwhile; `first` is the initial list.
     """
 
     __slots__ = ("under", "first")
@@ -71,8 +71,8 @@ if hasattr(os, "register_at_fork"):
 
 
 class Interceptor:
-    """While entered, every op called in this thread comes to `intercept(op, args, kwargs)`; `op(*args, **kwargs)`
-    inside goes to the next one below.
+    """While active, it receives every op of this thread in `intercept(op, args, kwargs)`; `op(*args, **kwargs)` inside
+    calls the next one below.
 
     >>> import torchlite as torch
     >>> from torchlite._dispatch import Interceptor
@@ -87,15 +87,15 @@ class Interceptor:
     add
     """
 
-    batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
+    batches = False  # # True for `vmap`, which has a method `custom` for custom Functions
     intercepts_library = True  # whether ops that programs added come here as one
     intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     intercepts_functions = False  # whether functions that are no op come here too, by `called`
     casts = False  # whether ops run in other dtypes than they are called in, which `cast` says
     is_forward = False  # whether it is a level of forward-mode differentiation
     is_scoped = False  # whether it never outlives the function of the library that entered it
-    # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
-    # what stands in the engine's `RawMode`'s place.
+    # How a backward pass runs while this is on its thread's stack: None, unchanged; "ops", as ops that this intercepts;
+    # or a replacement for the engine's `RawMode`.
     backward: Any = None
 
     def intercept(self, op, function, args, kwargs):
@@ -114,7 +114,7 @@ class Interceptor:
 
 
 def enter(item: Interceptor, place: int | None = None) -> None:
-    """Put an interceptor on this thread's stack: on top, or at a place."""
+    """Push an interceptor on this thread's stack, or insert it at an index."""
     now = stack.items
     place = len(now) if place is None else place
     items = _as(now, [*now[:place], item, *now[place:]])
@@ -140,7 +140,7 @@ def leave(item: Interceptor) -> bool:
 
 
 def entered() -> Iterator[Interceptor]:
-    """The interceptors on this thread's stack, in force or hidden; some of them more than once."""
+    """The interceptors on this thread's stack, active or hidden; some occur more than once."""
     items = stack.items
     while items.__class__ is _View:
         yield from items
@@ -174,7 +174,7 @@ def _taken(item: Interceptor) -> bool:
 
 
 def show(items: list) -> _View:
-    """Let these alone, a new list, be in force in this thread, until `put_back` gets the view that this returns."""
+    """Make only these interceptors, a new list, active in this thread until `put_back` receives the returned view."""
     view = _View(items)
     view.first, view.under = items, stack.items
     stack.items = view
@@ -182,8 +182,8 @@ def show(items: list) -> _View:
 
 
 def put_back(view: _View) -> None:
-    """Let what a view hides be in force again. What was entered or left since stays so. Views that an interrupt
-    left open above it end too.
+    """Reactivate the interceptors that a view hides, with later entries and exits preserved. Inner views that an
+    interrupt left open end too.
     """
     now = stack.items
     if now is view:
@@ -202,7 +202,7 @@ def put_back(view: _View) -> None:
 
 
 def settle(items: list) -> None:
-    """End views that were left open since a list was in force."""
+    """End views that were opened after a list was active and are still open."""
     first = items.first if items.__class__ is _View else None
     found = stack.items
     while found.__class__ is _View and found.first is not first:
@@ -233,13 +233,13 @@ def _close(view: Any) -> None:
 
 
 def take_over(items: list, active: int = 0) -> None:
-    """Go on with the stack of another thread, which waits or has ended, and with what it counted."""
+    """Continue with the stack and the counters of another thread, which waits or has ended."""
     stack.items = items
     count_active(active)
 
 
 class showing:
-    """These alone are in force for a block."""
+    """Context manager in which only these interceptors are active."""
 
     def __init__(self, items: list):
         self.items = items
@@ -252,14 +252,16 @@ class showing:
 
 
 class ReenabledInterceptor(showing):
-    """While an op is handled: the interceptor is in force again, for the op's parts."""
+    """Context manager for the handling of an op: the interceptor is active again, for the ops that it is composed
+    of.
+    """
 
     def __init__(self, item: Any):
         super().__init__([*stack.items, item])
 
 
 def call_interceptor(op, function, args, kwargs):
-    """Hand the call to the topmost interceptor with the stack below it in force."""
+    """Call the topmost interceptor, with the stack below it active."""
     items = stack.items
     view = show(items[:-1])
     try:
@@ -272,7 +274,7 @@ def call_interceptor(op, function, args, kwargs):
 
 
 def vmap_custom_function(function, args, kwargs):
-    """What a custom Function gives inside `vmap`; None where no argument stands for one example of a batch."""
+    """The result of a custom Function inside `vmap`; None if no argument is batched."""
     items = stack.items
     for position in range(len(items) - 1, -1, -1):
         if items[position].batches and items[position].has(args):
@@ -282,13 +284,13 @@ def vmap_custom_function(function, args, kwargs):
 
 
 def is_inside_vmap() -> bool:
-    """Whether this thread is inside `vmap`."""
+    """True if this thread is inside `vmap`."""
     return bool(GLOBALS["INTERCEPTORS"]) and any(item.batches for item in stack.items)
 
 
 def call_library_interceptor(op, function, args, kwargs):
-    """As `intercepted`, by the topmost that sees the ops that programs add, with the others still in force;
-    NotImplemented where there is none.
+    """Like `call_interceptor`, for the topmost interceptor that receives custom ops, with the others still active;
+    NotImplemented if there is none.
     """
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
@@ -318,8 +320,8 @@ def strip_default_args(op, args, kwargs):
 
 
 def call_function_mode(function, args, kwargs):
-    """What the innermost mode that sees functions makes of a call of one that is no op, with the others still in force;
-    NotImplemented where there is none.
+    """The result of the innermost function mode for a call of a function that is not an op, with the outer modes
+    active; NotImplemented if there is no mode.
     """
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
@@ -331,7 +333,7 @@ def call_function_mode(function, args, kwargs):
 
 
 class InPlaceCall:
-    """What an interceptor calls to let an op in place go on."""
+    """The callable with which an interceptor continues an in-place op."""
 
     __slots__ = ("run", "record")
 
@@ -355,8 +357,8 @@ def find_torch_function_override(values):
 
 
 def call_torch_function(function, values, args, kwargs):
-    """What the classes among `values` that override `__torch_function__` make of a call: each is asked once, subclasses
-    before what they derive from. TypeError where all return NotImplemented.
+    """Dispatch a call to the `__torch_function__` overrides of the classes among `values`, each once, subclasses before
+    base classes. TypeError if all return NotImplemented.
     """
     asked: list = []
     for value in values:
@@ -381,7 +383,7 @@ def call_torch_function(function, values, args, kwargs):
 
 
 def has_sparse(values) -> bool:
-    """Whether there is a sparse tensor among values, or in a list of them."""
+    """True if values, or a list in them, contain a sparse tensor."""
     return any(
         has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_tl_is_sparse", False) is True
         for value in values
@@ -401,7 +403,7 @@ def torch_dispatch_classes(values) -> tuple:
 
 
 class torch_function_disabled:
-    """Inside, `__torch_function__` of subclasses is not asked (per thread)."""
+    """Context manager that disables `__torch_function__` of subclasses in this thread."""
 
     def __enter__(self):
         self.before = MODE.plain
@@ -412,8 +414,8 @@ class torch_function_disabled:
 
 
 class _DisabledTorchFunction:
-    """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
-    object, since a function would be bound where it is asked of a tensor.
+    """Value for `__torch_function__` or `__torch_dispatch__` of a class: ops run unchanged and return plain Tensors. An
+    object, because a function would be bound when read from a tensor.
     """
 
     is_disabled_torch_function = True

@@ -1,8 +1,7 @@
-"""Kernels called by one thread, recorded: what a program computes, below autograd, promotion and composites.
+"""Records the kernel calls of one thread: a program's computation below autograd, promotion and composites.
 
-While a `KernelRecorder` is entered the kernels of a device's tables are behind functions that tell it of calls. Nothing
-is added to any other call: the tables are put back when it is left. Kernels that other threads call meanwhile go
-straight through.
+While a `KernelRecorder` is active, the kernels in a device's tables are wrapped in functions that report calls to it.
+No other call has a cost: the tables are restored at exit. Kernel calls of other threads pass through unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .backend import KernelTable
 from .backend_registry import table_of
 from .op_record import REGISTRY
 
-# What is no kernel among a table's attributes, or reads nothing but shapes and dtypes.
+# Attributes of a table that are not kernels, or that read only shapes and dtypes.
 _QUERIES = frozenset(("is_sole_owner", "dtype_of", "offset_between", "as_array", "in_float32", "backward_in_float32"))
 _lock = threading.Lock()
 # The recorder of each thread that has one.
@@ -34,13 +33,13 @@ def current_recorder() -> KernelRecorder | None:
 
 
 class UnrecordableError(Exception):
-    """What the thread did cannot be replayed."""
+    """The thread did something that cannot be replayed."""
 
 
 class KernelRecorder:
-    """Entered for a thread and a device; `called` gets every outermost kernel call with its result, and `read` the
-    arrays whose elements Python looks at. What they raise leaves the program alone: it is kept as `failure`, and
-    nothing more is recorded.
+    """Context manager for a thread and a device. `called` receives every outermost kernel call with its result; `read`
+    receives the arrays whose elements Python reads. An error that they raise does not reach the program: it becomes
+    `failure`, and recording stops.
     """
 
     failure: str | None = None
@@ -58,19 +57,19 @@ class KernelRecorder:
         return found
 
     def as_one(self, call: Callable, owner: Any, args: tuple, kwargs: dict) -> Any:
-        """Run `call(owner, *args, **kwargs)`, which asked for it, as one step with effects of its own."""
+        """Run `call(owner, *args, **kwargs)` as one step with side effects."""
         self.fail(f"{owner.__class__.__name__} steps")
         return call(owner, *args, **kwargs)
 
     def record_constant_array(self, raw: Any) -> None:
-        """An array that is what it is, whatever the elements of others are."""
+        """Record an array that is constant: it does not depend on the elements of other arrays."""
 
     def fail(self, why: str) -> None:
-        """Say why what happens cannot be replayed; the first reason counts."""
+        """Record why the computation cannot be replayed; only the first reason counts."""
         self.failure = self.failure or why
 
     def note(self, hook: Callable, *arguments: Any) -> Any:
-        """What a method above returns; None where recording has failed, before or with it."""
+        """Return the result of a method above; None if recording has failed."""
         if self.failure is None:
             try:
                 return hook(*arguments)
@@ -128,7 +127,7 @@ def _tables(table: KernelTable) -> list[KernelTable]:
 
 
 def _call_recorded(recorder: KernelRecorder, name: str, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """A kernel's call, told to the recorder where it is the thread's and no part of another."""
+    """Call a kernel, and report it to this thread's recorder if it is an outermost call."""
     if recorder.depth or recorder.thread != threading.get_ident():
         return kernel(*args, **kwargs)
     recorder.depth = 1
@@ -142,13 +141,13 @@ def _call_recorded(recorder: KernelRecorder, name: str, kernel: Any, *args: Any,
 
 
 def call_recorded(name: str, kernel: Any, *args: Any) -> Any:
-    """Call something that a replay is to call too, as it does kernels: a recorder of this thread is told of it."""
+    """Call a function and record the call in this thread's recorder, as for kernels, so that a replay calls it."""
     recorder = current_recorder()
     return kernel(*args) if recorder is None else _call_recorded(recorder, name, kernel, *args)
 
 
 def record_constant(raw: Any) -> Any:
-    """An array that torchlite made on the host, of shapes and Python's numbers alone: a constant for a recorder."""
+    """Record as constant an array that torchlite computed on the host from shapes and Python numbers alone."""
     recorder = current_recorder() if RECORDERS else None
     if recorder is not None:
         recorder.note(recorder.record_constant_array, raw)
@@ -156,7 +155,7 @@ def record_constant(raw: Any) -> Any:
 
 
 def _as_arrays(table: KernelTable, result: Any) -> Any:
-    """NumPy's scalars as arrays: some are one object for a whole program, and so could not be told apart."""
+    """Convert NumPy scalars to arrays. Some scalars are interned, so their identity would be ambiguous."""
     if isinstance(result, np.generic):
         return table.as_array(result)
     if result.__class__ is tuple or result.__class__ is list:
@@ -178,14 +177,14 @@ def _wrap_cached(wrap: Any, kernel: Any) -> Any:
 
 
 def _in_float32(recorder: KernelRecorder, wrap: Any, kernel: Any) -> Any:
-    """A kernel that computes half precision in float32, told to the recorder as one call."""
+    """A kernel that computes half precision in float32, recorded as one call."""
     if getattr(kernel, "func", None) is _call_recorded:
         return functools.partial(_call_recorded, recorder, kernel.args[1], _wrap_cached(wrap, kernel.args[2]))
     return wrap(kernel)
 
 
 def _backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
-    """A node's backward in float32, whose casts the recorder is told of."""
+    """A node's backward in float32; the recorder receives its casts."""
     casts = run.__kwdefaults__ or dict(zip(("wide", "narrowed"), run.__defaults__, strict=True))
 
     def wide(value: Any, half: Any) -> Any:
@@ -200,7 +199,9 @@ def _backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
 
 
 def record_as_single_step(method: Any) -> Any:
-    """A method of an object outside, which a recorder takes for one step with effects of its own: a replay calls it."""
+    """Decorator for a method of an external object: a recorder records the call as one step with side effects, and a
+    replay calls it.
+    """
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""How results lie in memory: PyTorch's rules for strides, which a record names (`Op.layout`) and kernels need not know.
+"""Memory layout of results: PyTorch's stride rules, which a record names (`Op.layout`) and kernels can ignore.
 
-Shapes and strides are tuples; strides count elements. `keeps_layout` puts a rule behind a kernel: what the kernel
-returns otherwise than the rule says is copied into place.
+Shapes and strides are tuples; strides count elements. `keeps_layout` applies a rule after a kernel: a result with other
+strides is copied.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def strides_of(raw) -> Ints:
 
 @functools.lru_cache(8192)
 def canonical_strides(shape: Ints, strides: Ints) -> Ints:
-    """PyTorch's strides for an array's: NumPy has 0 for all dimensions of a new array without elements, and 0 for new
-    dimensions of length one, where PyTorch has what a contiguous neighbour would have.
+    """PyTorch's strides for a NumPy array. NumPy has stride 0 for all dimensions of an empty array, and for new
+    dimensions of length one; PyTorch has those of a contiguous array.
     """
     if not any(strides) and 0 in shape:
         return contiguous_strides(shape)
@@ -55,7 +55,7 @@ def channels_last_strides(shape: Ints) -> Ints:
 
 @functools.lru_cache(4096)
 def is_channels_last(shape: Ints, strides: Ints) -> bool:
-    """Whether elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
+    """True if elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
     if len(shape) not in (4, 5):
         return False
     expected = channels_last_strides(shape)
@@ -64,7 +64,7 @@ def is_channels_last(shape: Ints, strides: Ints) -> bool:
 
 @functools.lru_cache(4096)
 def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
-    """Whether ops that keep their input's memory format take it to be channels last: by strides that grow in that
+    """True if ops that preserve memory format treat a tensor with these strides as channels last: strides grow in that
     order, dimensions of length one included, gaps allowed.
     """
     if len(shape) not in (4, 5) or strides[1] == 0:
@@ -79,7 +79,7 @@ def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
 
 @functools.lru_cache(4096)
 def is_dense(shape: Ints, strides: Ints) -> bool:
-    """Whether elements fill a block of memory, none twice."""
+    """True if elements fill a block of memory, none twice."""
     if 0 in shape:
         return True
     expected = 1
@@ -133,8 +133,8 @@ def strides_from_dim_order(dims, shape: Ints) -> Ints:
 
 @functools.lru_cache(4096)
 def infer_dense_strides(shape: Ints, strides: Ints) -> Ints:
-    """The strides of a new tensor made like one (`preserve_format`): its own where they are dense, else dense ones in
-    the same order.
+    """Strides of a new tensor like another one (`preserve_format`): the same if they are dense, else dense ones in the
+    same order.
     """
     return strides if is_dense(shape, strides) else strides_from_dim_order(_sorted_dims(shape, (strides,)), shape)
 
@@ -171,7 +171,7 @@ def elementwise_output_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], .
 
 
 def is_contiguous(shape: Ints, strides: Ints) -> bool:
-    """Whether elements lie in row-major order without gaps; dimensions of length one do not count."""
+    """True if elements lie in row-major order without gaps; dimensions of length one do not count."""
     if 0 in shape:
         return True
     expected = 1
@@ -194,8 +194,8 @@ def f_contiguous_strides(shape: Ints) -> Ints:
 
 
 def to_leaf_strides(table, gradient, leaf):
-    """The gradient of a leaf in memory as the leaf lies where that is dense, else in row-major order; dimensions of
-    length one do not count.
+    """The gradient of a leaf with the leaf's strides if they are dense, else in row-major order. Dimensions of length
+    one do not count.
     """
     shape, wanted = leaf.shape, strides_of(leaf)
     if not is_dense(shape, wanted):
@@ -212,7 +212,7 @@ def to_leaf_strides(table, gradient, leaf):
 
 
 class StrideRule:
-    """How an op's results lie; `None` in the place of strides leaves a result as it is."""
+    """Rule for the strides of an op's results. None in place of strides leaves a result unchanged."""
 
     def __init__(self, strides: Callable):
         self.strides = strides
@@ -251,7 +251,7 @@ def contiguous(args, out, at) -> Ints:
 
 @StrideRule
 def like_first(args, out, at) -> Ints:
-    """As the first argument lies, where the result has its shape."""
+    """The strides of the first argument, if the result has its shape."""
     first = args[0]
     return (
         infer_dense_strides(first.shape, strides_of(first))
@@ -274,8 +274,8 @@ def suggest_memory_format(args, out, at) -> Ints:
 
 @StrideRule
 def preserve_channels_last(args, out, at) -> Ints:
-    """Channels last where the first argument lies so without gaps, whatever its strides of length one, and not
-    row-major.
+    """Channels last if the first argument is dense in that order and not row-major, regardless of strides of length-one
+    dimensions.
     """
     shape, strides = args[0].shape, strides_of(args[0])
     last = is_channels_last(shape, strides) and not is_contiguous(shape, strides)
@@ -284,8 +284,8 @@ def preserve_channels_last(args, out, at) -> Ints:
 
 @StrideRule
 def pooling(args, out, at) -> Ints:
-    """Channels last where the first argument is; of volumes also where only the strides of length one say otherwise, or
-    there is no batch; lines row-major.
+    """Channels last if the first argument is. For volumes also if only strides of length-one dimensions differ, or
+    without a batch; 1-d results are row-major.
     """
     if _is_1d(args, out):
         return contiguous_strides(out.shape)
@@ -299,7 +299,7 @@ def pooling(args, out, at) -> Ints:
 
 @StrideRule
 def pooling_with_indices(args, out, at) -> Ints:
-    """As `pooled`, but lines as images of one row."""
+    """Like `pooling`, but 1-d inputs count as images of one row."""
     return _suggest_memory_format_1d(args[:1], out) if _is_1d(args, out) else pooling.strides(args, out, at)
 
 
@@ -310,22 +310,22 @@ def upsampling(args, out, at) -> Ints | None:
 
 
 def _window_ndim(args) -> int:
-    """Of how many dimensions the windows are, or the size: the second argument says it."""
+    """Number of spatial dimensions of the window or size in the second argument."""
     return len(args[1]) if args[1].__class__ in (tuple, list) else 0
 
 
 def _is_unbatched_3d(args, out) -> bool:
-    """Whether what was pooled is a volume without a batch."""
+    """True if the pooled input is a volume without a batch dimension."""
     return len(out.shape) == 4 and _window_ndim(args) == 3
 
 
 def _is_1d(args, out) -> bool:
-    """Whether what was pooled is a batch of lines."""
+    """True if the pooled input is a batch of 1-d signals."""
     return len(out.shape) == 3 and _window_ndim(args) == 1
 
 
 def _suggest_memory_format_1d(arrays, out) -> Ints:
-    """Lines are images of one row, to PyTorch."""
+    """PyTorch treats 1-d signals as images of one row."""
 
     def suggests(x) -> bool:
         (count, channels, length), (s, c, each) = x.shape, strides_of(x)
@@ -338,7 +338,7 @@ def _suggest_memory_format_1d(arrays, out) -> Ints:
 
 @StrideRule
 def suggest_memory_format_2d(args, out, at) -> Ints:
-    """Channels last where the first argument is a batch of images or lines (not volumes) that lies so."""
+    """Channels last if the first argument is a batch of 1-d signals or images (not volumes) in that format."""
     if _is_1d(args, out):
         return _suggest_memory_format_1d(args[:1], out)
     return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_unbatched_3d(args, out) else (), out)
@@ -459,7 +459,7 @@ def f_contiguous_outputs(*which: int) -> StrideRule:
 
 
 def mark_strides_applied(kernel: Callable) -> Callable:
-    """Says of a kernel that it lays its results out by the record's rule itself."""
+    """Mark a kernel that applies the record's stride rule itself."""
     kernel.is_laid_out = True  # type: ignore[attr-defined]
     return kernel
 
@@ -470,7 +470,7 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
         return kernel
     array = table.array
     row_major = _row_major_test(array)
-    # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
+    # Row-major arrays give a row-major result by these rules, so no further test is needed.
     simple, alone = rule in (like_first, pointwise, indexing), rule is contiguous
     of_list = rule in (cat, stack)
 
@@ -508,20 +508,20 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
         return out
 
     run.__name__ = getattr(kernel, "__name__", "kernel")
-    # For callers that give the array to write, which lies as it lies, and those whose arrays are all row-major.
+    # For callers that pass the array to write, whose strides are given, and for those whose arrays are all row-major.
     run.__wrapped__ = run.without_rule = kernel  # type: ignore[attr-defined]
     return run
 
 
 @functools.lru_cache(8192)
 def _is_exactly_contiguous(shape: Ints, strides: Ints, itemsize: int) -> bool:
-    """Whether strides in bytes are the row-major ones, those of dimensions of length one too."""
+    """True if strides in bytes are exactly row-major, including those of dimensions of length one."""
     return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 class _UfuncRule:
-    """Whether ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
-    pay for what they would seldom notice.
+    """True if ufuncs follow the rule too: from the first use of channels last in a program. Other programs do not pay
+    for it.
     """
 
     asked = False
@@ -529,8 +529,8 @@ class _UfuncRule:
 
 
 def apply_rule_to_ufuncs(table=None) -> None:
-    """Put the iterator's rule behind all pointwise kernels of several operands: of a new table where channels last was
-    asked for before, and of all tables when it is asked for first.
+    """Apply the iterator's stride rule to all pointwise kernels with several operands: in a new table if channels last
+    was used before, and in all tables at its first use.
     """
     if table is not None:
         _UfuncRule.tables.append(table)
@@ -549,7 +549,7 @@ def apply_rule_to_ufuncs(table=None) -> None:
 
 @functools.cache
 def _row_major_test(array: type) -> Callable:
-    """What says quickest whether a raw array of a class is row-major."""
+    """Fastest is-C-contiguous test for an array class."""
     if hasattr(array, "contiguous"):
         return attrgetter("contiguous")
     return attrgetter("flags.c_contiguous") if hasattr(array, "flags") else lambda raw: False

@@ -1,7 +1,7 @@
-"""Memory overlap: what may be written where several elements lie on one place, or where an operand lies too.
+"""Memory overlap: which writes are allowed if elements share memory, or if an operand shares memory with the result.
 
-PyTorch refuses a result whose elements share places (an expanded tensor), and one that shares some of its places with
-an operand. The field `overlap` of an op's record says what it allows.
+PyTorch refuses a result whose elements overlap each other (an expanded tensor), and one that overlaps partially with an
+operand. The field `overlap` of an op's record says which of these it allows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARTIAL_OVERLAP_MESSAGE = (
 
 
 def has_internal_overlap(raw: Any) -> bool:
-    """Whether several elements of a raw array lie on one place, as far as its strides say so."""
+    """True if several elements of a raw array share an address, as far as its strides show."""
     strides = raw.strides
     return (
         0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
@@ -46,7 +46,7 @@ def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:
 
 
 def has_partial_overlap(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
-    """Whether an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
+    """True if an array that is read overlaps with part of one that is written (with `whole`, also with all of it)."""
     a, b = written, read
     while a.base.__class__ is a.__class__:
         a = a.base
@@ -69,7 +69,7 @@ def check_no_internal_overlap(target: Any) -> None:
 
 
 def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> None:
-    """RuntimeError where a tensor that is read (or one of a list) lies on a part of one to be written."""
+    """RuntimeError if a tensor that is read (or one of a list) overlaps partially with one to be written."""
     if hasattr(value, "_tl_array"):
         if has_partial_overlap(target._tl_kernels, target._tl_array, value._tl_array, whole):
             raise RuntimeError(_PARTIAL_OVERLAP_MESSAGE)
@@ -79,7 +79,7 @@ def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> No
 
 
 def _is_same_view(target: Any, source: Any) -> bool:
-    """Whether two tensors are the same elements in the same places."""
+    """True if two tensors have the same elements at the same addresses."""
     a, b = target._tl_array, source._tl_array
     return a is b or (
         owner_of(a) is owner_of(b)
@@ -89,8 +89,8 @@ def _is_same_view(target: Any, source: Any) -> bool:
 
 
 def check_in_place(op: Op, values: list) -> bool:
-    """What PyTorch checks before an op writes into the first of its arguments. Whether it sets some elements of
-    a tensor whose elements share places (`set_together`).
+    """PyTorch's checks before an op writes to its first argument. Return True if it writes elements of a tensor whose
+    elements overlap each other (`set_together`).
     """
     target, allowed = values[0], op.overlap.internal
     if allowed == "unchecked":
@@ -117,8 +117,8 @@ def check_in_place(op: Op, values: list) -> bool:
 
 
 def write_expanded(op: Op, values: list) -> None:
-    """Let an op that sets some elements (or adds to them) do so in a tensor whose elements share places: a place gets
-    what one of its elements got, or all that they got.
+    """Let an op write some elements of a tensor whose elements overlap each other: an address gets the value of one of
+    its elements, or the sum of all.
     """
     target, table, F = values[0], values[0]._tl_kernels, CALLBACKS.F
     compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
@@ -144,7 +144,7 @@ def write_expanded(op: Op, values: list) -> None:
 
 
 def check_out(op: Op, out: Any, values) -> None:
-    """What PyTorch checks before an op writes its result into a given tensor."""
+    """PyTorch's checks before an op writes its result to an `out=` tensor."""
     data = out._tl_array
     if data.base is not None and has_internal_overlap(data) and op.overlap.internal not in ("allowed", "deprecated"):
         raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)

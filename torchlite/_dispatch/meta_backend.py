@@ -129,7 +129,7 @@ class _ViewKernel:
 
 
 def _dummy_array(source: MetaArray) -> np.ndarray:
-    """An array with the shape and strides of `source` over a single element: good for asking where a view lies, never
+    """An array with the shape and strides of `source` over a single element. It is used to compute views and never
     read.
     """
     d = source.dtype.np

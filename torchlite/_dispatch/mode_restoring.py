@@ -1,8 +1,8 @@
-"""Restores a thread's modes where an interrupt comes between the end of a block and what follows it.
+"""Restores a thread's modes when an interrupt comes between a block's end and its `__exit__`.
 
-Blocks put back what they changed when they end. An exception of a signal's handler (Ctrl-C is one) may be raised as the
-first step of a block's `__exit__`, which then does nothing. So traces, transforms and backward passes compare, where an
-error leaves them, what is in force with what was in force when they began.
+Blocks restore what they changed when they end. An exception from a signal handler (such as Ctrl-C) may be raised at the
+first instruction of a block's `__exit__`, which then does nothing. So traces, transforms and backward passes compare
+the current modes with those at their start when an error leaves them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .interceptors import entered, settle, stack
 
 
 def restores_modes(function: Callable) -> Callable:
-    """Have a function of a trace or transform put this thread's modes back where an error leaves it."""
+    """Decorator for a trace or transform that restores this thread's modes if an error leaves it."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -47,8 +47,8 @@ def restores_modes(function: Callable) -> Callable:
 
 
 def _put_right(items: list, trace: Any) -> None:
-    """End what began since and has not ended: views, levels, recorders and traces. What the program itself entered or
-    left stays so.
+    """End views, levels, recorders and traces that began since and have not ended. Modes that the program itself
+    entered or exited are unchanged.
     """
     settle(items)
     before = list(items)

@@ -1,5 +1,5 @@
-"""Makes an op's functions from its record, each when it is first asked for; `writing`, loaded with the first of them,
-writes their text. `python -m torchlite show op add` shows it.
+"""Creates an op's functions from its record, each at first use. The first one imports `codegen`, which generates their
+source. `python -m torchlite show op add` prints it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functio
 def function_for(op: Op):
     """The public function of a record."""
     if op.function is None:
-        with _function_lock:  # threads that come first together get one function
+        with _function_lock:  # # threads that race for the first use get one function
             if op.function is None:
                 made = _make_function(op)
                 if op.function is None:  # no handler of a signal was first
@@ -91,8 +91,8 @@ def _full_signature(op: Op) -> inspect.Signature:
 
 
 def unintercepted_function_for(op: Op):
-    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and
-    else what lies below.
+    """The record's function for an interceptor that is done: the hot path regardless of other interceptors, else the
+    interceptors below.
     """
     if op.direct is None:
         function_for(op)  # its text names it
@@ -129,7 +129,7 @@ def _make_function(op: Op):
 
 
 def _public_name(op: Op) -> str:
-    """What users call the op: by that name `__torch_function__` knows it."""
+    """The op's public name, which `__torch_function__` receives."""
     if not op.where and op.alias:
         return op.alias.split()[0].rpartition(".")[2]
     for space in op.where.split()[:1]:
@@ -334,7 +334,7 @@ GLOBALS.update(
 
 @functools.cache
 def namespace_function(space: str, name: str):
-    """The public function `torch.<space>.<name>`; AttributeError when there is none."""
+    """The public function `torch.<space>.<name>`; AttributeError if there is none."""
     record = NAMESPACES.get(space, {}).get(name)
     if record is None:
         raise AttributeError(name)

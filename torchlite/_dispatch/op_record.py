@@ -1,4 +1,4 @@
-"""The op record: everything that is true of an op whatever the device."""
+"""The op record: all device-independent facts of an op."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def parse(schema: str) -> list[Param]:
 
 
 class Formula:
-    """One derivative formula: the inputs whose gradients it gives and the names of the values it needs."""
+    """One derivative formula: the inputs whose gradients it computes and the names of the values that it needs."""
 
     __slots__ = ("targets", "function", "needs")
 
@@ -134,7 +134,7 @@ SCALAR_TYPE = "expected scalar type {want} but found {got}"
 
 
 class Out:
-    """Which tensors an op's `out=` may be."""
+    """Dtypes that an op's `out=` tensors may have."""
 
     __slots__ = (
         "dtype", "message", "supported", "error", "accepts", "resize", "dtype_param", "complex_to_real",
@@ -155,7 +155,7 @@ class Out:
         in_place_message: str = "",
     ):
         # Its dtype: "same" as the result's, one to which that is "castable", or "unchecked"; the names of other dtypes
-        # that it may have; what an error of another class than RuntimeError says, for several results one message each.
+        # that are allowed; the message of an error of another class than RuntimeError, one per result.
         self.dtype, self.accepts, self.error, self.message = dtype, accepts, error, message
         # Whether the op takes `out=`; None: if the functions of its namespace do.
         self.supported = supported
@@ -167,7 +167,7 @@ class Out:
 
 
 class Overlap:
-    """Which overlaps of memory an op allows in what it writes, in place or by `out=`."""
+    """Memory overlaps that an op allows in its in-place target or `out=`."""
 
     __slots__ = ("internal", "operands", "example")
 
@@ -193,7 +193,7 @@ class OpFacts:
     promote_args: Any = None
     vjp: Mapping[Any, Callable] | None = None  # derivative formulas, by the input or inputs
     nondiff: Any = frozenset()  # the positions of results that have no gradient
-    composite: Callable | None = None  # the op by other ops
+    composite: Any = None  # the op by other ops, a function of `F` and the arguments
     meta: Callable | None = None  # shape and dtype of the result; refuses wrong arguments
     layout: Any = None  # the rule of `memory_layout` for the results' strides, if kernels do not follow it
     outputs: Any = None  # names of several results
@@ -202,13 +202,14 @@ class OpFacts:
     aux_outputs: bool = False
     # The kernel computes a result that a formula needs once more, if it was written to since; saves all arguments.
     repeatable: bool = False
-    # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
+    # For a joint formula: values needed only for these inputs' gradients.
     saved_for: Mapping[str, tuple[str, ...]] = {}
     saves_arrays: bool = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.
     numbers: Mapping[str, bool] = {}
-    # Where a Python number beside half precision is rounded to it first: "always", "cpu" (there alone) or "never".
+    # Where a Python number among half-precision operands is rounded to their dtype: "always", "cpu" (only there) or
+    # "never".
     scalar_rounding: str = "cpu"
     accepts_scalars: bool = False  # a Python number may be in the place of each tensor
     # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
@@ -222,8 +223,8 @@ class OpFacts:
     overlap: Overlap = Overlap()
     varargs_required: bool = False  # a call without any of the arguments `*dims` is an error
     keywords_from: int | None = None  # PyTorch's function in Python passes arguments by name from this position on
-    # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call with it; and
-    # whether the signature shows these names in the parameters' places.
+    # Keywords of the Array API in addition to the schema's: another name for a parameter, or the function that handles
+    # the call; and whether the signature shows these names instead of the parameters.
     kwarg_aliases: Mapping[str, Any] = {}
     array_api_first: bool = False
 
@@ -234,8 +235,8 @@ _FACTS = frozenset(OpFacts.__annotations__)
 class Op(OpFacts):
     """An op: PyTorch's name and signature, and its facts."""
 
-    function: Callable | None = None  # the public function, once made
-    direct: Callable | None = None  # the function for interceptors, once made
+    function: Callable | None = None  # # the public function, created at first use
+    direct: Callable | None = None  # # the function for interceptors, created at first use
 
     def __init__(self, schema: str, **facts: Any):
         self.name = schema[: schema.index("(")].strip()
@@ -250,10 +251,10 @@ class Op(OpFacts):
             self.composite = with_options(composite, self)
         if self.layout is not None and self.is_implicit:
             self.composite = self.layout.over(self.composite)
-        self._backward: Callable | None = None  # made from the formulas at the first backward
+        self._backward: Callable | None = None  # # generated from the formulas at the first backward
         self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 
-    # Worked out when first asked for, so that importing the op families stays cheap.
+    # Computed at first use, so that importing the op families stays fast.
 
     @cached_property
     def params(self) -> list[Param]:
@@ -274,13 +275,13 @@ class Op(OpFacts):
 
     @cached_property
     def saved_variables(self) -> SavedVariables:
-        """What the formulas need saved."""
+        """The values that the formulas need saved."""
         return SavedVariables(self)
 
     @cached_property
     def saves_tensors(self) -> bool:
-        """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
-        dtype can run again.
+        """True if a node of this op saves tensors, which backward frees. A node that saves only sizes or a dtype can
+        run again.
         """
         return (
             self.saves_arrays
@@ -290,7 +291,7 @@ class Op(OpFacts):
 
     @cached_property
     def rounds(self) -> bool:
-        """Whether its formulas compute rather than move: in half precision they want float32."""
+        """True if the formulas compute new values instead of moving them: in half precision they need float32."""
         return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW)
 
     @cached_property
@@ -306,7 +307,7 @@ class Op(OpFacts):
 
     @property
     def is_implicit(self) -> bool:
-        """A composite without a formula of its own: runs on Tensors, and its parts record themselves."""
+        """True for a composite without a formula: it runs on Tensors, and the ops that it calls are recorded."""
         return self.composite is not None and self.vjp is None and not self.tags & NONDIFF
 
     @property
@@ -328,7 +329,7 @@ class Op(OpFacts):
 
     @property
     def line(self) -> int:
-        # Found when asked: the way from an instruction to its line leads through all lines before.
+        # Computed at first use: mapping an instruction to its line walks all lines before it.
         code, instruction = self.place
         return next(line for start, end, line in code.co_lines() if start <= instruction < end and line)
 

@@ -1,5 +1,5 @@
-"""`out=`: results written into given tensors. The field `out` of an op's record says which dtypes it writes to, and
-PyTorch's error for the others.
+"""`out=` variants: results written to given tensors. The field `out` of an op's record names the dtypes that it
+accepts, and PyTorch's error for others.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _CAST_MESSAGE = "result type {want} can't be cast to the desired output type {go
 
 
 def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0, given: dtype | None = None) -> None:
-    """Whether an op's result of a dtype may be written to a tensor of another; `place` counts several results, `given`
-    is the dtype of the input, for an op with real results of complex numbers. Raises the error that `op.out` names.
+    """Raise the error that `op.out` names unless an op's result of one dtype can be written to a tensor of another.
+    `place` counts multiple results; `given` is the input's dtype, for an op with real results of complex numbers.
     """
     rule, casts = op.out, op.out.dtype == "castable"
     message = rule.message if isinstance(rule.message, str) else rule.message[place]
@@ -50,7 +50,7 @@ def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0, given: dt
 
 
 def check_target_dtype(op: Op, result: dtype, target: dtype) -> None:
-    """Whether an op in place may write a result of a dtype to its target: RuntimeError where it cannot be cast."""
+    """RuntimeError if an in-place op cannot cast its result to its target's dtype."""
     if op.out.in_place_message and result is not target:
         raise RuntimeError(op.out.in_place_message.format(want=result.scalar_name, got=target.scalar_name))
     if not can_cast(result, target):
@@ -60,7 +60,9 @@ def check_target_dtype(op: Op, result: dtype, target: dtype) -> None:
 
 
 def check_operand_dtypes(op: Op, values) -> None:
-    """The same before the op runs, where its dtype is that of its operands together: PyTorch asks it first."""
+    """Apply `check_target_dtype` before the op runs, if its result dtype is that of its operands: PyTorch checks it
+    first.
+    """
     if op.promote != DEFAULT or op.check is not None or not op.tags & POINTWISE:
         return
     names = op.promote_args or [p.name for p in op.params if p.is_tensor]
@@ -70,9 +72,9 @@ def check_operand_dtypes(op: Op, values) -> None:
 
 
 def try_out_kernel(op: Op, values, out, guarded) -> bool:
-    """Whether an elementwise op of large plain tensors wrote its result where it belongs: by a kernel that takes the
-    array to write (`takes_out`), from operands of the result's dtype and shape. Others are computed and then copied.
-    `guarded` is asked before a write while that is up.
+    """True if a kernel wrote the result of an elementwise op directly to `out`. That requires large plain tensors, a
+    kernel that supports it (`takes_out`), and operands of the result's dtype and shape. Other results are computed
+    and then copied. `guarded(out)` is called while write checks are active.
     """
     plain = GLOBALS["Tensor"], GLOBALS["Parameter"]
     if out.__class__ not in plain or getattr(out._tl_array, "size", 0) < GLOBALS["LARGE"]:
@@ -193,7 +195,7 @@ def check_output_shape(target, shape) -> None:
 
 
 def fill_uninitialized(tensor) -> None:
-    """In deterministic mode: what was not set is NaN, or the largest integer."""
+    """In deterministic mode, fill uninitialised memory with NaN, or the largest integer."""
     d = tensor.dtype
     nan = float("nan")
     value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)

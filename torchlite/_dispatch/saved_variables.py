@@ -1,4 +1,4 @@
-"""What a record's derivative formulas need saved, worked out from the names of their parameters."""
+"""The values that a record's derivative formulas need saved, derived from their parameter names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SavedVariables:
-    """What an op's derivative needs, worked out from its formulas' parameter names."""
+    """The values that an op's derivative needs, derived from its formulas' parameter names."""
 
     def __init__(self, op: Op):
         names = {p.name: p for p in op.params}
@@ -47,13 +47,15 @@ class SavedVariables:
         self.has_formulas = bool(op.formulas)
 
     def reads_or_saves_target(self, wanted: set) -> bool:
-        """Whether, with gradients wanted of these inputs, a formula needs what a write in place replaces or makes."""
+        """True if, with gradients of these inputs needed, a formula reads the old or the new value of an in-place
+        target.
+        """
         users = (self.first_input_saved_for, *self.keeps.values())
         return not self.has_formulas or any(not wanted.isdisjoint(who) for who in users)
 
 
 def is_output_name(need: str) -> bool:
-    """Whether a formula's parameter asks for an output: "out", "out1" …"""
+    """True if a formula's parameter names an output: "out", "out1" …"""
     return need == "out" or need[:3] == "out" and need[3:].isdigit()
 
 

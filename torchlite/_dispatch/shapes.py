@@ -1,4 +1,4 @@
-"""Shape rules with PyTorch's error wording."""
+"""Shape functions with PyTorch's error messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import operator
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from the front. IndexError when there is none such."""
+    """The non-negative index of a dimension. IndexError if it is out of range."""
     low = -max(ndim, 1)
     try:
         dim = operator.index(dim)
@@ -31,7 +31,7 @@ def wrap_dims(dims, ndim: int) -> tuple[int, ...]:
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
-    """The common shape of broadcasting. RuntimeError when there is none."""
+    """The broadcast shape. RuntimeError if the shapes do not broadcast."""
     result: tuple[int, ...] = ()
     for shape in shapes:
         shape = tuple(shape)
@@ -82,7 +82,7 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
 
 
 def tril_size(rows: int, columns: int, offset: int) -> int:
-    """How many elements of a matrix lie on and below its diagonal `offset`.
+    """Number of elements of a matrix lie on and below its diagonal `offset`.
 
     >>> tril_size(3, 3, 0), tril_size(3, 3, -1), tril_size(2, 4, 1)
     (6, 3, 5)

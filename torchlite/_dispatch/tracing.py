@@ -1,9 +1,8 @@
-"""What a thread traces.
+"""Traces of a thread's calls to modules, wrapped functions and Tensor methods that are not ops.
 
-A trace sees calls of modules, of wrapped functions and of the methods of Tensor that no op is. These ask `TRACES`,
-which is empty while no thread traces, and then the `trace` of their own thread: no class, no tensor and no library of
-Python's is changed, and other threads run as they do without a trace. Names in the globals of traced code stand for
-other values while traces are open: `Trace.rebind`.
+These call sites check `TRACES`, which is empty while no thread traces, and then the `trace` of their own thread. No
+class, tensor or library is patched, and other threads are not affected. While traces are active, names in the globals
+of traced code refer to replacements: `Trace.rebind`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from .._settings import fork_locks
 
-# The traces that are open in any thread. Hot paths ask whether there is one (append and remove are atomic).
+# The active traces of all threads. Hot paths test whether there is one (append and remove are atomic).
 TRACES: list[Trace] = []
 _ABSENT = object()
 
@@ -29,9 +28,9 @@ THREAD = _Thread()
 
 
 class Trace:
-    """What happens to the calls of a thread, while entered.
+    """Receives the calls of a thread while it is active.
 
-    replaced: by the ids of functions, what is called in their place by code whose names are rebound.
+    replaced: maps ids of functions to replacements, for code whose names are rebound.
     """
 
     calls_modules = False  # whether calls of modules come to `call_module`, and their attributes to `read`
@@ -52,7 +51,7 @@ class Trace:
         outer = THREAD.trace
         while outer is not None and outer is not self:
             outer = outer._before
-        while outer is self and THREAD.trace is not self:  # an interrupt kept those within it from ending
+        while outer is self and THREAD.trace is not self:  # # an interrupt prevented inner traces from ending
             THREAD.trace.__exit__()  # type: ignore[union-attr]
         with _lock:
             for one in reversed(self._rebound):
@@ -64,15 +63,15 @@ class Trace:
             THREAD.trace = self._before  # the last step: a trace that an interrupt keeps from ending is found by it
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
-        """What a call of a module gives. call: its call without the trace."""
+        """Return the result of a module call. call: the call without the trace."""
         return call(module, *args, **kwargs)
 
     def read(self, name: str, value: Any) -> Any:
-        """What a module's attribute with this name and value reads as."""
+        """Return the value to read for a module's attribute of this name and value."""
         return value
 
     def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
-        """What a call of one of torchlite's functions gives; NotImplemented where it is to run as it does."""
+        """Return the result of a call to a torchlite function; NotImplemented to run it unchanged."""
         return NotImplemented
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
@@ -80,12 +79,12 @@ class Trace:
         return NotImplemented if self._before is None else self._before.method(name, args, kwargs)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
-        """A tensor of numbers that the trace knows; None for others."""
+        """The tensor of a number that the trace recorded; None for other numbers."""
         return None
 
     def rebind(self, names: dict[str, Any], name: str, value: Any) -> None:
-        """Let a name in the globals of traced code stand for a function, or for the functions of a module, that are
-        `replaced` in threads that trace and themselves in all others. It is given back by the last trace that wants it.
+        """Rebind a name in the globals of traced code to a function, or to a module with functions, that are `replaced`
+        in tracing threads and unchanged in others. The last trace that uses it restores it.
         """
         key = id(names), name
         if key in self._known:
@@ -110,7 +109,7 @@ class _Rebound:
         names[name] = self.value
 
     def release(self, owner: Trace) -> None:
-        """Give the name back when no trace wants it; what the program has assigned meanwhile stays."""
+        """Restore the name when the last trace has ended; later assignments by the program stay."""
         self.owners = [one for one in self.owners if one is not owner]
         if self.owners:
             return
@@ -127,7 +126,7 @@ _rebound: dict[tuple[int, str], _Rebound] = {}  # by the globals and the name, u
 
 
 def _stand_in(function: Any) -> Any:
-    """A function that calls what stands for another one in this thread."""
+    """A function that calls its replacement in this thread."""
 
     @functools.wraps(function)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -140,7 +139,7 @@ def _stand_in(function: Any) -> Any:
 
 
 class ModuleView(ModuleType):
-    """A module whose functions are those that stand for them in this thread."""
+    """A module whose functions call their replacements in this thread."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__(module.__name__, module.__doc__)
@@ -185,7 +184,7 @@ _CODE = _stand_in(len).__code__
 
 
 def trace_function(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """What the thread's trace makes of a call of a function of torchlite's; NotImplemented where it makes nothing."""
+    """The result of this thread's trace for a call to a torchlite function; NotImplemented if it does not handle it."""
     trace = THREAD.trace
     return NotImplemented if trace is None else trace.handle(function, args, kwargs)
 
@@ -197,7 +196,7 @@ def trace_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _after_fork() -> None:
-    """In a forked child: traces of the parent's other threads are none of its own."""
+    """In a forked child, drop the traces of the parent's other threads."""
     here = threading.get_ident()
     for trace in [trace for trace in TRACES if trace._thread != here]:
         TRACES.remove(trace)

@@ -8,7 +8,7 @@ from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, float
 
 
 def scalar_dtype(value) -> dtype:
-    """The dtype that a Python number stands for."""
+    """The dtype of a Python number."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
@@ -101,7 +101,7 @@ def _exceeds(value: float, to: dtype) -> bool:
 
 
 def check_scalar_range(value, to: dtype) -> None:
-    """RuntimeError for an integer or a float beyond what a dtype of numbers holds."""
+    """RuntimeError for an integer or a float outside the range of an integer or floating dtype."""
     if to is not bool_ and value.__class__ in (int, float):
         cast_scalar(value, to)
 
@@ -117,7 +117,7 @@ def _overflow_error(to: dtype, word: str) -> RuntimeError:
 
 
 def as_category(value, to: dtype):
-    """A Python number as the Python type that goes with `to`."""
+    """Convert a Python number to the Python type that corresponds to `to`."""
     check_int64(value)
     if to.category == COMPLEX:
         return complex(value)

@@ -1,1 +1,1 @@
-"""Tensors in NumPy's functions and in the Array API's namespace, written with public functions."""
+"""Support for tensors in NumPy's functions and in the Array API namespace, based on public functions."""

@@ -1,5 +1,5 @@
-"""What `x.__array_namespace__()` gives: `torchlite` itself, but for the few names to which the Array API gives another
-meaning than PyTorch does. These are here.
+"""The namespace that `x.__array_namespace__()` returns: `torchlite`, except for the functions to which the Array API
+gives another meaning than PyTorch. This module defines those.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def _as_array(number: Any, beside: Tensor) -> Any:
-    """A Python number as an array of the other operand's dtype, or of its own kind's where that has more."""
+    """Convert a Python number to an array of the other operand's dtype, or of a default dtype if the number's kind is
+    higher.
+    """
     kind = beside.dtype if tensor_queries.result_type(beside.dtype, number).category == beside.dtype.category else None
     return torch.full((), number, dtype=kind, device=beside.device)
 
@@ -50,7 +52,7 @@ atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map
     _allow_scalars, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
 )
 logical_and, logical_or, logical_xor = map(_allow_scalars, ("logical_and", "logical_or", "logical_xor"))
-# PyTorch's `equal` says it of the whole; the others want a Tensor first.
+# PyTorch's `equal` compares entire tensors; the other functions require a Tensor as the first operand.
 equal, not_equal = _allow_scalars("equal", "eq"), _allow_scalars("not_equal")
 less, less_equal, greater, greater_equal = map(_allow_scalars, ("less", "less_equal", "greater", "greater_equal"))
 
@@ -155,7 +157,7 @@ all, any, max, min, mean = map(_over_axes, ("all", "any", "amax", "amin", "mean"
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements along some axes, or of all, are not zero."""
+    """Number of nonzero elements along some axes, or of all elements."""
     return sum(x != 0, axis=axis, keepdims=keepdims)
 
 
@@ -213,9 +215,7 @@ tensordot = array_api_functions.tensordot
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype of the arrays and dtypes together, whatever their numbers of dimensions, and of Python numbers beside
-    them.
-    """
+    """The promoted dtype of arrays, dtypes and Python numbers, regardless of the arrays' numbers of dimensions."""
     kinds = [getattr(a, "dtype", a) for a in arrays_and_dtypes]
     return tensor_queries.result_type(*kinds)
 

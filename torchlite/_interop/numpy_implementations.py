@@ -1,6 +1,5 @@
-"""NumPy's functions in terms of torch's: each has NumPy's name, parameters and meaning, takes Tensors and is
-differentiable. What a function here does not cover (an option, a function without a form in ops) it leaves to NumPy by
-NotImplemented.
+"""NumPy's functions implemented with torch's. Each has NumPy's name, parameters and meaning, takes Tensors and is
+differentiable. It returns NotImplemented for an option that ops do not support, which leaves the call to NumPy.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def tensors(values: Any) -> list[Any]:
 
 
 def result_dtype(values: Any) -> Any:
-    """The dtype in which NumPy combines arrays, whatever their dimensions."""
+    """The dtype to which NumPy promotes arrays, regardless of their dimensions."""
     kind = values[0].dtype
     for v in values[1:]:
         if v.dtype is not kind:
@@ -286,7 +285,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 def _like_options(a: Any, dtype: Any, order: str, shape: Any) -> dict[str, Any] | None:
-    """What functions such as `zeros_like` make; None for an order that is not C's."""
+    """The arguments of functions such as `zeros_like`; None for an order other than C."""
     if order not in ("K", "C", "A"):
         return None
     size = a.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)

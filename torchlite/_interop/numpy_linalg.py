@@ -1,4 +1,6 @@
-"""NumPy's products, `numpy.linalg` and `numpy.fft` in terms of torch's: more of `numpy_table`."""
+"""NumPy's products, `numpy.linalg` and `numpy.fft` implemented with torch's functions; extends
+`numpy_implementations`.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ for _name in ("det", "inv", "slogdet"):
 
 
 def _all_real(a, values) -> bool:
-    """Whether NumPy gives eigenvalues as real numbers: those of a real matrix that have no imaginary parts."""
+    """True if NumPy returns real eigenvalues: those of a real matrix without imaginary parts."""
     return a.dtype.category < COMPLEX and not values.imag.any()
 
 

@@ -1,6 +1,6 @@
-"""NumPy functions called on Tensors. They have NumPy's meaning: those that torch's ops can say (`numpy_table`, and the
-ufuncs here) are differentiable and give Tensors. All others go through arrays and give what NumPy gives, as in PyTorch,
-which refuses that for a Tensor that requires grad and for one on another device.
+"""NumPy functions called on Tensors, with NumPy's meaning. Those that torch's ops implement (`numpy_implementations`,
+and the ufuncs here) are differentiable and return Tensors. All others run on arrays and return NumPy's result, as in
+PyTorch, which refuses that for a Tensor that requires grad or is on another device.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
 
 
 def _as_tensors(result: Any) -> Any:
-    """What a ufunc gave on arrays, as Tensors (PyTorch has `__array_wrap__` for that), where torch has its dtype."""
+    """Convert a ufunc's array results to Tensors (as PyTorch's `__array_wrap__` does), if torch has the dtype."""
     from .._tensor.creation import as_tensor
 
     if isinstance(result, tuple):
@@ -140,7 +140,7 @@ def _resolve_loop(ufunc: Any, kinds: tuple[Any, ...]) -> list[Any] | None:
 
 
 def _operand(value: Any, like: Any) -> Any:
-    """Arrays and lists beside a Tensor become Tensors on its device, NumPy's numbers Python's."""
+    """Convert arrays and lists in a call with Tensors to Tensors on their device, and NumPy's numbers to Python's."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, list, tuple)):
@@ -161,7 +161,7 @@ _COERCING = {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "rave
 
 
 def _are_arrays(args: tuple) -> bool:
-    """Whether all Tensors are on the CPU and require no gradient."""
+    """True if all Tensors are on the CPU and require no gradient."""
     found = [a for a in args if isinstance(a, call.Tensor)]
     return all(a.is_cpu and not a.requires_grad for a in found)
 
@@ -213,7 +213,7 @@ def _call_implementation(function: Any, signature: inspect.Signature, args: tupl
 
 
 def _plain_numbers(value: Any) -> Any:
-    """NumPy's integers, which stand for axes and lengths, as Python's."""
+    """Convert NumPy integers, which are axes or lengths, to Python's."""
     if isinstance(value, (np.integer, np.bool_)):
         return value.item()
     if type(value) in (list, tuple):

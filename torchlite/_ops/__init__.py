@@ -1,4 +1,4 @@
-"""The op families. Importing one declares its records."""
+"""The op families. Importing a module registers its op records."""
 
 from __future__ import annotations
 

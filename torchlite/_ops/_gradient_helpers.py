@@ -1,4 +1,4 @@
-"""Building blocks of derivative formulas that several families use. All of it calls `F` only."""
+"""Building blocks of derivative formulas of several op families. They call only `F`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shared_evenly(F, g, input, out):
 
 
 def count_of(shape, dim):
-    """How many elements a reduction over `dim` takes together."""
+    """Number of elements that a reduction over `dim` combines."""
     count = 1
     dims = (
         range(len(shape))

@@ -1,5 +1,5 @@
-"""What the linear-algebra families share: argument checks in PyTorch's words, and building blocks
-of formulas over `F`.
+"""Shared parts of the linear-algebra families: argument checks with PyTorch's errors, and building blocks of formulas
+over `F`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_square(name, A, argument="A"):
 
 
 def is_low(dtype) -> bool:
-    """Whether a dtype is half precision or less, complex32 among them."""
+    """True if a dtype is half precision or less, complex32 among them."""
     return (dtype.to_real() if dtype.is_complex else dtype).itemsize < 4
 
 
@@ -63,7 +63,7 @@ def check_float(name, A, low_precision=False):
 
 
 def check_kernel_float(kernel, A):
-    """A dtype that LAPACK has, with the words of a missing kernel."""
+    """Raise PyTorch's missing-kernel error unless LAPACK supports the dtype."""
     if A.dtype.category < 2 or is_low(A.dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{A.dtype.scalar_name}'")
 

@@ -1,8 +1,8 @@
-"""Activations: the functions between two layers.
+"""Activation functions.
 
-Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that
-saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...) the derivative is a record of its own,
-``_<name>_backward``, that a backend may fuse; under ``create_graph`` its composite runs.
+Each is one record: a composite of primitives (it runs on raw arrays, so it calls only ``F``), and a derivative that
+saves as little as possible. If a single pass over memory is faster (gelu, silu, mish ...), the derivative is a separate
+record, ``_<name>_backward``, that a backend may fuse; under ``create_graph`` its composite runs.
 """
 
 import math

@@ -31,7 +31,7 @@ def _scores(F, query, key, attn_mask, is_causal, scale):
 
 
 def _weights(F, scores):
-    """softmax over the last dimension, zeros for a row that is masked as a whole; and the log of each row's sum."""
+    """Softmax over the last dimension, with zeros for fully masked rows; and the log of each row's sum."""
     if not scores.shape[-1]:
         return scores, F._full_like(F.sum(scores, -1, True), MINUS_INF)
     largest = F.amax(scores, -1, True)
@@ -62,7 +62,7 @@ def _sdpa_backward(F, grad, query, key, value, attn_mask, out, lse, is_causal, s
 
 
 def _check_product(first, second, batch):
-    """Whether matrices of these two shapes can be multiplied."""
+    """Raise unless matrices of these two shapes can be multiplied."""
     if first[1] == second[0]:
         return
     if not batch:
@@ -174,7 +174,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
     return F.matmul(weights, value)
 
 
-# --- PyTorch's whole layer under private names ------------------------------------------------------
+# --- PyTorch's layer under private names ------------------------------------------------------------
 
 
 @composite("_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, num_heads)", where="torch")
@@ -252,9 +252,9 @@ def _native_multi_head_attention(
     average_attn_weights,
     mask_type,
 ):
-    """What `nn.MultiheadAttention` computes of batches (N, L, E): the result (N, L, E) and the weights (N, L, L), by
-    heads (N, H, L, L) unless averaged, None unless needed. `mask` is true where nothing may look: (L, L) for
-    `mask_type` 0, (N, L) for 1, (N, H, L, L) for 2.
+    """The computation of `nn.MultiheadAttention` on batches (N, L, E): the result (N, L, E) and the weights (N, L, L),
+    per head (N, H, L, L) unless averaged, None unless needed. `mask` is true at positions that are not attended to:
+    (L, L) for `mask_type` 0, (N, L) for 1, (N, H, L, L) for 2.
     """
     _check_native(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias)
     count, length = query.shape[:2]

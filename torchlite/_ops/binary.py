@@ -1,5 +1,5 @@
-"""Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison
-within a tolerance.
+"""Ops of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison within a
+tolerance.
 """
 
 import math
@@ -116,7 +116,7 @@ op(
 
 
 def takes_first(F, input, other, compare):
-    """Where fmax or fmin takes its first operand: it wins or ties, or the other is NaN."""
+    """Mask of the elements for which fmax or fmin selects its first operand: it wins or ties, or the other is NaN."""
     return F.logical_or(compare(input, other), F.isnan(other))
 
 
@@ -410,7 +410,7 @@ op(
 
 @composite("allclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)")
 def allclose(F, input, other, rtol, atol, equal_nan):
-    """Whether all elements are close (see ``isclose``): a Python bool."""
+    """True if all elements are close (see ``isclose``): a Python bool."""
     return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
 
 

@@ -1,8 +1,8 @@
 """Convolution and transposed convolution in one to three spatial dimensions.
 
-`convolution` is the one record with a kernel; its backward is a record of its own, whose composite says the three
-gradients as convolutions again, so derivatives of every order come from the same two records. A backend without a
-kernel runs the composites: windows by `as_strided`, then `matmul`.
+`convolution` is the only record with a kernel. Its backward is a separate record, whose composite computes the three
+gradients as convolutions, so derivatives of every order use the same two records. A backend without a kernel runs the
+composites: windows by `as_strided`, then `matmul`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def tuple_of(value, count):
 
 
 def window_count(size, kernel, stride, padding, dilation):
-    """How many places a window has along each dimension."""
+    """Number of places a window has along each dimension."""
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
@@ -373,7 +373,7 @@ def _batched(F, input, spatial, name):
 
 
 def _same_padding(F, input, weight, stride, dilation):
-    """Padding that keeps the size: what is left over goes to the end, as a padding of its own."""
+    """Padding that keeps the size. An odd remainder is padded separately, at the end."""
     if max(stride) > 1:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True)]

@@ -1,4 +1,4 @@
-"""Tensors made from nothing: constants, ranges, index pairs, grids; and tensors made like others.
+"""Creation ops: constants, ranges, index pairs, grids; and tensors like others.
 
 The public functions are composites over the creation kernels (`_empty`, `_full`, `_arange` …), which `call.create`
 finds by device.
@@ -74,7 +74,7 @@ def _dense(layout, out=None) -> None:
 
 
 def _is_sparse(layout, out=None) -> bool:
-    """Whether a sparse layout is asked for. RuntimeError where `out` has another."""
+    """True if a sparse layout is requested. RuntimeError if `out` has another layout."""
     if layout is not None and out is not None and out.layout is not layout:
         asked, have = ("".join(p.capitalize() for p in x.name.split("_")) for x in (layout, out.layout))
         raise RuntimeError(
@@ -149,12 +149,12 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
 
 
 def _place(device, out):
-    """Where a new tensor's values are made: where it is asked for, or where they are written."""
+    """The device of a new tensor's values: the requested one, else that of `out`."""
     return out.device if device is None and out is not None else device
 
 
 def _into(record, made, out):
-    """Values in a row written into a tensor of as many, whatever its shape; any other is resized."""
+    """Write values to `out`, reshaped if it has as many elements; otherwise `out` is resized."""
     if hasattr(out, "_tl_array") and out.numel() == made.numel():
         made = made.reshape(out.shape)
     return call.write_out(record, made, out)
@@ -203,7 +203,7 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
     array_api_first=True,
 )
 def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
-    """A tensor whose values are whatever was in its memory."""
+    """A tensor with uninitialised values."""
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
     if _is_sparse(layout, out):
@@ -533,14 +533,14 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
 
 
 def _spaced_batch(name: str, start, end, steps: int, more, dtype):
-    """`linspace` and `logspace` where the numbers stand for examples inside `vmap`."""
+    """`linspace` and `logspace` for batched start, end or base inside `vmap`."""
     device = next(v.device for v in (start, end, *more) if isinstance(v, call.Tensor))
     complex_ends = any(getattr(v, "dtype", None) and v.dtype.is_complex for v in (start, end))
     dtype = dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
     wide = complex128 if dtype.is_complex else float64
     F = call.CALLBACKS.F
     start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
-    if dtype.category < 2 and steps > 1:  # ends are whole numbers too
+    if dtype.category < 2 and steps > 1:  # # ends are integers too
         start, end = (F.trunc(v) if isinstance(v, call.Tensor) else int(v) for v in (start, end))
     count = F.arange(steps, dtype=float64, device=device)
     step = (end - start) / max(steps - 1, 1)

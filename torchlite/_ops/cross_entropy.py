@@ -1,7 +1,7 @@
 """Cross entropy and negative log-likelihood.
 
-`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each
-row's sum, never a matrix of probabilities.
+`_cross_entropy` is the common case (class indices, no smoothing) as one record: it saves the logits and the log of each
+row's sum, but no matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
@@ -22,7 +22,7 @@ def _log_sum_exp(F, input, dim):
 
 
 def _kept(F, target, ignore_index):
-    """Which targets count, and the targets with 0 in place of those that do not."""
+    """The mask of targets that are not ignored, and the targets with 0 in place of ignored ones."""
     target = F.to(target, int64)
     counts = F.ne(target, ignore_index)
     return counts, F.where(counts, target, F._zeros_like(target))

@@ -1,4 +1,4 @@
-"""Dropout: entries or whole channels set to zero at random in training.
+"""Dropout: sets entries or entire channels to zero at random in training.
 
 Srivastava et al. 2014; for self-normalising networks (alpha dropout) Klambauer et al. 2017.
 """
@@ -50,15 +50,15 @@ def _check(p, kind=RuntimeError) -> None:
 
 
 def _noise(input, kernel, p, shape=None):
-    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory,
-    or of a given shape.
+    """Random noise of `_random_keep_mask` or `_random_bernoulli` with an input's shape and memory order, or with a
+    given shape.
     """
     table = input._tl_kernels
     engine = engine_of(table, None)
     if is_inside_vmap():
         size = tuple(input.shape) if shape is None else shape
         return call.create(kernel, size, input.dtype, p, engine, device=table.device)
-    if stack.items:  # somebody looks on, who is to see that it is drawn
+    if stack.items:  # # interceptors must see the random op
         noise = CALLBACKS.F.empty_like(input) if shape is None else input.new_empty(shape)
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
         return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
@@ -160,7 +160,7 @@ def alpha_dropout(F, input, p, training, inplace):
     layout=memory_layout.like_first,
 )
 def feature_alpha_dropout(F, input, p, training, inplace):
-    """`alpha_dropout` of whole channels (dimension 1)."""
+    """`alpha_dropout` of entire channels (dimension 1)."""
     _check(p, ValueError)
     return _given(
         REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace
@@ -221,7 +221,7 @@ _channel_dropout("dropout3d", 3, (4, 5))
 
 @composite("native_dropout(Tensor input, p, train)", where="torch")
 def native_dropout(F, input, p, train):
-    """(dropout of `input`, the mask of what was kept)."""
+    """(dropout of `input`, the mask of the entries that are not dropped)."""
     if not train:
         return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
     mask = _noise(input, "_random_bernoulli", 1.0 - p).to(bool_)

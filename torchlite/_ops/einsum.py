@@ -1,4 +1,4 @@
-"""`torch.einsum`: the equation taken apart, and the operands contracted two at a time by one batched product each."""
+"""`torch.einsum`: parses the equation, and contracts two operands at a time with one batched matrix product."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def _parse_text(equation):
 
 @functools.lru_cache(maxsize=512)
 def _prepared(terms, output, shapes):
-    """The terms with each ellipsis replaced by labels of its own, counted from the right; the output's labels; and the
-    size of every label.
+    """The terms, with each ellipsis replaced by new labels, counted from the right; the output's labels; and the size
+    of every label.
     """
     width = 0
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
@@ -212,8 +212,8 @@ def _order(term, wanted):
 
 @functools.lru_cache(maxsize=512)
 def _pair_plan(one, shape_a, two, shape_b, kept):
-    """How to contract two operands: orders and shapes to bring them to, whether by a product of matrices, the result's
-    shape and labels.
+    """Plan for the contraction of two operands: their permutations and shapes, whether it is a matrix product, and the
+    result's shape and labels.
     """
     size = {**dict(zip(one, shape_a, strict=True)), **dict(zip(two, shape_b, strict=True))}
     batch = tuple(label for label in one if label in two and label in kept)
@@ -231,7 +231,7 @@ def _pair_plan(one, shape_a, two, shape_b, kept):
 
 
 def _pair(a, one, b, two, kept) -> tuple[Any, Any]:
-    """The contraction of two operands, with the labels of the result: those in `kept`."""
+    """The contraction of two operands over the labels that are not in `kept`, and the labels of the result."""
     a, one = _summed(a, one, {*two, *kept})
     b, two = _summed(b, two, {*one, *kept})
     order_a, shape_a, order_b, shape_b, is_product, whole, result = _pair_plan(
@@ -253,8 +253,8 @@ def _count(shape):
 
 
 def _cheapest(terms, sizes, output):
-    """Which two operands to contract next: the pair with the smallest result. The first two of two, and of more than
-    the search is worth.
+    """Indices of the two operands to contract next: the pair with the smallest result. The first two if there are only
+    two, or too many to search.
     """
     if len(terms) == 2 or len(terms) > _SEARCHED:
         return 0, 1

@@ -1,4 +1,4 @@
-"""Look-ups (embedding, embedding_bag, one_hot) and the layers' products (linear, bilinear)."""
+"""Embeddings (embedding, embedding_bag, one_hot) and linear layers (linear, bilinear)."""
 
 import math
 
@@ -38,7 +38,7 @@ def _linear_weight_vjp(F, g, input, weight_shape):
 
 
 def _check_added(bias, shape):
-    """Whether a bias can be added to a product of this shape, whose leading dimensions PyTorch makes one."""
+    """Raise unless a bias can be added to a product of this shape, whose leading dimensions PyTorch flattens."""
     rows = math.prod(shape[:-1])
     target = [rows, shape[-1]] if len(shape) < 3 or bias.ndim < 2 else list(shape)
     if len(target) == 2 and bias.ndim > 2:

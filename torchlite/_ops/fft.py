@@ -24,7 +24,7 @@ _REAL_OUT = Out(message="{short} expects a floating point output tensor, but got
 
 
 def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
-    """The real part of the transform of the gradient, padded with zeros to the whole spectrum."""
+    """The real part of the transform of the gradient, zero-padded to the full spectrum."""
     last = dim[-1]
     missing = input_shape[last] - g.shape[last]
     if onesided and missing:
@@ -98,7 +98,7 @@ def _scale(norm, forward, count):
 
 
 def _as_float(F, x, to_complex=False):
-    """Integers as the default float; real as complex if asked."""
+    """Convert integers to the default float dtype, and real numbers to complex if requested."""
     if x.dtype.category < 2:
         x = x.to(get_default_dtype())
     if x.dtype not in _COMPLEX and x.dtype not in _REAL:

@@ -21,7 +21,7 @@ from .conv import convolution_meta
 
 
 def nothing_recorded() -> bool:
-    """Whether this thread records no gradients, and nothing observes ops."""
+    """True if this thread records no gradients, and nothing observes ops."""
     return not MODE.grad and not GLOBALS["INTERCEPTORS"]
 
 
@@ -48,14 +48,14 @@ def fold_batch_norm(
 
 
 def can_fold_batch_norm(training: Any, mean: Any, var: Any, transposed: bool = False, groups: Any = 1) -> bool:
-    """Whether a batch norm folds into the weights of the convolution before it. The output channels of a transposed
+    """True if a batch norm folds into the weights of the convolution before it. The output channels of a transposed
     convolution with several groups are not one dimension of its weights.
     """
     return training is False and mean is not None and var is not None and not (transposed and groups != 1)
 
 
 def can_fuse_dtypes(dtypes: Any) -> bool:
-    """Whether the fused ops take arrays of these dtypes (torchlite's or NumPy's): one dtype, float32 or float64."""
+    """True if the fused ops take arrays of these dtypes (torchlite's or NumPy's): one dtype, float32 or float64."""
     first, *others = dtypes
     return first.name in ("float32", "float64") and all(dtype == first for dtype in others)
 

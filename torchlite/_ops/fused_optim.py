@@ -1,8 +1,8 @@
-"""Multi-tensor optimizer steps, and the plans that make them cheap.
+"""Multi-tensor optimizer steps, and cached plans for them.
 
 An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states
-lie side by side in flat arrays, so that a step is a handful of calls for all of them together. A kernel gets the
-parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
+are adjacent in flat arrays, so a step needs only a few calls. A kernel receives the parameters and gradients as lists
+of raw arrays and the states as flat ones, and works in place.
 """
 
 import ast
@@ -20,9 +20,9 @@ from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
 from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD
 
-# Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
-# cache holds; larger ones are packed among themselves, so that threads share a step's work evenly. On devices, where a
-# launch costs more than anything else: what is no burden to have twice for a moment.
+# Parameters of at most this many elements are packed, up to this many elements per pack. On the CPU it is the size of a
+# core's cache; larger parameters are packed separately, so that threads share a step's work evenly. On devices, launch
+# costs dominate; the limit is a size that may be allocated twice for a moment.
 SMALL, TOGETHER, LARGE_TOGETHER = 1 << 14, 1 << 16, 1 << 22
 SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 
@@ -170,7 +170,7 @@ op(
 
 
 class Pack:
-    """Parameters that one kernel call updates together, with their states in flat arrays."""
+    """Parameters that one kernel call updates, with their states in flat arrays."""
 
     __slots__ = ("params", "raws", "size", "states", "cache")
 
@@ -183,9 +183,9 @@ class Pack:
 
 
 class Plan:
-    """How one parameter group is stepped: its packs, and what must not have changed since.
+    """Plan for the step of one parameter group: its packs, and the values that must not change.
 
-    Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating
+    Created when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating
     dtype and one device.
     """
 
@@ -221,7 +221,7 @@ class Plan:
         return result
 
     def _moves(self):
-        """Whether a parameter or state gets other memory before it is written."""
+        """True if a parameter or state gets other memory before it is written."""
         tensors = [tensor for _, _, tensor in self.version_witnesses] + [p for pack in self.packs for p in pack.params]
         before = [tensor._tl_array for tensor in tensors]
         for tensor in tensors:
@@ -272,17 +272,17 @@ def forget_gradients(params):
 
 
 def is_plain_mode():
-    """Whether ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
+    """True if ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
     return not GLOBALS["INTERCEPTORS"]
 
 
 def any_sparse(params) -> bool:
-    """Whether one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
+    """True if one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
     return GLOBALS["SPARSE"] and any(p._tl_is_sparse or p.grad is not None and p.grad._tl_is_sparse for p in params)
 
 
 def can_plan(params):
-    """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
+    """True if these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
     first = params[0]
     table, dtype = first._tl_kernels, first.dtype
     if dtype.name not in ("float32", "float64") or table.device.type == "meta":
@@ -343,7 +343,7 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
 
 
 def _partition(params):
-    """Places of parameters that are packed together; on devices large ones stay alone."""
+    """Indices of parameters by pack; on devices large ones are not packed."""
     sizes = list(enumerate([param.numel() for param in params]))
     if not params[0].is_cpu:
         alone = [[place] for place, size in sizes if size > SMALL_THERE]
@@ -353,7 +353,7 @@ def _partition(params):
 
 
 def _together(sizes, most):
-    """Places in runs of at most `most` elements; what is larger is a run of its own."""
+    """Indices in runs of at most `most` elements; a larger parameter is a separate run."""
     packs: list[list[int]] = []
     current: list[int] = []
     total = 0

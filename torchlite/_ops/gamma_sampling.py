@@ -1,4 +1,4 @@
-"""Gamma and Dirichlet variates, and how they move with their parameters.
+"""Gamma and Dirichlet variates, and their derivatives with respect to the parameters.
 
 A variate x that is drawn as the quantile of a fixed level moves with a parameter a by dx/da = -(dF/da)(x) / p(x): its
 implicit gradient (M. Figurnov, S. Mohamed and A. Mnih, "Implicit reparameterization gradients", 2018), with the
@@ -106,8 +106,8 @@ def _standard_gamma(F, input, generator):
 
 @composite("_sample_dirichlet(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
 def _sample_dirichlet(F, input, generator):
-    """Dirichlet variates of the concentrations along the last dimension of `input`. The gradient is that of
-    `torch.distributions.Dirichlet`: it has none of its own.
+    """Dirichlet variates of the concentrations along the last dimension of `input`. Not differentiable;
+    `torch.distributions.Dirichlet` implements the gradient.
     """
     _real(input, "dirichlet")
     return F._random_dirichlet(input, engine_of(input._tl_kernels, generator))

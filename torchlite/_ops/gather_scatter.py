@@ -1,4 +1,4 @@
-"""Reading and writing by index: masks, flat indices, rows, and reductions into given places."""
+"""Reading and writing by index: masks, flat indices, rows, and scatter reductions."""
 
 from __future__ import annotations
 
@@ -255,8 +255,8 @@ def raw_indices(input, indices):
     overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 def index_put(F, input, indices, values, accumulate):
-    """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
-    tensors, None for a whole dimension.
+    """`input` with `values` written (or added, if `accumulate`) at `input[indices]`; `indices` is a tuple of tensors,
+    None for an entire dimension.
 
     >>> torch.index_put(torch.zeros(3), (torch.tensor([1]),), torch.tensor(2.))
     tensor([0., 2., 0.])
@@ -305,13 +305,14 @@ def _places_kept(F, g, dim, index, include_self):
 
 
 def ones_for_zeros(F, x):
-    """What a product's factors that are not zero are."""
+    """The factors of a product with zeros replaced by ones."""
     return F._where(F.eq(x, 0), F._ones_like(x), x)
 
 
 def zeros_beside(F, x, added):
-    """What the zeros among the other factors of a product make of it: 1 where there are none, 0 otherwise, and so that
-    one zero has its derivative (the third one misses three zeros). added(f): the sum of f over all factors, for each.
+    """The effect of zeros among the other factors of a product: 1 if there are none, 0 otherwise. It is differentiable
+    through the zeros; only the third derivative misses products with three zeros. added(f): the sum of f over all
+    factors, for each.
     """
     zero = F.eq(x, 0)
     count = F.sub(added(lambda x: F.to(F.eq(x, 0), F.dtype_of(x))), F.to(zero, F.dtype_of(x)))

@@ -1,5 +1,5 @@
-"""What a gradient scaler does on the device: check and unscale gradients, and follow with the scale. No value comes to
-the host.
+"""Gradient scaling on the device: check and unscale gradients, and update the scale, without synchronising with the
+host.
 """
 
 from __future__ import annotations

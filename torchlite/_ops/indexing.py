@@ -1,4 +1,4 @@
-"""Indexing: x[...], x[...] = v, and the ops behind them."""
+"""Indexing: x[...], x[...] = v, and the ops that implement them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ op(
     meta=lambda input, shape: (shape, input.dtype),
     vjp={"input": lambda F, g, index: F._index(g, index)},
 )
-# What they save beside tensors are arrays that came as such: a second backward is refused all the same.
+# Besides tensors they save arrays given by the caller, which backward does not free. A second backward is refused
+# anyway.
 
 
 def _setitem_node_name(node):
@@ -88,7 +89,7 @@ _BASIC = (int, slice, type(None), type(...))
 
 
 def _getitem_view(tensor: Tensor, index):
-    """The op's function, which is made at the first use and then stands here."""
+    """The op's function; the first call creates it and replaces this one."""
     global _getitem_view
     _getitem_view = function_for(slice_index)
     return _getitem_view(tensor, index)
@@ -159,7 +160,7 @@ def setitem(tensor: Tensor, index, value) -> None:
 
 
 def _written_plainly(target: Tensor, index: tuple, value) -> bool:
-    """Whether the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
+    """True if the kernel alone wrote the elements: no interceptor is active and nothing is recorded."""
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
     if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
         return False
@@ -232,7 +233,7 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
 
 
 def _as_tuple(index):
-    """A short list that holds sequences, slices or tensors stands for a tuple, as in old NumPy."""
+    """Convert a short list that contains sequences, slices or tensors to a tuple, as older NumPy does."""
     if (
         index.__class__ is list
         and len(index) < 32

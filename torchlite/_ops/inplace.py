@@ -1,4 +1,4 @@
-"""Writing into a tensor: copy_, fill_, zero_ and fill_diagonal_, and the methods that give a tensor other memory."""
+"""In-place ops: copy_, fill_, zero_ and fill_diagonal_, and the methods that replace a tensor's memory."""
 
 from __future__ import annotations
 
@@ -150,9 +150,7 @@ def fill_diagonal_(F, input, fill_value, wrap):
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
 def resize_(F, input, size, memory_format):
-    """Give the tensor another shape; elements are kept in their order, new ones are uninitialised.
-    Returns the tensor.
-    """
+    """Resize the tensor. Elements keep their order; new ones are uninitialised. Returns the tensor."""
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     from .._tensor.storage import set_geometry
@@ -235,7 +233,7 @@ _set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative
 
 @composite("equal(Tensor input, Tensor other)")
 def equal(F, input, other):
-    """Whether two tensors have the same shape and equal elements: a bool.
+    """True if two tensors have the same shape and equal elements: a bool.
 
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
@@ -325,19 +323,19 @@ def detach_copy(F, input):
 
 @composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)
 def is_nonzero(F, input):
-    """Whether the one element of the tensor is not zero. RuntimeError for more elements."""
+    """True if the one element of the tensor is not zero. RuntimeError for more elements."""
     return bool(input)
 
 
 @composite("is_same_size(Tensor input, Tensor other)", where="Tensor", tags=VIEW)
 def is_same_size(F, input, other):
-    """Whether two tensors have the same shape."""
+    """True if two tensors have the same shape."""
     return tuple(input.shape) == tuple(other.shape)
 
 
 @composite("is_set_to(Tensor input, Tensor tensor)", where="Tensor", tags=VIEW)
 def is_set_to(F, input, tensor):
-    """Whether two tensors have the same memory, offset, shape and strides."""
+    """True if two tensors have the same memory, offset, shape and strides."""
     return (
         owner_of(input._tl_array) is owner_of(tensor._tl_array)
         and input.storage_offset() == tensor.storage_offset()

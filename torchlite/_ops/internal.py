@@ -1,5 +1,5 @@
-"""Ops that the core itself calls: histories of in-place writes through views, picks of one view among several, moves
-between devices.
+"""Ops that the core calls: history of in-place writes through views, selection of one of several views, device
+transfers.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ def move_tensor(tensor, where):
 
 @composite("alias(Tensor input)", where="Tensor", tags=VIEW)
 def alias(F, input):
-    """A view of the whole tensor."""
+    """A view of the entire tensor."""
     return F._slice_index(input, (...,))
 
 
 CALLBACKS.move = move_tensor
 
-# Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which
+# Creation kernels (no tensor argument; `call.create` finds their device) and creation like an existing array, which
 # formulas use. The public torch.zeros, torch.zeros_like … are composites over these in creation.py.
 op(
     "_empty(size, dtype)",
@@ -162,8 +162,8 @@ op(
 
 @composite("_lazy_clone(Tensor input)")
 def _lazy_clone(F, input):
-    """A clone whose storage has the input's memory until one of the two is written, where the backend can do so and
-    nobody else writes there; else a clone.
+    """A clone whose storage shares the input's memory until one of the two is written, if the backend supports it and
+    no other object writes there; else an ordinary clone.
 
     >>> x = torch.zeros(2)
     >>> y = x._lazy_clone()

@@ -1,8 +1,8 @@
 """Factorisations: Cholesky, QR, LU, LDL.
 
-Each is a core record (`where=""`) with a kernel and formula, which takes matrices that were checked, and public
-functions over it. The formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and
-Walter and Lehmann (2010) for QR.
+Each is a core record (`where=""`) with a kernel and formula for checked matrices, and public functions over it. The
+formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010)
+for QR.
 """
 
 from __future__ import annotations
@@ -559,7 +559,7 @@ def linalg_lu(F, A, pivot):
     layout=memory_layout.contiguous,
 )
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
-    """P, L, U from the packed form of `linalg.lu_factor`; parts that are not asked for are empty."""
+    """P, L, U from the packed form of `linalg.lu_factor`; parts that are not requested are empty."""
     if unpack_pivots and LU_pivots.dtype is not int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
@@ -577,7 +577,7 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
 
 @composite("lu(Tensor A, pivot=True, get_infos=False)", layout=memory_layout.f_contiguous_outputs(0))
 def lu(F, A, pivot, get_infos):
-    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see
+    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. For older programs; see
     `linalg.lu_factor`.
     """
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)

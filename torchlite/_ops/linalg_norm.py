@@ -1,4 +1,4 @@
-"""Norms, distances, condition and rank of matrices, and statistics of their rows."""
+"""Matrix norms, distances, condition number and rank, and covariance and correlation."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     keywords_from=1,
 )
 def norm(F, input, p, dim, keepdim, out, dtype):
-    """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
+    """The `p`-norm of all elements or over `dim`. For older programs; see `linalg.vector_norm` and
     `linalg.matrix_norm`.
     """
     if p is None or p == "fro":
@@ -297,7 +297,7 @@ def linalg_cond(F, A, p):
     out=CASTABLE_OUT,
 )
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
+    """Number of singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
     `tol` is an absolute tolerance.
     """
     if A.ndim < 2:
@@ -571,8 +571,8 @@ def nuclear_norm(F, input, dim, keepdim):
 
 @composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
 def norm_except_dim(F, v, pow, dim):
-    """The `pow`-norm over all dimensions but `dim`, kept at size 1; over all, for dim -1. What weight normalisation
-    divides by.
+    """The `pow`-norm over all dimensions but `dim`, which keeps size 1; over all for dim -1. The divisor of weight
+    normalisation.
     """
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)

@@ -95,7 +95,7 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     out=Out("same"),
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
-    """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
+    """(X, a copy of A) with A X = b. For older programs; see `linalg.solve_triangular`."""
     for x, what in ((b, "b"), (A, "A")):
         if x.ndim < 2:
             raise RuntimeError(
@@ -192,7 +192,7 @@ op(
 
 
 def _is_vectors(A, B):
-    """Whether B holds right-hand sides that are vectors, one a matrix of A."""
+    """True if B holds right-hand sides that are vectors, one a matrix of A."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
@@ -249,8 +249,8 @@ def linalg_solve(F, A, B, left):
 
 @composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg", out=CASTABLE_OUT)
 def linalg_tensorinv(F, A, ind):
-    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its
-    others.
+    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`. The product of A's first `ind` sizes must equal the product
+    of its others.
 
     >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])

@@ -323,7 +323,7 @@ def linalg_svdvals(F, A, driver):
     out=Out("same"),
 )
 def svd(F, input, some, compute_uv):
-    """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
+    """U, S, V with input = U diag(S) V^H. For older programs; `linalg.svd` returns V^H."""
     if input.ndim < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"

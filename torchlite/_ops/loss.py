@@ -1,7 +1,7 @@
-"""Losses and distances. `size_average` and `reduce` are PyTorch's old way of saying `reduction`; they still work and
+"""Losses and distances. `size_average` and `reduce` are PyTorch's deprecated forms of `reduction`; they still work and
 warn.
 
-The classification losses (cross_entropy and what it is made of) are in `cross_entropy.py`, ctc_loss in `ctc.py`.
+The classification losses (cross_entropy and its parts) are in `cross_entropy.py`, ctc_loss in `ctc_loss.py`.
 """
 
 import math
@@ -207,7 +207,7 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
     layout=memory_layout.pointwise,
 )
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
-    """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are kept above -100."""
+    """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are clamped to at least -100."""
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(

@@ -133,7 +133,7 @@ def chunk(F, input, chunks, dim):
 
 
 def _unsafe(parts):
-    """The parts as tensors of their own: what is written to one is nobody else's history."""
+    """Drop the parts' view relation to the input, as PyTorch's unsafe_split and unsafe_chunk do."""
     for part in parts:
         twin = CALLBACKS.copy_tangents(part, part.detach()) if MODE.forwards else None
         part._tl_meta = None
@@ -154,7 +154,9 @@ for _name, _rest in (
 
 
 def _cuts(where):
-    """A number of parts, or places to cut at, also of a tensor. TypeError, for the parser's words, for others."""
+    """The number of parts, or the indices to split at, also from a tensor. TypeError for other values, for the parser's
+    error message.
+    """
     if isinstance(where, call.Tensor):
         if where.dtype is not int64:
             raise RuntimeError(
@@ -469,7 +471,7 @@ def adjoint(F, input):
 
 @composite("flatten(Tensor input, start_dim=0, end_dim=-1)")
 def flatten(F, input, start_dim, end_dim):
-    """`input` with the dimensions `start_dim` to `end_dim` made one.
+    """`input` with the dimensions `start_dim` to `end_dim` flattened to one.
 
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
@@ -490,7 +492,7 @@ def flatten(F, input, start_dim, end_dim):
 
 @composite("unflatten(Tensor input, dim, sizes)")
 def unflatten(F, input, dim, sizes):
-    """`input` with the dimension `dim` made several, of the given `sizes` (one may be -1)."""
+    """`input` with the dimension `dim` expanded to several of the given `sizes` (one may be -1)."""
     dim = wrap_dim(dim, input.ndim)
     shape, sizes = tuple(input.shape), tuple(sizes)
     if not sizes:

@@ -391,7 +391,7 @@ def outer(F, input, vec2):
 
 
 def _check_factor(name, factor, to):
-    """Whether a factor is a number of a result's kind."""
+    """Raise unless a scale factor is a number that fits the result's dtype."""
     if isinstance(factor, bool) and to.category:
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if isinstance(factor, (float, complex)) and to.category < 2:
@@ -590,8 +590,8 @@ def tensordot(F, a, b, dims):
 
 @composite("kron(Tensor input, Tensor other)", layout=memory_layout.pointwise)
 def kron(F, input, other):
-    """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is
-    padded with leading ones.
+    """The Kronecker product: every element of `input` times all of `other`, as blocks. The shorter shape is padded with
+    leading ones.
 
     >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
     tensor([1., 1., 2., 2.])

@@ -1,7 +1,8 @@
-"""Lists of tensors in one call: the norm of all, and one change of all, in place.
+"""Ops on lists of tensors: the norm of all, and one in-place update of all.
 
-For what walks over hundreds of small tensors (gradients, mostly), where an op for each costs more than its work. The
-functions do nothing, and say so, where a tensor needs more than its raw array: then the caller goes one by one.
+For loops over hundreds of small tensors (usually gradients), for which the overhead of one op each dominates. The
+functions do nothing, and report that, if a tensor needs more than its raw array; then the caller loops over the
+tensors.
 """
 
 from typing import Any
@@ -47,8 +48,8 @@ def clamp_all(tensors: Any, low: float, high: float) -> bool:
 
 
 def _arrays_of(tensors: Any) -> Any:
-    """(table, raw arrays) of tensors that a kernel may read and write as they are: plain ones of one device and one
-    dtype, float32 or float64, of which no history is kept, and nothing watches ops or writes. Else None.
+    """(table, raw arrays) of tensors that a kernel may read and write directly: plain ones of one device and one dtype,
+    float32 or float64, without recorded history and without active interceptors or write checks. Else None.
     """
     if not tensors or GLOBALS["INTERCEPTORS"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SIGNED"]:
         return None

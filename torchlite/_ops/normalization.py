@@ -1,9 +1,8 @@
 """Normalisation: layer, RMS, batch, instance, group and local response norm.
 
-Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The
-forward records return the statistics beside the result, so that a fused backward need not compute them again. The
-composites of the backward records do compute them again, because under ``create_graph`` a derivative must see how they
-depend on the input.
+Layer, RMS and batch norm have one record each for the forward and the backward pass, which a backend may fuse. The
+forward records also return the statistics, so that a fused backward need not recompute them. The composites of the
+backward records recompute them, because under ``create_graph`` a derivative must depend on the input through them.
 """
 
 from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
@@ -36,9 +35,7 @@ def _sum_leading(F, x, n_dims):
 
 
 def _statistics(F, input, dims, eps):
-    """Mean, biased variance and reciprocal standard deviation over ``dims``, each with those
-    dimensions kept at size 1.
-    """
+    """Mean, biased variance and reciprocal standard deviation over ``dims``, with these dimensions at size 1."""
     mean = F.mean(input, dims, True)
     centred = F.sub(input, mean)
     var = F.mean(F.mul(centred, centred), dims, True)
@@ -386,8 +383,8 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     out=Out("same", SCALAR_TYPE),
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
-    all differentiable.
+    """Batch norm that also returns, in training, the batch's mean and reciprocal standard deviation; all are
+    differentiable.
     """
     if not training:
         empty = F._new_zeros(input, (0,))
@@ -426,7 +423,7 @@ def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
         found = F._layer_norm_backward(scaled, rows, None, out1, out2, 1, eps, (True, False, False))
         of_input = F.reshape(found[0], input.shape)
     if needs[1]:
-        normalized = F._layer_norm(rows, None, None, 1, eps)  # kernels give the statistics beside it
+        normalized = F._layer_norm(rows, None, None, 1, eps)  # # kernels also return the statistics
         normalized = normalized[0] if normalized.__class__ is tuple else normalized
         of_weight = F.sum(F.mul(g, F.reshape(normalized, g.shape)), dims, False)
     return of_input, of_weight, F.sum(g, dims, False) if needs[2] else None

@@ -1,4 +1,4 @@
-"""Padding: constants, reflections, repeated edges and circles."""
+"""Padding: constant, reflect, replicate and circular."""
 
 from __future__ import annotations
 

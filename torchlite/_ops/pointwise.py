@@ -79,7 +79,7 @@ def check_sub(input, other):
 
 
 def sub_rule(input, other):
-    """Shape and dtype, asked for when the kernel refuses: then for the words."""
+    """Shape and dtype function, called only when the kernel fails, for the error message."""
     check_sub(input, other)
     arrays = [value for value in (input, other) if hasattr(value, "dtype")]
     return broadcast_shapes(*(value.shape for value in arrays)), arrays[0].dtype

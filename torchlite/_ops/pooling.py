@@ -1,5 +1,5 @@
 """The public pooling functions: arguments, PyTorch's errors, and overloads with and without indices, over the records
-in `pooling_records.py`.
+in `pooling_kernels.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
 
 
 def _numbers(value, count, name, function):
-    """A window argument for each dimension, in PyTorch's words when it has another length."""
+    """A window argument for each dimension. PyTorch's error if it has another length."""
     given = tuple_of(value, count)
     if len(given) != count:
         raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of {_WORDS[count]}")

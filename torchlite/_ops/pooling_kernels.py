@@ -1,7 +1,7 @@
-"""Pooling: the records with kernels, their backward passes, and composites over slices and window matrices for backends
+"""Pooling records with kernels, their backward passes, and composites over slices and window matrices for backends
 without kernels.
 
-Window extremes keep the first largest element, as PyTorch does; averages and their backward passes are linear and are
+Max pooling selects the first largest element, as PyTorch does. Average pooling and its backward pass are linear and are
 each other's derivative.
 """
 
@@ -13,7 +13,7 @@ from torchlite._dispatch import memory_layout, op
 
 
 def pooled(n, kernel, stride, padding, dilation, ceil_mode):
-    """How many windows fit along a dimension of `n` places."""
+    """Number of windows fit along a dimension of `n` places."""
     span = n + 2 * padding - dilation * (kernel - 1) - 1
     out = (-(-span // stride) if ceil_mode else span // stride) + 1
     return out - 1 if ceil_mode and (out - 1) * stride >= n + padding else out

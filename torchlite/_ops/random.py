@@ -1,4 +1,4 @@
-"""Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
+"""Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods that use these.
 
 A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see
 `torchlite._device.generators`). A backend needs `_random_uniform`, `_random_normal` and `_random_integers`; the others
@@ -220,7 +220,7 @@ def _into(out, result):
 
 
 def _dtype(name: str, dtype, out, default):
-    """The dtype to draw: that which is asked for, that of `out=`, or a default one."""
+    """The dtype to draw: the requested one, that of `out=`, or a default one."""
     if dtype is None:
         return default if out is None else out.dtype
     return as_argument(dtype, name)
@@ -479,8 +479,7 @@ def multinomial(F, input, num_samples, replacement, generator):
     """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
     without replacement.
 
-    RuntimeError for weights that are negative, infinite or NaN, and when more samples than weights are asked for
-    without replacement.
+    RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without replacement.
     """
     if input.dtype.category != 2:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")

@@ -285,8 +285,8 @@ def _int64():
 
 
 def _all_taps(F, grid, size, mode, padding_mode, align_corners):
-    """For each combination of taps: places (samples, 1) in the rows of the whole batch, whether inside, the weight of
-    each axis, and the slopes.
+    """For each combination of taps: indices (samples, 1) of rows over the entire batch, the in-bounds mask, the weight
+    along each axis, and the slopes.
     """
     batch, samples = grid.shape[0], math.prod(grid.shape[1:-1])
     axes = []

@@ -1,8 +1,7 @@
-"""Recurrent layers: tanh and relu networks, GRU and LSTM, over padded or packed sequences, and one step of each.
+"""Recurrent layers: tanh and relu networks, GRU and LSTM, over padded or packed sequences, and their cells.
 
-A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the
-products of the states are made step by step. The dense LSTM layer is a record of its own with a backward record, which
-a backend may fuse.
+A layer works time-major. One matrix product for all steps multiplies the inputs by their weights; only the products of
+the states run step by step. The dense LSTM layer is a separate record with a backward record, which a backend may fuse.
 """
 
 from torchlite._dispatch import composite, op
@@ -118,8 +117,8 @@ def _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
 def _lstm_layer_backward(
     F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
 ):
-    # What the forward kept is no differentiable function of the inputs here: it is computed again, so that this can be
-    # differentiated too.
+    # The forward's saved values are not differentiable functions of the inputs here. They are recomputed, so that this
+    # backward is differentiable too.
     output, _, _, gates, cells = _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse)
     steps = input.shape[0]
     order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))

@@ -1,7 +1,7 @@
-"""Running sums, products and extremes.
+"""Cumulative sums, products and extremes.
 
 The derivatives of cumprod and logcumsumexp are linear recurrences (each gradient is the next one times a factor, plus a
-term). Said that way they need no division, so zeros in the input are no special case, and exponents never overflow.
+term). In this form they need no division, so zeros in the input are no special case, and exponents never overflow.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
 
 
 def _logcumsumexp_vjp(F, g, input, out, dim):
-    """Sum over k >= i of g[k] exp(x[i] - out[k]), with all exponents kept at or below zero by going through exp(out[i]
-    - out[i+1]).
+    """Sum over k >= i of g[k] exp(x[i] - out[k]), computed through exp(out[i] - out[i+1]) so that no exponent is
+    positive.
     """
     if _is_empty(input):
         return F.mul(g, F.conj(F.exp(F.sub(input, out))))

@@ -18,7 +18,7 @@ _OTHER_NAMES = {"amax": "max", "amin": "min"}
 
 
 def _lengths(F, data, lengths, offsets, axis, unsafe):
-    """Where segments begin and how many elements each has, checked."""
+    """Start index and length of each segment, checked."""
     if offsets is not None:
         given = offsets
         starts, lengths = F.narrow(offsets, -1, 0, offsets.shape[-1] - 1), F.diff(offsets)
@@ -95,7 +95,7 @@ def _segments(F, data, segment, axis, segments, reduce, start):
 
 
 def _counted(F, mask, segment, axis, like):
-    """How many elements of each element's segment a mask holds."""
+    """Number of elements of each element's segment a mask holds."""
     return _added(F, F.to(mask, F.dtype_of(like)), segment, axis, like)
 
 

@@ -95,7 +95,7 @@ def log_softmax(F, input, dim, dtype):
 
 @composite("_safe_softmax(Tensor input, dim, dtype=None)", where="")
 def _safe_softmax(F, input, dim, dtype):
-    """``softmax`` that gives zeros where a whole row is minus infinity."""
+    """``softmax`` that returns zeros for rows that are minus infinity throughout."""
     out = F.softmax(input, dim, dtype)
     return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F._zeros_like(out), out)
 

@@ -189,8 +189,7 @@ def _asked_for(found, return_inverse, return_counts):
     keywords_from=1,
 )
 def unique(F, input, sorted, return_inverse, return_counts, dim):
-    """The distinct elements (or slices along `dim`) in order; with them, when asked for, where each one went and how
-    often each came.
+    """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
 
     `sorted` has no effect: the elements are always in order.
 
@@ -210,7 +209,7 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     alias="torch._unique2",
 )
 def _unique_and_all(F, input, sorted, return_inverse, return_counts):
-    """The distinct elements, where each one went and how often each came; the last two empty where not asked for."""
+    """The distinct elements, the inverse indices and the counts; the last two are empty if not requested."""
     values, *also = _with_node("_unique2", input, F._unique_flat(input, return_inverse, return_counts))
     empty = input.new_empty((0,), dtype=int64)
     return values, *(
@@ -220,7 +219,7 @@ def _unique_and_all(F, input, sorted, return_inverse, return_counts):
 
 @composite("_unique(Tensor input, sorted=True, return_inverse=False)", where="torch")
 def _unique(F, input, sorted, return_inverse):
-    """The distinct elements, and where each one went (empty where that is not asked for).
+    """The distinct elements, and the inverse indices (empty if not requested).
 
     >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
     (tensor([1, 3]), tensor([1, 0, 1]))

@@ -1,4 +1,4 @@
-"""What products of sparse matrices are made of: rows of a dense matrix added up, and products at some places."""
+"""Building blocks of sparse matrix products: sums of rows of a dense matrix, and products sampled at given indices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Special functions. Integers become floats; the result of a half or bfloat16 operand is computed wider and rounded
-once.
+"""Special functions. Integers are converted to floats; a half or bfloat16 operand is computed in a wider dtype and
+rounded once.
 """
 
 import math
@@ -200,7 +200,7 @@ op(
 
 
 def times_log(name, where, alias, inner, edge, doc, node_name=""):
-    """xlogy and xlog1py: 0 where `input` is 0, whatever the logarithm."""
+    """xlogy and xlog1py: 0 where `input` is 0, even if the logarithm is not finite."""
 
     def by_input(F, g, input, other):
         if not hasattr(other, "shape"):

@@ -1,4 +1,4 @@
-"""Variance, order statistics, counts, histograms and integrals: the reductions beyond sum, mean and extremes."""
+"""Variance, order statistics, counts, histograms and integrals: reductions other than sum, mean and extremes."""
 
 from __future__ import annotations
 
@@ -587,7 +587,7 @@ def _density(F, hist, edges):
 
 @composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
 def histogram(F, input, bins, range, weight, density):
-    """How many elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
+    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
     edges; the last bin is closed.
 
     >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
@@ -773,7 +773,7 @@ def gradient(F, input, spacing, dim, edge_order):
 
 @composite("sum_to_size(Tensor input, *size)", where="Tensor")
 def sum_to_size(F, input, size):
-    """`input` summed over the dimensions that broadcasting from `size` would have made."""
+    """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
     if not size:
         return F.sum(input)
     extra = input.ndim - len(size)

@@ -41,7 +41,7 @@ def square_plus_one(F, x):
 
 
 def acosh_slope(F, x):
-    """1 / sqrt(x*x - 1), the root taken so that it is right on the whole complex plane."""
+    """1 / sqrt(x*x - 1), on the branch that is correct on the entire complex plane."""
     return F.mul(F.rsqrt(F.sub(x, 1)), F.rsqrt(F.add(x, 1)))
 
 

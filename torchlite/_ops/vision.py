@@ -1,4 +1,4 @@
-"""Sliding blocks, pixel and channel shuffles: `unfold` and `fold` of nn.functional, `pixel_shuffle` and its kin."""
+"""Sliding blocks, pixel and channel shuffles: `unfold` and `fold` of nn.functional, `pixel_shuffle` and similar ops."""
 
 from __future__ import annotations
 

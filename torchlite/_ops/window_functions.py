@@ -1,4 +1,4 @@
-"""torch.hann_window and its kind. `torch.signal.windows` has the newer ones."""
+"""torch.hann_window and similar functions. `torch.signal.windows` has the newer ones."""
 
 from __future__ import annotations
 

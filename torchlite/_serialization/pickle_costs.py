@@ -65,7 +65,7 @@ class Meter:
         self._last = time.thread_time_ns()
 
     def tick(self) -> None:
-        """Pay for the CPU time since the start or the last tick."""
+        """Charge the CPU time since the start or the last tick."""
         now = time.thread_time_ns()
         self.budget.pass_time(now - self._last)
         self._last = now
@@ -197,7 +197,7 @@ def _argument_error(what: str, args: tuple) -> pickle.UnpicklingError:
 
 
 def _charge_copy(meter: Meter, items: Any) -> None:
-    """Pay for a table of other items, which a file may name many times."""
+    """Charge for a table with the items of another, which a file may refer to many times."""
     meter.budget.spend(len(items))
     meter.budget.take(_ENTRY * len(items))
 
@@ -337,7 +337,7 @@ def check_state(meter: Meter, cls: Any, state: Any) -> None:
 
 
 def pay_for_attributes(meter: Meter, names: dict) -> None:
-    """Pay for the copy of a dict of attributes, and for checks of their names."""
+    """Charge for the copy of a dict of attributes, and for checks of their names."""
     meter.budget.spend(_NAME * len(names))
     meter.budget.take(sys.getsizeof(names))
 

@@ -100,8 +100,8 @@ def python3_name(module: str, name: str) -> tuple[str, str]:
 
 
 def globals_in(data: bytes) -> set[tuple[str, str]]:
-    """Module and name of all globals of a pickle; "?" for a part that is not text in it. UnpicklingError when the
-    pickle is not well formed.
+    """Return the module and name of all globals of a pickle; "?" for a name that the pickle computes. UnpicklingError
+    for a malformed pickle.
     """
     machine = _PickleMachine()
     try:

@@ -79,7 +79,7 @@ def _public_name(op: Op, name: str) -> tuple[str, str]:
 
 
 def torch_name(obj) -> tuple[str, str] | None:
-    """Module and name of an object of ours in PyTorch; None for objects that are not ours."""
+    """Return the module and name in PyTorch of a torchlite object; None for other objects."""
     if isinstance(obj, StorageType):
         return ("torch.storage" if obj.dtype is None else "torch"), obj.name
     if isinstance(obj, dtypes.dtype):

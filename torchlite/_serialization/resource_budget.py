@@ -53,19 +53,19 @@ class Budget:
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:
-        """Pay for work, in steps. BudgetExceeded when all is spent."""
+        """Spend work, in steps. BudgetExceeded if all is spent."""
         self.work -= steps
         if self.work < 0:
             raise BudgetExceeded("the file asks for more work or memory than what it holds can need")
 
     def pass_time(self, passed: int) -> None:
-        """Pay for CPU time, in nanoseconds. BudgetExceeded when all is spent."""
+        """Spend CPU time, in nanoseconds. BudgetExceeded if all is spent."""
         self.time -= passed
         if self.time < 0:
             raise BudgetExceeded("the file takes more time than what it holds can need")
 
     def take(self, count: int) -> None:
-        """Pay for memory, in bytes. BudgetExceeded when all is spent."""
+        """Spend memory, in bytes. BudgetExceeded if all is spent."""
         self.memory -= count
         if self.memory < 0:
             raise BudgetExceeded("the file makes more objects than its length can need")

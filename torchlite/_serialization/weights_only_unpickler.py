@@ -68,7 +68,7 @@ _CALLABLES: dict[tuple[str, str], Any] = {
         for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))
     },
 }
-# Named only as arguments of _rebuild_from_type_v2, never called themselves.
+# Only arguments of _rebuild_from_type_v2, never called themselves.
 _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _CALLABLE_IDS = {id(value) for value in _CALLABLES.values()}
 _NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
@@ -101,7 +101,7 @@ def _user_names() -> dict[tuple[str, str], Any]:
             out[module, name] = value
         else:
             out[item.__module__, item.__qualname__] = item
-            # A class of ours that PyTorch has as well is written under PyTorch's name.
+            # A torchlite class that PyTorch has as well is written under PyTorch's name.
             if item.__module__.split(".")[0] == "torchlite":
                 out["torch" + item.__module__.removeprefix("torchlite"), item.__qualname__] = item
     return out

@@ -1,1 +1,1 @@
-"""Settings of the whole process that backends read: threads, and the switches of `torch.backends`."""
+"""Process-wide settings that backends read: threads, and the flags of `torch.backends`."""

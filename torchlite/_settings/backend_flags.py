@@ -1,5 +1,5 @@
-"""The switches of PyTorch that devices read: plain state, set by `torch.backends` and a few functions of the top level.
-A backend asks here.
+"""PyTorch's flags for devices: plain state, set by `torch.backends` and a few top-level functions, and read by
+backends.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class BackendFlags:
             )
 
     def tf32(self, what: str) -> bool:
-        """Whether float32 operands of "matmul", "conv" or "rnn" may be rounded to TF32 on CUDA."""
+        """True if float32 operands of "matmul", "conv" or "rnn" may be rounded to TF32 on CUDA."""
         return self.precision(what) == "tf32"
 
 

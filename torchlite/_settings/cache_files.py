@@ -1,4 +1,4 @@
-"""Files that later processes load again: compiled kernels, and what was measured of drivers and forms.
+"""A disk cache for later processes: compiled kernels, and measurements of drivers and kernel variants.
 
 A cache holds code that runs, so it takes nothing that another user could have written. Every folder from the cache's
 root down, and the file itself, must belong to this user or to root and must not be writable by group or others. Above
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PARTIAL_SUFFIX = ".part"  # how the names of unfinished files and folders end
-_ABANDONED = 600  # seconds after which nobody writes a file any more
+_ABANDONED = 600  # # seconds after which a temporary file counts as abandoned
 _BY_DESCRIPTOR = hasattr(os, "geteuid") and os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _PASSED = _FOLDER | getattr(os, "O_PATH", 0)  # for folders on the way, which need not be readable
@@ -85,8 +85,8 @@ def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
 
 
 def _is_own_group(number: int) -> bool:
-    """Whether a group is the one that a system made for this user alone: it has the user's name and no other members.
-    Where such groups are usual, folders can be written by them.
+    """True if a group is the user's private group: it has the user's name and no other members. On systems with such
+    groups, folders are usually group-writable.
     """
     if not os.geteuid() or number != os.getegid():
         return False
@@ -119,9 +119,9 @@ def _open_entry(name: str, within: int, path: str, make: bool) -> int | str:
 
 @contextlib.contextmanager
 def open_folder(folder: str | Path, make: bool = False) -> Iterator[int]:
-    """A descriptor of a folder that only this user or root can write, nor put another in its place: every folder on the
-    way is checked, from the system's root on. With `make` those that are missing are made. OSError where it is not
-    there, NotTrustedError where it is not to be trusted.
+    """Open a descriptor of a folder that only this user or root can write or replace. Checks every folder on the path,
+    from the root. With `make`, missing folders are created. OSError if it is missing, NotTrustedError if it is not
+    to be trusted.
     """
     folder = os.path.abspath(folder)
     left, path, links = list(_path_components(folder))[::-1], os.sep, 0
@@ -180,8 +180,8 @@ def check_trusted(folder: str | Path) -> None:
 
 
 def is_trusted(folder: Path, make: bool = False) -> bool:
-    """Whether what lies in a folder was written by this user or root; one that is missing (and not made) is. Warns
-    where it was not.
+    """True if only this user or root can have written a folder's content, or if it is missing (without `make`).
+    Otherwise warns.
     """
     if not _BY_DESCRIPTOR:
         return True
@@ -196,8 +196,8 @@ def is_trusted(folder: Path, make: bool = False) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """What a file of the cache holds; None where it is missing, no plain file, or not trusted. A warning, once in a
-    process, names the folder or the file that is not trusted.
+    """Read a file of the cache; None if it is missing, not a regular file, or not trusted. A warning, once per process,
+    names the folder or file that is not trusted.
     """
     try:
         if not _BY_DESCRIPTOR:
@@ -221,9 +221,9 @@ def _read_all(descriptor: int, path: Path) -> bytes | None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Give a file of the cache new content: written beside its name under a new random name and moved there, so that
-    other processes see all of it or nothing. What processes left that ended meanwhile is cleared. OSError where that is
-    not possible, NotTrustedError where the folder is not trusted.
+    """Replace a file of the cache atomically: write a temporary file with a random name, then rename it, so that other
+    processes see all or nothing. Removes temporary files of processes that have ended. OSError if this is not
+    possible, NotTrustedError if the folder is not trusted.
     """
     partial = f".{path.stem}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
     if not _BY_DESCRIPTOR:

@@ -1,7 +1,7 @@
-"""`functools.cached_property` without a lock, as it is from Python 3.12 on.
+"""`functools.cached_property` without a lock, as in Python 3.12 and later.
 
-Before, a property has one lock for all objects. Its value is made under that lock, so a process that forks meanwhile
-has a child in which nobody opens it.
+In earlier versions one lock per property covers all objects. The value is computed under that lock, so a process that
+forks meanwhile leaves the child with a lock that is never released.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 else:
 
     class cached_property:
-        """A method's result, kept in its object's `__dict__`. Threads that ask first at the same time get one value.
+        """A method's result, cached in its object's `__dict__`. Threads that race for the first access get the same
+        value.
 
         >>> from torchlite._settings.cached import cached_property
         >>> class Circle:

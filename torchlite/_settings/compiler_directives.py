@@ -1,6 +1,6 @@
-"""Directives of programs to compilers: marks on functions, and the state of each thread.
+"""Compiler directives of programs: marks on functions, and the state of each thread.
 
-`torch.compiler` and `torch._dynamo` offer them; the compiler reads the marks and the state.
+`torch.compiler` and `torch._dynamo` export them; the compiler reads the marks and the state.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class ThreadState(threading.local):
     exports = 0  # that it is inside of
     captures = 0  # calls that are recorded
     stance = "default"
-    fails: Any = None  # whether what cannot be captured is an error; None: as the compiled function was told
+    fails: Any = None  # # whether a graph break is an error; None: the compiled function's own option
 
 
 class ProcessState:

@@ -1,9 +1,9 @@
-"""Locks and imports of other threads when a process forks.
+"""Protects locks and imports of other threads when a process forks.
 
-A child has the forking thread alone: a lock that another thread holds at that moment stays locked there, and a module
-that it imports stays half made. So a fork waits, for `TIMEOUT` seconds at most, until no other thread is within a short
-section that is held over forks (`hold`) or within an import of one of this project's packages. Locks under which
-threads work for long, such as that of a compiler's runs, are not waited for: they are made anew in the child (`renew`).
+A child has only the forking thread: a lock that another thread holds at the fork stays locked, and a module that it
+imports stays partly initialised. So a fork waits, for `TIMEOUT` seconds at most, until no other thread is in a critical
+section under an `acquire_before_fork` lock or imports one of this project's packages. Locks that threads hold for long,
+such as that of a compiler's runs, are not waited for: the child recreates them (`reinit_after_fork`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def acquire_before_fork(lock: Any) -> Any:
 
 
 def reinit_after_fork(lock: Any) -> Any:
-    """Have the lock made anew in forked children, but where the forking thread has it. Returns the lock, an RLock."""
+    """Recreate the lock in forked children, unless the forking thread holds it. Returns the lock, an RLock."""
     return _known(_renewed, lock)
 
 
@@ -43,7 +43,7 @@ def _known(table: dict[int, weakref.ref], lock: Any) -> Any:
 
 
 def is_importing(here: bool = False) -> bool:
-    """Whether another thread imports a module of this project (`here`: whether this one does)."""
+    """True if another thread imports a module of this project (`here`: if this thread does)."""
     ident = threading.get_ident()
     for name, reference in list(getattr(importlib._bootstrap, "_module_locks", {}).items()):  # type: ignore[attr-defined]
         lock = reference()

@@ -1,4 +1,4 @@
-"""Whether a thread traces or runs a scripted function: plain state, which `torch.jit` sets."""
+"""Per-thread flags of tracing and of scripted functions: plain state, which `torch.jit` sets."""
 
 from __future__ import annotations
 

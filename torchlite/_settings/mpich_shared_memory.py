@@ -1,5 +1,5 @@
-"""Names of MPICH's shared memory. MPICH removes them only where it ends in peace, but needs them only until all ranks
-of a machine have mapped the memory.
+"""Removes the names of MPICH's shared memory. MPICH removes them only at a normal exit, but needs them only until all
+ranks of a machine have mapped the memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""torch's functions that set and ask: threads, determinism, precision, warnings."""
+"""torch's functions that set and get threads, determinism, precision and warnings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .backend_flags import FLAGS
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
+    """Set the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that."""
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     thread_count.set_threads(int(n))
 
 
 def get_num_threads() -> int:
-    """How many threads CPU kernels may use."""
+    """Number of threads of CPU kernels."""
     return thread_count.get_threads()
 
 
@@ -26,7 +26,7 @@ def set_num_interop_threads(n: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What `set_num_interop_threads` was told."""
+    """The value that `set_num_interop_threads` set."""
     return FLAGS.interop_threads
 
 
@@ -38,12 +38,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` is on."""
+    """True if `use_deterministic_algorithms` is on."""
     return FLAGS.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether deterministic mode only warns."""
+    """True if deterministic mode only warns."""
     return FLAGS.deterministic_warn_only
 
 
@@ -68,8 +68,8 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exactly float32 matrix products are computed where a device offers a choice: with "high" and "medium" CUDA
-    uses TF32. Warns of other words.
+    """Set the precision of float32 matrix products on devices that offer a choice: "high" and "medium" use TF32 on
+    CUDA. Warns of other values.
     """
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
@@ -89,10 +89,10 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether warnings that come once may come always."""
+    """Set whether one-time warnings are repeated at every occurrence."""
     FLAGS.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was told."""
+    """True if `set_warn_always` is on."""
     return FLAGS.warn_always

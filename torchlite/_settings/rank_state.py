@@ -1,5 +1,5 @@
-"""Where a process stands in its world, written down for the launcher: a process that ends with exit code 0 in the
-middle of the world has failed, one that ends after it has not.
+"""Records the state of a rank for the launcher: a process that exits with code 0 before it leaves the process group has
+failed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def state_file(folder: str, process: int) -> str:
 
 
 def write_state(state: str) -> None:
-    """Write the state of this process down, where a launcher asked for it."""
+    """Write the state of this process to a file, if a launcher requested it."""
     folder = os.environ.get(FOLDER)
     if folder and os.path.isdir(folder):
         name = state_file(folder, os.getpid())
@@ -34,7 +34,9 @@ def write_state(state: str) -> None:
 
 
 def count_joined() -> str:
-    """How many ranks have begun to join the world, and which have not, where a launcher on this machine knows."""
+    """Number of ranks that have begun to join the process group, and those missing, if a launcher on this machine knows
+    them.
+    """
     folders, text = os.environ.get(FOLDERS), os.environ.get("WORLD_SIZE", "")
     if not folders or not os.path.isdir(folders) or not text.isdecimal():
         return "Not all processes that mpiexec started have called init_process_group."
@@ -44,5 +46,5 @@ def count_joined() -> str:
 
 
 def _has_written(folder: str) -> bool:
-    """Whether a process of a rank has written its state down."""
+    """True if a process of a rank has written its state."""
     return os.path.isdir(folder) and any(name.startswith("state-") for name in os.listdir(folder))

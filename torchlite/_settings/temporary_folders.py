@@ -1,12 +1,12 @@
-"""Temporary files that do not outlive their process, however it ends.
+"""Temporary files that are removed when their process ends, even by a signal.
 
-All that a process keeps under a name lies in one private folder in each place (the temporary folder, shared memory).
-The folder goes when the process ends: by itself, or through a small shell that waits for the end of a pipe which only
-this process holds, so that SIGTERM and SIGKILL are seen. The shell removes what it was started for and reads no
-names: who takes over a process that gave up its rights cannot have a shell of root's remove other folders. Where the
-shell was killed too, the next process of the same
-user clears the folder: its owner holds a lock on it (`flock`), which the system releases with the process, so that
-neither a number of a process that was given anew nor one of another container is taken for the owner.
+All named files of a process are in one private folder in each location (the temporary folder, shared memory). The
+folder is removed when the process ends: by the process, or by a small shell that waits for the end of a pipe that only
+this process holds, which covers SIGTERM and SIGKILL. The shell removes the folder that it was started for and reads no
+names: an attacker who takes over a process that dropped its privileges cannot make root's shell remove other folders.
+If the shell was killed too, the next process of the same user removes the folder: its owner has a lock on it (`flock`),
+which the system releases with the process, so that a reused process id or one of another container is not mistaken for
+the owner.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def process_folder(place: str = "") -> str:
-    """This process's private folder in a place; the temporary folder's unless another is named. A process that becomes
-    another user gets a new one. OSError where none can be made.
+    """This process's private folder in a location, by default the temporary folder. A process that changes its user
+    gets a new one. OSError if none can be created.
     """
     place = place or tempfile.gettempdir()
     user = os.geteuid() if hasattr(os, "geteuid") else 0
@@ -88,7 +88,7 @@ def process_folder(place: str = "") -> str:
 
 
 def shared_memory_folder() -> str:
-    """Where files lie in memory; the temporary folder on systems without such a place."""
+    """Folder for files in memory; the temporary folder on systems without one."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
 
@@ -113,8 +113,8 @@ def _start_remover(folder: str) -> int:
 
     theirs, ours = os.pipe()
     try:
-        # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
-        # It inherits no descriptor but the pipe's: others would stay open in it.
+        # In the background and in a new session: it is not this process's child, and gets none of its signals. It
+        # inherits no descriptor but the pipe's: others would stay open in it.
         command = ["sh", "-c", _SCRIPT, "sh", folder]
         nothing = subprocess.DEVNULL
         subprocess.run(

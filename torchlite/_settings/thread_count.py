@@ -1,4 +1,4 @@
-"""How many threads CPU work may use: our own kernels' pool and the BLAS that NumPy loaded."""
+"""Number of threads of CPU work: of torchlite's kernels and of the BLAS that NumPy loaded."""
 
 from __future__ import annotations
 

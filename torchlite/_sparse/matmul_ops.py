@@ -210,7 +210,7 @@ _DenseSparseMatmul._backward_cls.__name__ = "MmBackward0"
 
 
 def _sparse_sparse_matmul(a, b):
-    """Row by row: each element of `a` meets the row of `b` that its column names."""
+    """Multiply row by row: each element of `a` is multiplied by the row of `b` that its column index selects."""
     kind = a.layout
     if kind in BLOCK_LAYOUTS:
         raise RuntimeError(

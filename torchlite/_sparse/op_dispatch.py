@@ -74,7 +74,7 @@ _ATEN = {
 
 
 def implements(name: str):
-    """Declare the rule of an op."""
+    """Register the rule of an op."""
 
     def declare(function):
         RULES[name] = function
@@ -146,13 +146,13 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
 
 @implements("contiguous")
 def contiguous(input, memory_format=None):
-    """Refused."""
+    """Raise PyTorch's error."""
     raise RuntimeError("unsupported memory format option Contiguous")
 
 
 @implements("expand")
 def expand(input, size):
-    """Refused."""
+    """Raise PyTorch's error."""
     raise RuntimeError(f"expand is unsupported for {LAYOUT_NAMES[input.layout]} tensors")
 
 
@@ -161,7 +161,7 @@ RULES["repeat"] = expand
 
 @implements("reshape")
 def reshape(input, size):
-    """Refused."""
+    """Raise PyTorch's error."""
     if input.layout is torch.sparse_coo:
         raise RuntimeError("reshape is not implemented for sparse tensors")
     return input.is_contiguous()
@@ -192,7 +192,7 @@ def _empty_like(input, dtype, layout, device, requires_grad, size=None):
 
 @implements("zeros_like")
 def zeros_like(input, dtype, layout, device, pin_memory, requires_grad, memory_format):
-    """No specified elements."""
+    """Return a sparse tensor without specified elements."""
     return _empty_like(input, dtype, layout, device, requires_grad)
 
 
@@ -201,13 +201,13 @@ RULES["empty_like"] = zeros_like
 
 @implements("_zeros_like")
 def zeros_of(input):
-    """No specified elements."""
+    """Return a sparse tensor without specified elements."""
     return _empty_like(input, None, None, None, False)
 
 
 @implements("new_zeros")
 def new_zeros(input, size, dtype, device, requires_grad, layout, pin_memory):
-    """Of another size, without specified elements."""
+    """Return a sparse tensor of another size, without specified elements."""
     size = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     return _empty_like(input, dtype, layout, device, requires_grad, tuple(size))
 
@@ -271,7 +271,7 @@ def _check_leaf(target) -> None:
 
 @implements("zero_")
 def zero_(input):
-    """No specified elements any more."""
+    """Remove all specified elements."""
     _check_leaf(input)
     return _write_into(input, _empty_like(input, None, None, None, False))
 
@@ -297,7 +297,7 @@ def copy_(input, src, non_blocking=False):
 
 @implements("detach")
 def detach(input):
-    """Without history."""
+    """Return the tensor without history."""
     return input.detach()
 
 

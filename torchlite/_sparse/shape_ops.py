@@ -316,7 +316,7 @@ def cat(tensors, dim=0):
 
 
 def stack(tensors, dim=0):
-    """Tensors along a new dimension."""
+    """Stack tensors along a new dimension."""
     tensors[0].is_contiguous()
     dim = wrap_dim(dim, tensors[0].ndim + 1)
     out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)

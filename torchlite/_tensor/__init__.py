@@ -1,4 +1,4 @@
-"""The class Tensor and what makes, keeps, shows and shares tensors."""
+"""The class Tensor: creation, conversion, storages, printing and sharing of tensors."""
 
 from .tensor import Parameter, Tensor
 

@@ -1,6 +1,6 @@
-"""What the Array API standard (2024.12) has and PyTorch has not: functions of `torchlite`, `torchlite.linalg` and
-`torchlite.__array_namespace_info__`. Where PyTorch has the name with another meaning, PyTorch's stays; what
-`x.__array_namespace__()` gives instead is in `array_namespace`.
+"""Functions of the Array API standard (2024.12) that PyTorch lacks, in `torchlite` and `torchlite.linalg`, and
+`torchlite.__array_namespace_info__`. If PyTorch has the name with another meaning, PyTorch's stays;
+`array_namespace` has the version for `x.__array_namespace__()`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is `kind`: a dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating" or "numeric"; or one of a tuple of these. ValueError for other words.
+    """True if a dtype is of `kind`: a dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating" or "numeric"; or a tuple of these. ValueError for other names.
 
     >>> import torchlite as torch
     >>> torch.isdtype(torch.float32, ("bool", "real floating"))
@@ -65,18 +65,18 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 class _Info:
-    """What `__array_namespace_info__()` gives: capabilities, devices and dtypes."""
+    """Result of `__array_namespace_info__()`: capabilities, devices and dtypes."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean masks and shapes that depend on data are there; the number of dimensions is limited by NumPy."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """The device of tensors that are made without one."""
+        """The default device of new tensors."""
         return get_default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of tensors that are made without one."""
+        """The default dtypes of new tensors."""
         real = get_default_dtype()
         return {
             "real floating": real,
@@ -100,7 +100,7 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """What this namespace can do, as the Array API asks for it."""
+    """Information about this namespace, as the Array API defines it."""
     return _Info()
 
 
@@ -171,7 +171,9 @@ def bitwise_invert(x: Tensor, /) -> Tensor:
 
 
 def accumulation_dtype(x: Tensor, dtype: Any) -> Any:
-    """The dtype in which the standard sums: that asked for; of small integers the default one of their signedness."""
+    """The dtype in which the standard sums: the given one; for small integers the default one of the same
+    signedness.
+    """
     if dtype is not None or x.dtype.category >= dtypes.FLOAT:
         return dtype
     unsigned = x.dtype.category == dtypes.INT and not x.dtype.is_signed
@@ -226,7 +228,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """Result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -235,14 +237,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """Result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """Result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor

@@ -1,4 +1,4 @@
-"""`torch._check` and its kin: errors where a condition does not hold."""
+"""`torch._check` and its variants: raise an error if a condition does not hold."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _WORDS = (
 
 
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], Any] | None = None) -> None:
-    """Raises ``error_type`` unless ``cond`` holds, with what ``message()`` gives for words. TypeError if ``cond`` is no
-    bool, or ``message`` cannot be called."""
+    """Raise ``error_type`` with the message ``message()`` unless ``cond`` holds. TypeError if ``cond`` is not a bool or
+    ``message`` is not callable.
+    """
     if hasattr(cond, "_assumed"):  # a condition of a program that is captured, which asserts it
         cond = cond._assumed()
     if not isinstance(cond, bool):

@@ -1,4 +1,4 @@
-"""A tensor's place in the recorded graph: gradients, hooks, detaching."""
+"""Autograd methods of tensors: gradients, hooks, detaching."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _INSIDE_TRANSFORM = (
 
 
 def _invalid_grad_message(tensor, value) -> str:
-    """What is wrong with a tensor that is assigned as a gradient."""
+    """The error message for a tensor that cannot be assigned as a gradient; None if it can."""
     if value.dtype is not tensor.dtype:
         own, other = tensor.dtype.scalar_name, value.dtype.c_name
         return (
@@ -161,7 +161,7 @@ class AutogradMethods(PropertyMethods):
         return version(self)
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode (and is no view of one that was not)."""
+        """True if the tensor was created in inference mode (and is not a view of a tensor that was not)."""
         return is_inference(self)
 
     @property

@@ -1,9 +1,8 @@
-"""The conjugate and the negative bit: views whose elements are the conjugates, or the negatives, of what their memory
-holds.
+"""The conjugate and negative bits: views whose elements are the conjugates or negatives of the memory's values.
 
-Such a tensor is of one of three classes under Tensor, so that no generated function takes it for a plain one; the
-general path does. To everything that reads, `_tl_array` is its elements, worked out when asked for; its memory is in
-`_tl_memory`, which only views and writes look at.
+Such a tensor has one of three subclasses of Tensor, so generated functions do not treat it as a plain tensor; the slow
+path resolves it. Its `_tl_array` computes the elements when read; its `_tl_memory` is the memory, which only views and
+writes access.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def resolve_conj_neg(value):
 
 
 def toggle_conj_neg(tensor, sign: int):
-    """A view of a tensor's memory with one sign turned, recorded as the op that it stands for."""
+    """A view of a tensor's memory with one bit toggled, recorded as the op `op`."""
     GLOBALS["SIGNED"] = True
     out = conj_neg_tensor(tensor._tl_signs ^ sign, tensor._tl_kernels, tensor._tl_memory, tensor.dtype)
     out._tl_meta = view_meta(tensor)

@@ -1,4 +1,4 @@
-"""Copies, casts, moves between devices, pickles."""
+"""Copies, casts, device transfers, and pickling of tensors."""
 
 from __future__ import annotations
 
@@ -197,14 +197,14 @@ class ConversionMethods(PythonProtocols):
         return share_memory(self)
 
     def module_load(self, other, assign=False):
-        """What takes this tensor's place when `Module.load_state_dict` is given `other` and
-        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or `other`
-        with `assign`, detached. Subclasses may override it.
+        """The tensor that replaces this one when `Module.load_state_dict` receives `other` and
+        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or
+        `other` with `assign`, detached. Subclasses may override it.
         """
         return other.detach() if assign else self.copy_(other).detach()
 
     def is_shared(self) -> bool:
-        """Whether other processes can share the memory."""
+        """True if other processes can share the memory."""
         from .storage import is_shared
 
         return is_shared(self)
@@ -218,14 +218,14 @@ class ConversionMethods(PythonProtocols):
         return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
+        """True if the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
         from .interop import is_pinned
 
         return is_pinned(self)
 
     def record_stream(self, s):
-        """Say that a stream uses the tensor, which was made in another one: when it is freed its memory is not given
-        out before that work has run.
+        """Mark the tensor as used by another stream than the one it was created in. When it is freed, its memory is not
+        reused before the work queued on that stream has run.
         """
         from .interop import record_stream
 

@@ -1,4 +1,4 @@
-"""Lazy clones: storages with one memory until a write, before which who is written gets memory of its own."""
+"""Lazy clones: storages that share memory until a write, before which the written one gets new memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def materialize(tensor: Any) -> None:
 
 
 def is_lazy_clone(tensor: Any) -> bool:
-    """Whether the tensor's storage may have its memory together with others."""
+    """True if the tensor's storage may share copy-on-write memory with others."""
     return shared_buffer_of(owner_of(tensor._tl_array)) is not None
 
 

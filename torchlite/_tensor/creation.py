@@ -1,4 +1,4 @@
-"""Tensors from Python data, from NumPy, and from other libraries."""
+"""Creates tensors from Python data, from NumPy arrays, and from arrays of other libraries."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _unwrap_tensors(data):
 
 
 def _contains_tensor(data, outer: tuple = ()) -> bool:
-    """Whether there is a Tensor in nested lists. `outer`: the ids of those around, which a list may hold once more."""
+    """True if nested lists contain a Tensor. `outer`: ids of the enclosing lists, for lists that contain themselves."""
     if isinstance(data, call.Tensor):
         return True
     if not isinstance(data, (list, tuple)) or id(data) in outer:
@@ -105,19 +105,19 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
 
 
 def _is_storage(data) -> bool:
-    """Whether the data is a storage; classes of storages are loaded when there is one."""
+    """True if the data is a storage; the storage classes are imported only if one exists."""
     return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
 
 
 def _has_host_dlpack(data) -> bool:
-    """Whether the data is another library's array on the host that it shares by DLPack."""
+    """True if the data is another library's host array with DLPack support."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and hasattr(
         data, "__dlpack__"
     )
 
 
 def _is_cuda_array(data) -> bool:
-    """Whether the data is another library's array on a CUDA device."""
+    """True if the data is another library's array on a CUDA device."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and is_foreign(data)
 
 
@@ -222,8 +222,8 @@ def _dtype_of_array(array: np.ndarray) -> Any:
 
 
 def is_read_only_buffer(array: np.ndarray) -> bool:
-    """Whether nobody may write an array's memory, which is not NumPy's: bytes, or a file that is open for reading. What
-    is NumPy's can be written, whatever the array's own flag says.
+    """True if the memory of an array that NumPy did not allocate is read-only: bytes, or a file open for reading.
+    Memory that NumPy allocated is writable, regardless of the array's flag.
     """
     while isinstance(array.base, np.ndarray):
         array = array.base

@@ -1,4 +1,4 @@
-"""DLPack's capsules: which device and dtype they hold. NumPy takes them over; this knows the dtypes that it lacks."""
+"""DLPack capsules: their devices and dtypes. NumPy imports them; this module handles the dtypes that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 
 def _tensor_of(capsule: Any) -> _DLTensor:
-    """What a capsule holds. RuntimeError for one that was taken over already, and for other values."""
+    """The DLTensor in a capsule. RuntimeError for a consumed capsule, and for other values."""
     for name, begin in _TENSOR_OFFSETS.items():
         if type(capsule).__name__ == "PyCapsule" and _is_valid(capsule, name):
             return _DLTensor.from_address(_pointer(capsule, name) + begin)

@@ -1,4 +1,4 @@
-"""`torch._foreach_*`: an op on every tensor of a list, or on the tensors of several lists side by side."""
+"""`torch._foreach_*`: an op on each tensor of a list, or on corresponding tensors of several lists."""
 
 from __future__ import annotations
 

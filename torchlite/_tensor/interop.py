@@ -1,5 +1,5 @@
-"""Tensors and other libraries' arrays on the same memory, and pinned host memory. Of a device's arrays only its backend
-knows the inside:
+"""Memory sharing between tensors and other libraries' arrays, and pinned host memory. Backends implement access to
+their arrays:
 
 `cuda_array_interface(raw) -> dict`, `to_dlpack(raw, stream) -> capsule or exporter`, `from_dlpack(exporter)` and
 `from_cuda_array_interface(object)`.
@@ -38,7 +38,7 @@ _TYPES = {
 
 
 def no_cuda_array_interface_message(tensor: Any) -> str:
-    """The words of the AttributeError for `__cuda_array_interface__` of a tensor elsewhere."""
+    """Message of the AttributeError for `__cuda_array_interface__` of a tensor on another device."""
     return (
         f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} "
         "If CUDA data is required use tensor.cuda() to copy tensor to device memory."
@@ -46,8 +46,8 @@ def no_cuda_array_interface_message(tensor: Any) -> str:
 
 
 def cuda_array_interface(tensor: Any) -> dict[str, Any]:
-    """What `__cuda_array_interface__` is. AttributeError unless the tensor is on a CUDA device, RuntimeError when it
-    wants a gradient.
+    """Value of `__cuda_array_interface__`. AttributeError unless the tensor is on a CUDA device, RuntimeError if it
+    requires a gradient.
     """
     if not tensor.is_cuda:
         raise AttributeError(no_cuda_array_interface_message(tensor))
@@ -60,7 +60,7 @@ def cuda_array_interface(tensor: Any) -> dict[str, Any]:
 
 
 def to_dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
-    """What `__dlpack__` gives: a capsule."""
+    """Implements `__dlpack__`: return a capsule."""
     if tensor._tl_node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     options = {name: value for name, value in options.items() if value is not None}
@@ -91,7 +91,7 @@ def _dlpack_exporter(tensor: Any) -> Any:
 
 
 def dlpack_device(tensor: Any) -> tuple[int, int]:
-    """What `__dlpack_device__` gives: DLPack's number of the device type, and the index."""
+    """Implements `__dlpack_device__`: DLPack's number of the device type, and the index."""
     if tensor.is_cpu:
         return DLDeviceType.kDLCPU, 0
     if tensor.is_meta:
@@ -124,12 +124,12 @@ def from_dlpack(exporter: Any) -> Any:
 
 
 def is_capsule(value: Any) -> bool:
-    """Whether a value is a capsule, of any name."""
+    """True if a value is a capsule of any name."""
     return type(value).__name__ == "PyCapsule"
 
 
 def is_foreign(data: Any) -> bool:
-    """Whether an object is another library's array on a CUDA device."""
+    """True if an object is another library's array on a CUDA device."""
     return hasattr(data, "__cuda_array_interface__")
 
 
@@ -142,7 +142,7 @@ def from_foreign(data: Any) -> Any:
 
 
 def record_stream(tensor: Any, stream: Any) -> None:
-    """What `Tensor.record_stream` does."""
+    """Implements `Tensor.record_stream`."""
     from .._device.streams import Stream
 
     if not isinstance(stream, Stream):
@@ -161,7 +161,7 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether a tensor's memory is page-locked."""
+    """True if a tensor's memory is page-locked."""
     if not tensor.is_cpu:
         return False
     root = owner_of(tensor._tl_array) if isinstance(tensor._tl_array, np.ndarray) else None

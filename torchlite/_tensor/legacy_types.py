@@ -1,4 +1,4 @@
-"""torch.FloatTensor and its kind: constructors of one dtype, which also answer isinstance."""
+"""torch.FloatTensor and similar classes: constructors for one dtype that support isinstance."""
 
 from __future__ import annotations
 

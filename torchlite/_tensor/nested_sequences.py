@@ -1,6 +1,6 @@
-"""Tensors from Python data that NumPy does not take at once: what PyTorch makes of it, or why it cannot.
+"""Converts nested Python data that NumPy does not accept directly, with PyTorch's rules and errors.
 
-Sizes are those of the first items; then a dtype is inferred from all of them; then each is converted.
+The first items determine the sizes; then a dtype is inferred from all items; then each item is converted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def type_name(value: Any) -> str:
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether a value has items (and is no Tensor): what C's sequence protocol says."""
+    """True if a value supports C's sequence protocol (and is not a Tensor)."""
     return isinstance(value, _ITEMS) or (
         not isinstance(value, (call.Tensor, dict, *_NUMBERS))
         and not isinstance(value, type)
@@ -124,8 +124,8 @@ def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
 
 
 def numbers_to_array(values: list, d: dtypes.dtype) -> np.ndarray:
-    """What a Python function answered, as an array of the dtype. TypeError for what is no number, RuntimeError for what
-    the dtype does not hold.
+    """Convert the results of a Python function to an array of the dtype. TypeError for results that are not numbers,
+    RuntimeError for values that the dtype cannot represent.
     """
     array = np.empty(len(values), d.np)
     for place, value in enumerate(values):

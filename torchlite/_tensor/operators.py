@@ -1,4 +1,4 @@
-"""Python's operators on tensors, each made at its first use."""
+"""Python's operators on tensors, each created at first use."""
 
 from __future__ import annotations
 

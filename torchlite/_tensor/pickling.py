@@ -1,4 +1,4 @@
-"""How tensors are pickled: what a subclass keeps beside the elements, and Python's own pickles of tensors."""
+"""Pickling of tensors: the state of subclasses, and Python pickles of tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._types.package_name import is_torchlite_object
 
 
 def slots_of(cls: type) -> list[str]:
-    """The names in `__slots__` of the classes that a program made of Tensor."""
+    """The names in `__slots__` of user-defined subclasses of Tensor."""
     found = []
     for base in cls.__mro__:
         if not is_torchlite_object(base) and base is not object:
@@ -25,8 +25,8 @@ def slots_of(cls: type) -> list[str]:
 
 
 def state_of(tensor: Any) -> Any:
-    """What a tensor has beside its elements: what its class's `__getstate__` gives, else its attributes, and those in
-    slots as a second dict where there are any.
+    """The state of a tensor besides its elements: the result of its class's `__getstate__`, else its attributes, with
+    those in `__slots__` as a second dict if there are any.
     """
     cls = type(tensor)
     if cls.__getstate__ is not object.__getstate__:
@@ -40,7 +40,7 @@ _PROTECTED = frozenset(("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_me
 
 
 def _is_reserved(name: Any) -> bool:
-    """Whether a state's item would change the tensor itself."""
+    """True if an item of a state would overwrite a tensor's internal attribute."""
     return not isinstance(name, str) or name in _PROTECTED
 
 
@@ -68,7 +68,7 @@ def set_state(tensor: Any, state: Any) -> Any:
 
 
 def rebuild_wrapper(cls, dtype_name: str, size: tuple, stride: tuple, offset: int, where: str, requires_grad, state):
-    """A tensor without data of its own out of a pickle."""
+    """Unpickle a tensor without data."""
     out = CALLBACKS.make_wrapper(
         cls, size, stride, offset, dtype=dtypes.BY_NAME[dtype_name], device=where, requires_grad=requires_grad
     )
@@ -135,9 +135,9 @@ def warn_hooks_not_pickled(tensor: Any) -> None:
 
 
 def reduce_tensor(tensor: Any):
-    """What pickle stores: the whole storage as a NumPy array of bytes, the tensor's place in it, dtype, requires_grad,
-    class and attributes. What was computed becomes a leaf. Where a backend does not show its memory, the elements are
-    stored; of a tensor with the conjugate or negative bit one without, and the bits.
+    """Pickle a tensor: its entire storage as a NumPy array of bytes, its offset, sizes and strides, dtype,
+    requires_grad, class and attributes. A non-leaf becomes a leaf. If a backend does not expose its memory, the
+    elements are stored; for a tensor with the conjugate or negative bit, the elements without the bit, and the bits.
     """
     warn_hooks_not_pickled(tensor)
     if tensor._tl_is_sparse:

@@ -1,8 +1,8 @@
-"""What `repr(tensor)` shows: PyTorch's layout of numbers, summaries and suffixes.
+"""`repr(tensor)`: PyTorch's number formatting, summaries and suffixes.
 
-The text is made from a NumPy array, so it is the same whatever the device. How the numbers of one tensor are written is
-decided once, by looking at all values that will be shown: whole numbers get a bare point ("1."), a wide range goes to
-scientific notation, everything else has `precision` digits.
+The text comes from a NumPy array, so it is the same on all devices. All numbers of a tensor have one format, chosen
+from the values shown: integral values end in a point ("1."), a wide range uses scientific notation, and all others have
+`precision` digits.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def printoptions(**kwargs):
 
 
 class _NumberStyle:
-    """How the numbers of one array are written, all in one width."""
+    """Format of the numbers of one array, all of the same width."""
 
     def __init__(self, values: np.ndarray):
         self.width, self.scientific, self.whole, self.floating = 1, False, True, values.dtype.kind not in "biu"
@@ -108,7 +108,7 @@ class _NumberStyle:
 
 
 class _ComplexStyle:
-    """How the numbers of a complex array are written: a style for each part."""
+    """Format of the numbers of a complex array, with a style for each part."""
 
     def __init__(self, values: np.ndarray):
         self.real, self.imag = _NumberStyle(values.real), _NumberStyle(values.imag)

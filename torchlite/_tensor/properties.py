@@ -1,4 +1,4 @@
-"""What a tensor is: shape, strides, dtype, device, and the views that are attributes."""
+"""Properties of tensors: shape, strides, dtype, device, and attributes that are views."""
 
 from __future__ import annotations
 
@@ -85,15 +85,15 @@ class PropertyMethods(TensorSlots):
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating-point one."""
+        """True if the dtype is a floating-point dtype."""
         return self.dtype.category == dtypes.FLOAT
 
     def is_complex(self) -> bool:
-        """Whether the dtype is a complex one."""
+        """True if the dtype is complex."""
         return self.dtype.category == dtypes.COMPLEX
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative values."""
+        """True if the dtype can represent negative values."""
         return self.dtype.is_signed
 
     def stride(self, dim=None):
@@ -104,7 +104,7 @@ class PropertyMethods(TensorSlots):
         return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
-        """Where the first element lies in the storage, in elements."""
+        """Offset of the first element in the storage, in elements."""
         from .storage import offset_of
 
         return offset_of(self)
@@ -144,7 +144,7 @@ class PropertyMethods(TensorSlots):
         return self._tl_address()
 
     def is_distributed(self) -> bool:
-        """Whether the tensor lies on several machines: none does."""
+        """True if the tensor is distributed over several machines: always False."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class PropertyMethods(TensorSlots):
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """Whether the elements lie in row-major order without gaps, or in that of `memory_format`."""
+        """True if the elements are contiguous in row-major order, or in the order of `memory_format`."""
         data = self._tl_memory
         if memory_format is contiguous_format:
             flags = getattr(data, "flags", None)
@@ -294,9 +294,9 @@ class PropertyMethods(TensorSlots):
     is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
 
     def is_conj(self) -> bool:
-        """Whether the tensor is a view of its memory's conjugates."""
+        """True if the conjugate bit is set."""
         return bool(self._tl_signs & 1)
 
     def is_neg(self) -> bool:
-        """Whether the tensor is a view of its memory's negatives."""
+        """True if the negative bit is set."""
         return bool(self._tl_signs & 2)

@@ -1,4 +1,4 @@
-"""Tensors where Python and NumPy expect numbers, sequences and arrays."""
+"""Python and NumPy protocols of tensors: conversion to numbers, iteration, and arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Memory that goes back to the system, and comes again, while tensors lie on it.
+"""Memory under tensors that can be returned to the system and reused later.
 
-Addresses stay: what an autograd graph keeps of such tensors holds no memory while there is none, and sees what is
-written once there is again. Until then all is zero.
+Addresses do not change, so saved tensors of an autograd graph stay valid and see what is written later. Released memory
+reads as zero.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _malloc_trim() -> Any:
 
 
 def trim_allocator() -> None:
-    """Let the system have the memory of what is gone, which the allocator keeps: holes among what is left. It took no
-    measurable time after a backward pass, where 40 MiB of whole gradients had been in turns.
+    """Return the allocator's free memory to the system, including gaps between allocations. This took no measurable
+    time after a backward pass that had allocated gradients of 40 MiB in turn.
     """
     call = _malloc_trim()
     if call is not None:
@@ -57,6 +57,6 @@ def releasable_zeros(nbytes: int) -> np.ndarray:
 
 
 def release_memory(memory: np.ndarray) -> bool:
-    """Let the system have the memory of an array that `returnable` made: whether it took it."""
+    """Return the memory of an array from `releasable_zeros` to the system. Return True if the system accepted it."""
     call = _madvise()
     return call is not None and (not memory.nbytes or call(memory.ctypes.data, memory.nbytes) == 0)

@@ -1,4 +1,4 @@
-"""Functions that PyTorch has removed, whose names still say what to use in their place."""
+"""Functions that PyTorch has removed: calls raise an error that names the replacement."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Memory that other processes or files share: mappings, and the arrays over them.
+"""Memory shared with other processes or files: mappings, and arrays over them.
 
-A mapping holds no descriptor of its own (Python's `mmap` keeps one for each), so that a process can share more storages
-than it may have files open. One that was made without a name keeps the descriptor by which others can map it.
+A mapping has no file descriptor (Python's `mmap` has one each), so a process can share more storages than it may open
+files. A mapping without a name keeps the descriptor with which other processes can map it.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ def mapping_of(raw: Any) -> Any:
 
 
 class SharingStrategy:
-    """How new memory is shared: by a descriptor, or by a name in shared memory."""
+    """How new memory is shared: by a file descriptor, or by a name in shared memory."""
 
     strategy = "file_descriptor"
 
     @classmethod
     def by_name(cls) -> bool:
-        """Whether memory gets a name: also where a quarter of the descriptors that the process may have are in use."""
+        """True if memory gets a name: also if a quarter of the process's allowed descriptors are in use."""
         if cls.strategy == "file_system" or not hasattr(os, "memfd_create"):
             return os.name == "posix"
         import resource

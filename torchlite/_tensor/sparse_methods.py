@@ -1,4 +1,6 @@
-"""What a tensor is asked about sparse layouts. The answers are in `torchlite._sparse`, loaded when one is asked for."""
+"""Methods and properties of sparse layouts on Tensor. They are implemented in `torchlite._sparse`, imported at first
+use.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("to_compressed")(self, "sparse_bsc", blocksize, dense_dim)
 
     def sparse_mask(self, mask):
-        """What the tensor has at the places of the sparse tensor `mask`, as a sparse tensor."""
+        """The elements of the tensor at the indices of the sparse tensor `mask`, as a sparse tensor."""
         return CALLBACKS.sparse("sparse_mask")(self, mask)
 
     def coalesce(self):
@@ -62,7 +64,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("coalesce")(self)
 
     def is_coalesced(self) -> bool:
-        """Whether a COO tensor is known to have sorted indices that come once each."""
+        """True if a COO tensor is marked as having sorted, unique indices."""
         return CALLBACKS.sparse("is_coalesced")(self)
 
     def _coalesced_(self, coalesced):
@@ -86,7 +88,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("nnz")(self)
 
     def crow_indices(self):
-        """Where the rows of a CSR or BSR tensor begin among its elements."""
+        """Index of each row's first element in a CSR or BSR tensor."""
         return CALLBACKS.sparse("compressed_part")(self, "crow_indices")
 
     def col_indices(self):
@@ -94,7 +96,7 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("compressed_part")(self, "col_indices")
 
     def ccol_indices(self):
-        """Where the columns of a CSC or BSC tensor begin among its elements."""
+        """Index of each column's first element in a CSC or BSC tensor."""
         return CALLBACKS.sparse("compressed_part")(self, "ccol_indices")
 
     def row_indices(self):
@@ -102,11 +104,11 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("compressed_part")(self, "row_indices")
 
     def sparse_dim(self) -> int:
-        """How many dimensions are sparse; 0 of a dense tensor."""
+        """Number of sparse dimensions; 0 for a dense tensor."""
         return self._tl_array.sparse_dim if self._tl_is_sparse else 0
 
     def dense_dim(self) -> int:
-        """How many dimensions are dense: those of one value."""
+        """Number of dense dimensions: those of each value."""
         return self._tl_array.dense_dim if self._tl_is_sparse else self._tl_array.ndim
 
     def _dimI(self) -> int:

@@ -1,7 +1,7 @@
-"""Storages: the memory under tensors, which all that share it have in common.
+"""Storages: the memory under tensors, shared by a tensor and its views.
 
-A raw array's owner (`owner_of`) is its storage; a tensor's offset, strides and bounds are counted in it. An
-`UntypedStorage` is a handle on an owner: there is at most one at a time.
+A raw array's owner (`owner_of`) is its storage; a tensor's offset, strides and bounds refer to it. An `UntypedStorage`
+is a handle to an owner; each owner has at most one at a time.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _storage_lock = fork_locks.acquire_before_fork(threading.RLock())  # of handles:
 
 
 def storage_of(tensor: PropertyMethods) -> UntypedStorage:
-    """The storage under a tensor: the same object as long as somebody holds it."""
+    """The storage of a tensor; the same object as long as a reference to it exists."""
     owner = owner_of(tensor._tl_array)
     with _storage_lock:
         found = _handles.get(id(owner))
@@ -97,14 +97,12 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
 
 
 def _is_borrowed(owner: Any) -> bool:
-    """Whether the memory belongs to no array, but to another object: such memory cannot grow."""
+    """True if the memory belongs to an object that is not an array. Such memory cannot grow."""
     return isinstance(owner, np.ndarray) and owner.base is not None and owner.base.__class__ is not SharedBuffer
 
 
 class _Shrunk:
-    """What is left of a storage under tensors that do not fit in it any more: how many bytes, and where these tensors
-    lay.
-    """
+    """A storage that was shrunk under tensors: the remaining bytes, and the views of tensors that no longer fit."""
 
     def __init__(self, nbytes: int):
         self.nbytes = nbytes
@@ -127,7 +125,7 @@ def _tensors_on(owner: Any) -> list:
 
 
 def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
-    """Whether no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
+    """True if no other tensor can be on the storage: only this one's raw array and a handle refer to it."""
     handle = id(owner) in _handles
     own = 3  # the caller's name, this function's, getrefcount's argument
     if owner is tensor._tl_array:
@@ -220,7 +218,7 @@ def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, 
 
 
 class _StorageBase:
-    """What every kind of untyped storage has."""
+    """Base class of all untyped storages."""
 
     def _refuse_meta(self) -> None:
         if self.device.type == "meta":  # type: ignore[attr-defined]
@@ -314,7 +312,7 @@ class UntypedStorage(_StorageBase):
         return object.__sizeof__(self) + self.nbytes()
 
     def resizable(self) -> bool:
-        """Whether the storage can get another size: not where others rely on its memory, as NumPy arrays do."""
+        """True if the storage can be resized. It cannot if other objects, such as NumPy arrays, rely on its memory."""
         return not self._fixed
 
     def resize_(self, size: int) -> UntypedStorage:
@@ -435,7 +433,7 @@ class UntypedStorage(_StorageBase):
     # -- memory that other processes see --
 
     def is_shared(self) -> bool:
-        """Whether the memory is a mapping that other processes see; a device's always is."""
+        """True if the memory is a mapping shared with other processes; always True on a device."""
         return self.is_cuda or getattr(mapping_of(self._tensor._tl_array), "shared", False)
 
     def share_memory_(self) -> UntypedStorage:
@@ -472,7 +470,7 @@ class UntypedStorage(_StorageBase):
             raise RuntimeError(f"{name}: only available on CPU")
 
     def is_pinned(self, device="cuda") -> bool:
-        """Whether the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
+        """True if the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
         return self._tensor.is_pinned()
 
     def pin_memory(self, device="cuda") -> UntypedStorage:
@@ -489,7 +487,9 @@ class UntypedStorage(_StorageBase):
 
     @staticmethod
     def from_file(filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """A storage on a file's bytes: with `shared` changes go to the file (which is made, and made long enough)."""
+        """A storage over a file's bytes. With `shared`, writes go to the file, which is created or extended if
+        necessary.
+        """
         return _storage_over(_wrap_bytes(map_file(filename, shared, nbytes)))
 
     def __repr__(self) -> str:
@@ -517,7 +517,7 @@ def _wrap_bytes(memory: np.ndarray):
 
 
 def _storage_over(tensor: Any) -> UntypedStorage:
-    """A storage of its own over some bytes of another: it shares them, and cannot grow."""
+    """A separate storage over some bytes of another, which shares the memory and cannot grow."""
     if tensor._tl_kernels.device.type == "cpu":
         tensor = call.wrap(
             tensor._tl_kernels, tensor._tl_kernels.backend.from_foreign_array(tensor._tl_array), dtypes.uint8
@@ -590,7 +590,7 @@ def share_memory(tensor: PropertyMethods) -> PropertyMethods:
 
 
 def is_shared(tensor: PropertyMethods) -> bool:
-    """Whether the memory is shared with other processes."""
+    """True if the memory is shared with other processes."""
     return tensor.is_cuda or getattr(mapping_of(tensor._tl_array), "shared", False)
 
 

@@ -1,5 +1,5 @@
-"""The class Tensor: a thin object over a raw array. Its methods come from the op records; those that no op is are
-written in the files of its parts.
+"""The class Tensor: a thin object over a raw array. Op records define most methods; the mixin modules define the
+others.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from .sparse_methods import SparseMethods
 
 
 def _method(name: str):
-    """The method of that name, made from its record."""
+    """The method of that name, created from its record."""
     record = NAMESPACES["Tensor"].get(name)
     return in_place_method(NAMESPACES["Tensor"][name[:-1]]) if record is None else function_for(record)
 
 
 class _LazyMethod:
-    """A method that is made from its record when it is first asked for, so that importing stays quick.
+    """A method that is created from its record at first use, so that importing stays fast.
 
-    Not by `__getattr__`: a class that has one gets none of its attributes by the interpreter's quick ways.
+    This is not a `__getattr__`, because the interpreter's fast attribute lookup does not apply to classes that define
+    it.
     """
 
     __slots__ = ("name",)
@@ -59,7 +60,7 @@ def _add_method(name: str, record: Op) -> None:
 if TYPE_CHECKING:
 
     class _Parts(SparseMethods, OperatorMethods):
-        """What a Tensor has of its parts."""
+        """Mixins of Tensor."""
 else:
     _Parts = object
 
@@ -92,8 +93,8 @@ class Tensor(_Parts):
     __slots__ = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _tl_is_plain = True
-    _tl_level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
-    _tl_dispatches = False  # whether the class has a `__torch_dispatch__` of its own
+    _tl_level: Any = None  # # of a tensor inside `vmap` that represents one example of a batch: the batch's level
+    _tl_dispatches = False  # # whether the class defines `__torch_dispatch__`
     # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in
     # the graph, `_in_graph` and `_of_graph` bring a gradient there and back, `_put` writes at an index.
     _takes_records = False
@@ -123,14 +124,14 @@ class Tensor(_Parts):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        """How an op treats a subclass: runs as on plain tensors, and results take the subclass.
+        """Defines the behaviour of ops on a subclass: they run as on plain tensors, and results get the subclass.
         Override to intercept.
         """
         return default_torch_function(cls, func, args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        """How ops below autograd treat a subclass: as plain tensors. Override to see them."""
+        """Defines the behaviour of a subclass in ops below autograd: as plain tensors. Override to intercept them."""
         before, MODE.torch_dispatch_disabled = MODE.torch_dispatch_disabled, True
         try:
             return func(*args, **(kwargs or {}))
@@ -139,7 +140,7 @@ class Tensor(_Parts):
 
 
 def _class_attribute(cls: type, name: str) -> Any:
-    """What a class or its nearest base has under a name, unbound."""
+    """The attribute of a class or its nearest base class, unbound."""
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
@@ -183,7 +184,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
     def __deepcopy__(self, memo):
-        # A parameter's copy has memory of its own, and neither its gradient nor its attributes.
+        # A parameter's copy has new memory, and neither its gradient nor its attributes.
         if id(self) not in memo:
             with recording(False):
                 data = self.data.clone(memory_format=preserve_format)

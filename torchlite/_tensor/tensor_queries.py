@@ -1,4 +1,4 @@
-"""Small functions of PyTorch's top level that are no ops: questions about tensors."""
+"""Top-level functions of PyTorch that query tensors and are not ops."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether the object is a Tensor."""
+    """True if the object is a Tensor."""
     return isinstance(obj, call.Tensor)
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether the object is a storage."""
+    """True if the object is a storage."""
     from .typed_storage import is_storage
 
     return is_storage(obj)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a floating-point one."""
+    """True if the tensor's dtype is a floating-point dtype."""
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a complex one."""
+    """True if the tensor's dtype is complex."""
     return input.is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the tensor's dtype has negative values."""
+    """True if the tensor's dtype can represent negative values."""
     return input.is_signed()
 
 
@@ -58,12 +58,12 @@ def is_neg(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor carries the mark of inference mode (never)."""
+    """True if the tensor carries the mark of inference mode (never)."""
     return input.is_inference()
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether a one-element tensor is not zero. RuntimeError for other sizes."""
+    """True if a one-element tensor is not zero. RuntimeError for other sizes."""
     if input.numel() != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
@@ -74,7 +74,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """True if two tensors have the same shape."""
     return input.shape == other.shape
 
 
@@ -206,11 +206,11 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
 
 
 class AcceleratorError(RuntimeError):
-    """What went wrong on a device; `error_code` is the device's number for it, where it has one."""
+    """Error of a device; `error_code` is the device's error number, if it has one."""
 
     error_code = 0
 
 
 def is_distributed(input: Tensor) -> bool:
-    """Whether a tensor lies on several machines: none does."""
+    """True if a tensor is distributed over several machines: always False."""
     return False

@@ -1,5 +1,5 @@
-"""TypedStorage: a storage's elements, and torch.FloatStorage and its kind. Deprecated as in PyTorch, which warns once.
-What an UntypedStorage has of it is added to it here, so users get both from this module.
+"""TypedStorage: a storage with a dtype, and torch.FloatStorage and similar classes. Deprecated as in PyTorch, with one
+warning. This module also adds the methods of UntypedStorage that need it, so users import both from here.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class TypedStorage:
         return self._untyped_storage.get_device()
 
     def resizable(self) -> bool:
-        """Whether the storage can get another size."""
+        """True if the storage can be resized."""
         _warn()
         return self._untyped_storage.resizable()
 
@@ -312,7 +312,7 @@ class TypedStorage:
         self._resize_(size)
 
     def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
+        """True if the memory is shared with other processes."""
         _warn()
         return self._is_shared()
 
@@ -322,7 +322,7 @@ class TypedStorage:
         return self._share_memory_()
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked."""
+        """True if the memory is page-locked."""
         _warn()
         return self._untyped_storage.is_pinned(device)
 
@@ -339,7 +339,7 @@ class TypedStorage:
         raise NotImplementedError("storages are shared by descriptors here (_share_fd_cpu_), not by file names")
 
     def _write_file(self, file, is_real_file: bool, save_size: bool, element_size: int) -> None:
-        """Write the length (where asked for) and the bytes."""
+        """Write the length (if requested) and the bytes."""
         if self._untyped_storage.device.type == "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if save_size:
@@ -548,7 +548,7 @@ class _LegacyStorageMeta(type):
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
-    """What torch.FloatStorage and its kind have in common."""
+    """Base class of torch.FloatStorage and similar classes."""
 
 
 def storage_class(d: dtypes.dtype, where: str = "cpu") -> Any:
@@ -581,7 +581,7 @@ _storage_classes = {UntypedStorage, TypedStorage, *_classes.values()}
 
 
 def checked_bytes(storage: Any, d: dtypes.dtype) -> UntypedStorage:
-    """The bytes of a storage that a tensor of a dtype is made on."""
+    """The bytes of a storage, checked for a tensor of the given dtype."""
     if isinstance(storage, UntypedStorage):
         return storage
     if storage.dtype is not d:
@@ -597,8 +597,8 @@ def is_storage(value: Any) -> bool:
 
 
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False) -> Any:
-    """A flat tensor on a file's first `size` elements: with `shared` changes go to the file, which is made and made
-    long enough. RuntimeError where the file is not there or too short.
+    """A flat tensor over a file's first `size` elements. With `shared`, writes go to the file, which is created or
+    extended if necessary. RuntimeError if the file is missing or too short.
     """
     if layout not in (None, strided):
         raise NotImplementedError(f"from_file(): a tensor over a file is strided, not {layout}")

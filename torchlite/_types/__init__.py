@@ -1,1 +1,1 @@
-"""What describes a tensor whatever holds it: data types, devices by name, sizes, layouts. Nothing here looks up."""
+"""Basic types: dtypes, devices, sizes, layouts. This package does not import higher layers."""

@@ -1,4 +1,4 @@
-"""Callables of graphs that check their arguments, each in the place of a plain one."""
+"""Callables in graphs that check their arguments before they call the original."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 
 class CheckedCallable:
-    """A callable in a graph that stands for another one, `plain`: it checks its arguments, and does the same then. It
-    compares like the plain one and has its name, so that tables by callables know it. Graphs out of files have such,
-    and every way to run a graph calls them.
+    """A callable in a graph that checks its arguments and then calls `plain`. It compares equal to it and has its name,
+    so that lookups by callable find it. Graphs loaded from files contain these, and every executor calls them.
     """
 
     plain: Any

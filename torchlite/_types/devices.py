@@ -1,4 +1,4 @@
-"""torch.device: a name and an index; which names there are; the default device."""
+"""torch.device: a name and an index; the registered names; the default device."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ PYTORCH_ONLY_TYPES = (
     "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
     "mtia", "privateuseone",
 )  # fmt: skip
+BACKEND_MODULES: set[str] = set()  # packages whose modules several backends share
 REGISTERED: dict[str, Any] = {}  # the backends that the running program registered, by device type
 
 
@@ -30,19 +31,12 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="torchlite.backends")}
 
 
-@functools.cache
-def _installed_packages() -> frozenset[str]:
-    modules = [point.module for point in installed_backends().values()]
-    return frozenset(module.partition(".")[0] for module in modules if not is_torchlite_object(module))
-
-
 def is_backend_module(name: str) -> bool:
-    """True if a module, by its name, implements a backend: it belongs to the package of an installed backend, or to the
-    module of a registered one. A program's main module never counts.
+    """True if a module implements a backend: the module of an installed or registered backend, a package in
+    `BACKEND_MODULES`, or a module below one of these. A program's main module never counts.
     """
-    if name.partition(".")[0] in _installed_packages():
-        return True
-    roots = {type(backend).__module__ for backend in REGISTERED.values()}
+    roots = {point.module for point in installed_backends().values()} | BACKEND_MODULES
+    roots |= {type(backend).__module__ for backend in REGISTERED.values()}
     return any(
         name == root or name.startswith(f"{root}.")
         for root in roots
@@ -56,16 +50,16 @@ def known_types() -> list[str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a device type can be named; looks at installed backends only for a name of theirs."""
+    """True if a device type can be named; looks at installed backends only for a name of theirs."""
     return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
 
 
 class device:
-    """Where a tensor lives: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl"),
-    `device("meta")`.
+    """The device of a tensor: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias
+    "ocl"), `device("meta")`.
 
-    As a context manager it is the default device of tensors created inside. The names of devices that PyTorch knows
-    and no backend has ("mps", "xpu:0") are values too, on which nothing can be made. RuntimeError for other names.
+    As a context manager it sets the default device of tensors created inside. PyTorch's device names without a backend
+    ("mps", "xpu:0") are valid, but no tensor can be created there. RuntimeError for other names.
 
     >>> import torchlite as torch
     >>> torch.device("cuda:1").index

@@ -63,7 +63,7 @@ class dtype:
 
     @property
     def __numpy_dtype__(self) -> Any:
-        """What NumPy (from 2.4 on) takes where it wants a dtype: `np.dtype(torch.float32)`."""
+        """The NumPy dtype, which `np.dtype(torch.float32)` reads (NumPy 2.4 and later)."""
         return self.np
 
     @property
@@ -104,7 +104,7 @@ class dtype:
 
 
 def _by_name(name: str) -> dtype:
-    """What older pickles call."""
+    """Constructor that older pickles call."""
     return BY_NAME[name]
 
 
@@ -219,7 +219,7 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    """True if PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
     from_, to = as_argument(from_, "can_cast", "'from_' (position 1)"), as_argument(to, "can_cast", "'to' (position 2)")
     if from_.category > to.category:
         return False
@@ -231,7 +231,7 @@ class _Default:
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors made from Python floats; float32 unless `set_default_dtype` changed it."""
+    """The default dtype of tensors from Python floats; float32 unless `set_default_dtype` changed it."""
     return _Default.real
 
 
@@ -254,7 +254,7 @@ def as_dtype(value):
 
 
 def as_argument(value: Any, function: str, argument: str = "'dtype'") -> dtype:
-    """The dtype that is an argument of a function; Python's types stand for theirs. TypeError for anything else."""
+    """Convert a dtype argument; Python types map to their dtypes. TypeError for anything else."""
     found = as_dtype(value)
     if isinstance(found, dtype):
         return found

@@ -66,7 +66,7 @@ class _Constant:
 
 
 class layout(_Constant):
-    """How a tensor's elements lie in memory."""
+    """The memory layout of a tensor's elements."""
 
 
 class memory_format(_Constant):

@@ -50,7 +50,7 @@ class Formula:
 
     @functools.cached_property
     def fixed_count(self) -> int:
-        """How many of the numbers do not change with each step."""
+        """Number of of the numbers do not change with each step."""
         return len(set(self.numbers) - self.numbers_of_step)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""The name that the package goes by: "torchlite", and "torch" once a program has asked for it (`as_torch`)."""
+"""The name of the package: "torchlite", and "torch" once a program calls `as_torch`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def package_name() -> str:
 
 
 def is_torchlite_object(thing: Any) -> bool:
-    """Whether a class or function (or the module of that name) belongs to torchlite's front end.
+    """True if a class or function (or the module of that name) belongs to torchlite's front end.
 
     >>> is_torchlite_object("torchlite.nn"), is_torchlite_object(dict)
     (True, False)

@@ -1,7 +1,7 @@
-"""The one module that turns text into Python code, and the functions that write names and values into that text.
+"""Compiles generated Python source, and inserts names and values into it safely. No other module does.
 
-Generated code consists of text that torchlite writes itself. Names and values that come from elsewhere (a file, a
-state dict, a user's class) enter it through `identifier`, `attribute` and `literal` alone.
+Generated code consists of text that torchlite writes itself. Names and values from elsewhere (a file, a state dict, a
+user's class) enter it only through `identifier`, `attribute` and `literal`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FILE_NUMBERS = itertools.count(2)
 _TRIES = 5
-_KEPT = 100  # letters of the longest name whose answer is kept
+_KEPT = 100  # # letters of the longest name whose result is cached
 _PARSING = acquire_before_fork(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
 
 
@@ -167,7 +167,7 @@ def compile_function(
 ) -> FunctionType:
     """The function of that name which Python source defines. Its lines are forgotten when its code is collected.
 
-    `locals` receives the names that the source defines: a dictionary of their own by default.
+    `locals` receives the names that the source defines; by default a new dictionary.
 
     >>> compile_function("double", "def double(x):\\n    return 2 * x", "<example>", {})(4)
     8

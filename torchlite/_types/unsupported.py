@@ -1,6 +1,4 @@
-"""Functions of PyTorch that torchlite does not implement: programs find the names, and calls raise
-NotImplementedError.
-"""
+"""PyTorch functions that torchlite does not implement: the names exist, and calls raise NotImplementedError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reverse-mode automatic differentiation: backward, grad, modes, custom functions, checks."""
+"""Reverse-mode automatic differentiation: backward, grad, grad modes, custom functions, gradient checks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LAZY = {
 
 
 def kineto_available() -> bool:
-    """Whether Kineto, PyTorch's tracing library, is there: it is not."""
+    """True if Kineto, PyTorch's tracing library, is there: it is not."""
     return False
 
 

@@ -1,6 +1,4 @@
-"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batches of gradients, gradients of zeros and of
-None.
-"""
+"""`gradcheck` of reverse mode beyond the Jacobian: determinism, batched gradients, and undefined or zero gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many operations products, convolutions and attention take, as PyTorch counts them."""
+"""FLOP counts of matrix products, convolutions and attention, with PyTorch's formulas."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _shape(value: Any) -> tuple:
 
 
 def op_flops(op: Any, args: Any, kwargs: Any, result: Any) -> int | None:
-    """Of an op's call; None where nobody counts."""
+    """FLOPs of an op call; None for an op without a formula."""
     name = op.name
     if name in _PRODUCTS:
         return matmul_flops(_shape(args[0]), _shape(args[1]))

@@ -1,4 +1,4 @@
-"""`gradcheck` of forward mode: directional derivatives against central differences, alone and many at once."""
+"""`gradcheck` of forward mode: directional derivatives against central differences, single and batched."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Forward-mode differentiation: an interceptor that sends tangents along with the ops of a level.
+"""Forward-mode differentiation: an interceptor that propagates tangents through the ops of a level.
 
-No op has a formula for it. What moves elements does the same to the tangent; an elementwise op's derivative is what its
-backward makes of the tangent; any other op's is the derivative of its backward in respect of the gradient given to it.
-Composites run in their parts. A level stands below everything else that intercepts, so it sees ops on whole batches and
-with the dtypes that they compute in; where tangents stand for examples and their tensors do not, the `vmap` they belong
-to is in force for them alone.
+No op has a forward-mode formula. An op that moves elements is applied to the tangent too. An elementwise op's tangent
+is its backward applied to the input's tangent. Any other op's is the derivative of its backward with respect to the
+output gradient. Composites are differentiated through the ops that they call. A level is below all other interceptors,
+so it sees ops on entire batches and with the dtypes in which they compute. If a tangent is batched and its tensor is
+not, only the tangent's ops run under the `vmap`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .._tensor import Tensor
 from ._tangents import assign_tangent, copy_tangents, is_writable, set_tangent, tangent_of, vmap_levels, zeros_like
 from .backward_api import grad
 
-# Ops that do to the tangent of their first argument what they do to it, beside views.
+# Ops besides views that are applied to the tangent of their first argument unchanged.
 LINEAR_OPS = frozenset(
     "clone contiguous to flip roll rot90 sum cumsum mean tril triu index_select gather take repeat _identity conj real "
     "imag _conj_physical conj_physical take_index _index resolve_conj resolve_neg".split()
@@ -61,11 +61,11 @@ class ForwardLevel(Interceptor):
                 meta.tangents = meta.tangents or None
 
     def below_level(self):
-        """What stands below the level is in force, alone."""
+        """Context manager in which only the interceptors below the level are active."""
         return _OuterLevels(self)
 
     def has(self, value: Any) -> bool:
-        """Whether a value is, or holds, a tensor with a tangent."""
+        """True if a value is, or holds, a tensor with a tangent."""
         if isinstance(value, Tensor):
             return value.dtype.category >= 2 and tangent_of(value, self) is not None
         if value.__class__ in (tuple, list):
@@ -84,7 +84,7 @@ class ForwardLevel(Interceptor):
                     f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is "
                     "an out= function"
                 )
-        if function is not op.function:  # a tensor is made of nothing
+        if function is not op.function:  # # a function that creates a tensor has no tangent
             return function(*args, **kwargs)
         if op.name == "set_" and call.bind(op, args, dict(kwargs))[3] is None:
             raise NotImplementedError(
@@ -235,7 +235,7 @@ _LOCAL_LEVEL = _LocalLevel()
 
 
 def unaliased(tangent: Any, others: list) -> Any:
-    """A tangent in memory of its own: backward hands on what it is given, as sums do."""
+    """The tangent, cloned if it shares memory with `others`: backward may return its argument itself, as sums do."""
     place = owner_of(_innermost(tangent)._tl_array)
     if any(place is owner_of(_innermost(other)._tl_array) for other in others):
         with vmap_levels(tangent):
@@ -385,7 +385,7 @@ def active_levels() -> list[ForwardLevel]:
 
 
 def drop_tangent(tensor: Any, level: ForwardLevel) -> None:
-    """Let a tensor, which nobody else has, have no tangent at a level."""
+    """Drop the tangent at a level of a tensor without other references."""
     tensor = _innermost(tensor)
     tangents = autograd_meta_of(tensor).tangents
     if tangents is not None:

@@ -1,4 +1,4 @@
-"""Tangents of custom Functions: by their `jvp`."""
+"""Forward mode of custom Functions: calls their `jvp`."""
 
 from __future__ import annotations
 

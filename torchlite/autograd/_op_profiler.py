@@ -1,4 +1,4 @@
-"""Times of ops: an interceptor for the forward pass, and a way of running nodes for the backward pass."""
+"""Times ops: an interceptor for the forward pass, and a backward mode for nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .profiler_util import FunctionEvent
 
 
 class _Current(threading.local):
-    """What records in each thread."""
+    """The active profilers of each thread."""
 
     recorders: tuple[OpProfiler, ...] = ()
 
@@ -51,7 +51,7 @@ class OpProfiler(Interceptor):
 
     @property
     def backward(self) -> Any:  # type: ignore[override]
-        """How the engine runs nodes meanwhile."""
+        """The mode in which the engine runs nodes while this profiler is active."""
         from .engine import RawMode
 
         return _timed_mode(RawMode, self)
@@ -83,7 +83,7 @@ class OpProfiler(Interceptor):
         return event
 
     def end(self, event: FunctionEvent) -> None:
-        """The end of an event, and of those inside it that nobody ended."""
+        """End an event and all unfinished events inside it."""
         event.time_range.end = time.perf_counter_ns() / 1e3
         while self.open:
             if self.open.pop() is event:

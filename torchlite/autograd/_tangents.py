@@ -1,8 +1,9 @@
-"""Tangents of tensors: where they are kept, and how they lie in memory.
+"""Tangents of tensors: their storage and memory layout.
 
-A level of forward-mode differentiation keeps a tensor's tangent in the tensor's `Meta`, under itself. A view whose base
-has a tangent has the same part of it, so what is written through one is seen by the other. A tensor that stands for one
-example inside `vmap` has the tangent of its batch; a tangent may stand for examples where its tensor does not.
+A level of forward-mode differentiation stores a tensor's tangent in the tensor's `AutogradMeta`, under the level as
+key. The tangent of a view is the same view of its base's tangent, so a write through one is visible in the other. A
+tensor that represents one example inside `vmap` uses the tangent of its batch; a tangent may be batched when its tensor
+is not.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _base_tangent(base: Any, level: Any) -> Any:
 
 
 def has_internal_overlap(tensor: Any) -> bool:
-    """Whether elements share places in memory."""
+    """True if elements share places in memory."""
     while tensor._tl_level is not None:
         tensor = tensor._value
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
@@ -107,7 +108,7 @@ def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
 
 
 def same_layout(tensor: Any, tangent: Any) -> bool:
-    """Whether a tangent lies in memory as its tensor, so that views of the one are views of the other."""
+    """True if a tangent lies in memory as its tensor, so that views of the one are views of the other."""
     if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
         return False
     if tensor.shape != tangent.shape:
@@ -127,7 +128,7 @@ def _empty_like(tensor: Any) -> int:
 
 
 def levels_of(tangent: Any) -> list:
-    """The levels of `vmap` that a tensor stands for examples of."""
+    """The levels of `vmap` in which a tensor is batched."""
     found = []
     while tangent._tl_level is not None:
         found.append(tangent._tl_level)
@@ -136,7 +137,7 @@ def levels_of(tangent: Any) -> list:
 
 
 def is_writable(target: Any, value: Any) -> bool:
-    """Whether one tangent can be written into another: which differs from example to example where it does, and has
+    """True if one tangent can be written into another: which differs from example to example where it does, and has
     each element once.
     """
     mine = levels_of(target)
@@ -144,7 +145,7 @@ def is_writable(target: Any, value: Any) -> bool:
 
 
 def zeros_like(tensor: Any, tangent: Any) -> Tensor:
-    """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
+    """A tangent of zeros with a tensor's memory layout; batched if `tangent` is."""
     if tangent._tl_level is not None:
         return tangent._alike(F._zeros_like(tensor.detach()))
     if tensor._tl_kernels.wraps or tensor._tl_is_sparse:
@@ -160,7 +161,7 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
         with level.below_level():
             return set_tangent(tensor._value, level, tensor._within(tangent))
     base, found = base_of(tensor), tensor._tl_meta
-    if has_internal_overlap(tensor):  # nobody writes into it
+    if has_internal_overlap(tensor):  # # such a tensor is never written to
         return _store_tangent(tensor, level, tangent)
     if base is not None and not (found.__class__ is AutogradMeta and found.apart):
         with level.below_level(), vmap_levels(tangent):

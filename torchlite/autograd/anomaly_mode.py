@@ -1,4 +1,4 @@
-"""Anomaly detection: an error in backward points at the forward line, and NaN gradients are errors."""
+"""Anomaly detection: an error in backward reports the forward line that caused it, and NaN gradients are errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _state = {"on": False, "nan": True}
 
 
 class _Trace(list):
-    """The lines of a traceback; `parent` is the node whose backward made the node, if one did."""
+    """The lines of a traceback; `parent` is the node whose backward created the node, if any."""
 
     parent = None
 
@@ -65,17 +65,17 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
+    """True if anomaly detection is on."""
     return _state["on"]
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether it looks for NaN."""
+    """True if it looks for NaN."""
     return _state["nan"]
 
 
 def run_checked(run, node, g):
-    """Run a node; on an error or a NaN say which forward line made it."""
+    """Run a node; for an error or a NaN report the forward line that created it."""
     try:
         grads = node._run(run, g) if node._is_custom else run.mode.run(node, g)
     except Exception:

@@ -1,4 +1,4 @@
-"""`backward` and `grad`: the ways into the engine."""
+"""`backward` and `grad`: the public entry points of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reverse mode over the recorded graph: nodes run in the reverse of the order in which they were made."""
+"""Reverse-mode engine: runs the nodes of the recorded graph in reverse order of their creation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size
 from .hook_runner import CURRENT_PASSES, check_hook_result, run_posthooks, run_prehooks
 
-# A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
+# A nested backward uses Python's stack. Beyond this nesting depth it runs in a new thread with a separate stack.
 MAX_NESTED_DEPTH = 20
 _identities = itertools.count(1)
-# Held while a pass adds to gradients of leaves: passes of several threads may reach the same one.
+# Protects additions to leaf gradients: passes of several threads may reach the same leaf.
 _ACCUMULATE_LOCK = fork_locks.acquire_before_fork(threading.RLock())
 
 
@@ -102,7 +102,7 @@ def restore_history(packed, node):
         return tensor
     if target.__class__ is int:
         target = node if target < 0 else OutputEdge(node, target)
-    if not tensor._tl_dispatches:  # of such a class it is an object of its own already
+    if not tensor._tl_dispatches:  # # tensors of `__torch_dispatch__` subclasses are new objects already
         tensor = tensor.detach()
     if not isinstance(target, Tensor):
         tensor._tl_node = target
@@ -156,8 +156,8 @@ def saved_output_tensor(node, index):
 
 
 def work_size(node, g):
-    """What the work of a node is measured by where its gradient is a number, or of several outputs: the elements of the
-    largest gradient, or tensor that it saved.
+    """Size used to choose the large-array kernels if a node's gradient is a number or the node has several outputs: the
+    elements of the largest gradient or saved tensor.
     """
     most = 1
     if g.__class__ is list:
@@ -255,7 +255,9 @@ class InterceptedMode(TensorMode):
 
 
 def select_mode(create_graph: bool, tensors) -> Any:
-    """How a pass computes: what intercepts in this thread may want to see its ops, and wrappers have no raw arrays."""
+    """Choose raw-array or Tensor mode for this pass: interceptors of this thread may need its ops, and wrappers have no
+    raw arrays.
+    """
     if create_graph:
         return TensorMode
     wanted = None
@@ -276,13 +278,13 @@ def select_mode(create_graph: bool, tensors) -> Any:
 class BackwardPass:
     """One backward pass."""
 
-    captured: dict = {}  # gradients that the caller asked for, by (node, output) or (leaf, None)
-    wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller asked for
-    targets: set | None  # leaves and nodes that the caller asked for
+    captured: dict = {}  # # gradients that the caller requested, by (node, output) or (leaf, None)
+    wanted_nodes: dict = {}  # # the outputs of nodes whose gradients the caller requested
+    targets: set | None  # # leaves and nodes that the caller requested
     needed: set | None = None  # the nodes that lead to them
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
-    ready: dict | None = None  # leaves with hooks, by the node after which their gradients are whole
+    ready: dict | None = None  # # leaves with hooks, by the node after which their gradients are complete
     adds = True  # whether gradients are added to the leaves'
     node: Node | None = None  # the one that runs
     _identity = 0
@@ -298,7 +300,7 @@ class BackwardPass:
 
     @property
     def identity(self) -> int:
-        """A number of its own."""
+        """A unique number of this pass."""
         self._identity = self._identity or next(_identities)
         return self._identity
 
@@ -405,7 +407,7 @@ class BackwardPass:
                     self.finish(tensor)
 
     def find_leaf_completion(self) -> None:
-        """Find for each leaf with hooks the last node that runs before its gradient is whole."""
+        """Find for each leaf with hooks the last node that runs before its gradient is complete."""
         last: dict = {}
         for node in reachable(self.starts()):
             if self.needed is None or node in self.needed:
@@ -419,7 +421,7 @@ class BackwardPass:
                 self.ready.setdefault(node, []).append(leaf)
 
     def finish(self, leaf) -> None:
-        """The gradient of a leaf is whole: its hooks, and what the pass is for."""
+        """Process a leaf's complete gradient: run its hooks, then capture or accumulate it."""
         g = self.apply_leaf_hooks(leaf)
         if g is None:
             return
@@ -429,8 +431,8 @@ class BackwardPass:
             self.accumulate_grad(leaf, g)
 
     def _with_hooks(self, node):
-        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode.
-        None where it is only an end that the caller asked for.
+        """Run a node that has hooks, is a custom Function, was requested by the caller, or is checked by anomaly mode.
+        None if the node is only an end point that the caller requested.
         """
         hooks, g = node._hooks, self.buffers.pop(node)
         if hooks is not None and (hooks.tensor or hooks.retain):
@@ -459,7 +461,7 @@ class BackwardPass:
         return run_checked(self, node, g)
 
     def _apply_tensor_hooks(self, node, hooks, g):
-        """The hooks of tensors that the node made, and the tensors that retain their gradient."""
+        """Run the hooks of the node's output tensors, and set `grad` of those that retain it."""
         several = g.__class__ is list
         grads = list(g) if several else [g]
         for index, functions in list(hooks.tensor.items()):
@@ -487,7 +489,7 @@ class BackwardPass:
         return g
 
     def apply_leaf_hooks(self, tensor):
-        """What reached a leaf, after the hooks on its gradient; None where nothing did."""
+        """The gradient of a leaf after the hooks on it; None if no gradient reached the leaf."""
         _, g = self.leaves.pop(id(tensor), (tensor, None))
         found = autograd_meta_of(tensor)
         if g is not None and found.hooks:
@@ -557,7 +559,7 @@ class BackwardPass:
             found.grad = CALLBACKS.F.add(found.grad, call.wrap(table, g))
 
     def executes(self, what) -> bool:
-        """Whether the pass runs this node, or adds to this leaf."""
+        """True if the pass runs this node, or adds to this leaf."""
         if isinstance(what, AccumulateGrad):
             what = what.variable
         if self.targets is not None and self.needed is not None:
@@ -615,7 +617,7 @@ def node_of(item):
 
 
 def edge_of(item):
-    """Where the gradient of a tensor, or of a GradientEdge, goes."""
+    """The graph edge of a tensor or a GradientEdge."""
     if isinstance(item, Tensor):
         return gradient_edge(item)
     node, index = item.node, item.output_nr
@@ -625,12 +627,12 @@ def edge_of(item):
 
 
 class _EdgeRoot:
-    """What is asked of a root that is a GradientEdge."""
+    """A GradientEdge as a root of a pass, with the attributes of a tensor that the engine reads."""
 
     def __init__(self, where):
         node = node_of(where)
         self._tl_kernels = where._tl_kernels if node is None else node._tl_kernels
-        self._tl_array = self  # it stands for a Tensor and its array
+        self._tl_array = self  # # acts as both the Tensor and its array
         if node is None:
             self.shape, self.dtype = where._tl_array.shape, where.dtype
         else:
@@ -678,7 +680,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     outer = CURRENT_PASSES.runs
     if outer and len(outer) - CURRENT_PASSES.base >= MAX_NESTED_DEPTH:
         return _run_in_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
-    # Gradients that stand for one example of a batch have no raw array.
+    # Batched gradients inside `vmap` have no raw array.
     batched = GLOBALS["INTERCEPTORS"] and any(isinstance(g, Tensor) and g._tl_level is not None for g in grads)
     mode, runs = select_mode(create_graph or batched, tensors), BackwardPass
     if GLOBALS["SPARSE"]:
@@ -723,7 +725,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
 
 
 def _run_in_thread(*arguments):
-    """The same in a thread with a stack of its own, in this thread's modes."""
+    """Run the pass in a thread with a separate stack, with this thread's modes."""
     names = ("inference", "plain", "grad_layout_policy")
     modes = [getattr(MODE, name) for name in names]
     others = (MODE.grad, stack.items, saved_tensor_hooks.stack, CURRENT_PASSES.runs)
@@ -758,8 +760,9 @@ def _run_in_thread(*arguments):
 
 
 def _input_edges(run, inputs, accumulate: bool) -> list:
-    """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there. To
-    accumulate, a node is run and its tensor retains the gradient; else the gradient is captured before that.
+    """The edges of the inputs' gradients, each (leaf, None) or (node, output). The pass runs only the nodes that lead
+    to them. To accumulate, a node runs and its tensor retains the gradient; else the gradient is captured before
+    that.
     """
     ends: list[tuple[Any, int | None]] = []
     run.captured, run.wanted_nodes = {}, {}
@@ -801,7 +804,7 @@ def _collect_input_grads(run, ends, accumulate):
 
 
 def run_node(node, grads):
-    """What calling a node does."""
+    """Implements a call of a node: run its backward with the given gradients."""
     count = len(node._shape) if node._is_multi_output else 1
     if len(grads) != count:
         raise TypeError(f"expected {count} arguments, got {len(grads)} instead")

@@ -1,4 +1,4 @@
-"""Forward-mode differentiation: within a level, dual tensors have tangents, and ops send these along.
+"""Forward-mode differentiation: within a level, dual tensors have tangents, which ops propagate.
 
 >>> import torchlite as torch
 >>> import torchlite.autograd.forward_ad as fwAD
@@ -81,9 +81,9 @@ def _level(level: int | None) -> Any:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor on the same memory as `tensor` that has the tangent, of the same shape; the tangent itself is
-    kept where it lies in memory as the tensor does. RuntimeError outside a level or where one has a tangent already,
-    ValueError where one is of integers.
+    """A tensor that shares memory with `tensor` and has the tangent, of the same shape. The tangent is stored with the
+    tensor's memory layout. RuntimeError outside a level or if one of the two has a tangent already, ValueError if
+    one has an integer dtype.
     """
     at = _level(level)
     if at is None:

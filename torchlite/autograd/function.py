@@ -34,7 +34,7 @@ _NO_CONTEXT = (
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`: the node itself, on which attributes of your own may be set."""
+    """Context of `forward` and `backward`: the node itself, on which users may set attributes."""
 
     to_save: tuple = ()
     dirty_tensors: tuple = ()
@@ -77,12 +77,12 @@ class FunctionCtx:
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool):
-        """Whether backward gets zeros (True, the default) or None for outputs without a gradient."""
+        """Set whether backward receives zeros (True, the default) or None for outputs without a gradient."""
         self.materialize_grads = value
 
 
 class _SavedOutput:
-    """An output kept by its own node: the data without the Tensor, which would be a cycle."""
+    """An output saved by its own node: the array without the Tensor, which would create a cycle."""
 
     __slots__ = ("data", "dtype", "meta", "index")
 
@@ -107,7 +107,9 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_tensors(self):
-        """What save_for_backward kept. RuntimeError once the graph was freed, or when a tensor was changed since."""
+        """The tensors saved with save_for_backward. RuntimeError after the graph was freed, or if a tensor was changed
+        since.
+        """
         if self._saved is None:
             raise_freed_error(self)
         return tuple(
@@ -162,7 +164,7 @@ class BackwardCFunction(Node, FunctionCtx):
         )
 
     def _gradient(self, mode, i, item, target):
-        """What backward returned for input i, checked, in the engine's form."""
+        """The gradient that backward returned for input i, checked and converted for the engine."""
         if item is None:
             return None
         if not isinstance(item, Tensor):
@@ -478,7 +480,7 @@ def _check_dirty(node, outs, inputs, dirty, wants) -> None:
 
 
 def _as_view(tensor):
-    """An input that was returned as it is: a view of it, which can have a history of its own."""
+    """A view of an input that forward returned unchanged; the view can have another grad_fn."""
     fresh = call.new(type(tensor) if type(tensor) is not call.Parameter else Tensor)
     fresh._tl_array, fresh._tl_kernels, fresh._tl_node = tensor._tl_array, tensor._tl_kernels, None
     call.set_dtype(fresh, tensor.dtype)
@@ -614,7 +616,7 @@ class UndefinedGrad:
 
 
 class InplaceFunction(Function):
-    """A Function that may be told to work in place; kept for older programs."""
+    """A Function with an `inplace` flag, for older programs."""
 
     def __init__(self, inplace=False):
         super().__init__()

@@ -12,7 +12,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _one_or_more(value, what: str, name: str):
-    """Whether a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
+    """True if a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
     if isinstance(value, Tensor):
         return True, (value,)
     words = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
@@ -25,7 +25,7 @@ def _one_or_more(value, what: str, name: str):
 
 
 def _as_tuple(inp, arg_name=None, fn_name=None):
-    """Whether a value is a tuple (of tensors), and the value as one. TypeError for what is neither a Tensor nor a
+    """True if a value is a tuple (of tensors), and the value as one. TypeError for what is neither a Tensor nor a
     tuple of them. Packages call this name and those of the next two.
     """
     if arg_name is None and fn_name is None:
@@ -74,7 +74,7 @@ def _scalar_of(func, inputs, name: str, strict: bool):
 
 
 def _grad_inputs(inputs, create_graph: bool):
-    """Inputs whose gradient can be asked for, still linked to the caller's when a graph is wanted."""
+    """Differentiable copies of the inputs; with create_graph they stay connected to the caller's graph."""
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
@@ -94,7 +94,7 @@ def _grad(outputs, inputs, vectors, create_graph: bool):
 
 
 def _replace_none(found, like, words: str):
-    """Gradients with zeros in the place of None; with words for that, an error."""
+    """Replace None among gradients by zeros; if `words` is given, raise an error that begins with it."""
     for i, g in enumerate(found):
         if g is None and words:
             raise RuntimeError(f"{words} {i}. This is not allowed in strict mode.")
@@ -280,8 +280,8 @@ def _vectorized_jacobian(out, inputs, create_graph: bool) -> tuple:
 
 
 def _construct_standard_basis_for(tensors, tensor_numels):
-    """The unit vectors of all tensors' elements together, cut for each tensor: of shapes (sum of the numbers of
-    elements, number of elements), in the tensors' dtypes and on their devices. Packages call this name.
+    """The unit vectors of all tensors' elements, split by tensor, with shapes (total number of elements, number of
+    elements) and the tensors' dtypes and devices. External packages use this name.
     """
     total, basis, start = sum(tensor_numels), [], 0
     for t, n in zip(tensors, tensor_numels, strict=True):

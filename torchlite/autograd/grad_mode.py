@@ -1,4 +1,4 @@
-"""Grad modes: per thread; context managers and decorators."""
+"""Per-thread grad modes: context managers and decorators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _set_inference(on: bool) -> None:
         MODE.inference = False
         change_counters(STALE_VIEW_CHECKS=-1)
         return
-    if not _entered:  # what is made now may be written to later: from now on writes look
+    if not _entered:  # # inference tensors may be written to later, so writes are checked from now on
         _entered.add(True)
         change_counters(WRITE_CHECKS=1)
     change_counters(STALE_VIEW_CHECKS=1)
@@ -107,7 +107,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """Made without arguments: `@name` decorates as `@name()` does."""
+    """Base class for decorators without arguments: `@name` is the same as `@name()`."""
 
     def __new__(cls, function=None):
         made = object.__new__(cls)
@@ -203,8 +203,8 @@ _threads = _Threads()
 
 
 class set_multithreading_enabled(_ModeSetter):
-    """Say whether backward may use threads of its own: at once when called, and until the end of the block when used in
-    `with`. It uses them only where backward passes lie deep inside each other, whatever is said here.
+    """Set whether backward may use several threads: immediately when called, or for a `with` block. In any case
+    backward only uses extra threads for deeply nested backward passes.
     """
 
     def __init__(self, mode: bool):
@@ -224,7 +224,7 @@ class set_multithreading_enabled(_ModeSetter):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` said last in this thread."""
+    """The thread's last setting of `set_multithreading_enabled`."""
     return _threads.enabled
 
 
@@ -232,7 +232,7 @@ _is_multithreading_enabled = is_multithreading_enabled
 
 
 def is_view_replay_enabled() -> bool:
-    """What `_force_original_view_tracking` said last."""
+    """The last setting of `_force_original_view_tracking`."""
     return _force_original_view_tracking.replay
 
 
@@ -240,8 +240,8 @@ _is_view_replay_enabled = is_view_replay_enabled
 
 
 class _force_original_view_tracking(_ModeSetter):
-    """Say whether views are tracked by the ops that made them. Here they are tracked by their place in memory, which
-    gives the same gradients, whatever is said.
+    """Set whether views are tracked by the ops that created them. torchlite always tracks them by memory layout, which
+    gives the same gradients, so the setting has no effect.
     """
 
     replay = False
@@ -312,8 +312,8 @@ class _set_fwd_grad_enabled(_ModeSetter):
 
 
 class _unsafe_preserve_version_counter(_DecoratorContextManager):
-    """Within it, writes to a tensor, or to those of a tuple, are not counted: who saved them for a backward pass is not
-    told.
+    """Context manager in which writes to a tensor, or to those of a tuple, do not change the version counter, so nodes
+    that saved them do not detect the write.
     """
 
     def __init__(self, tensors: Any) -> None:
@@ -331,15 +331,15 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether levels of forward-mode differentiation send tangents along in this thread."""
+    """True if levels of forward-mode differentiation send tangents along in this thread."""
     return MODE.forward
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
+    """True if ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
     return MODE.asked if MODE.inference else MODE.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is in inference mode."""
+    """True if this thread is in inference mode."""
     return MODE.inference

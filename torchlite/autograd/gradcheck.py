@@ -1,4 +1,4 @@
-"""Derivatives checked against central differences."""
+"""Checks derivatives against central differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges of the graph: where a gradient goes."""
+"""Edges of the autograd graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .._dispatch.autograd_graph import Node
 
 
 class GradientEdge(NamedTuple):
-    """Where a tensor's gradient goes: output `output_nr` of `node`. `grad` and `backward` take it in a tensor's place.
+    """The edge of a tensor's gradient: output `output_nr` of `node`. `grad` and `backward` accept it in place of a
+    tensor.
 
     >>> import torchlite as torch
     >>> x = torch.ones(2, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Saved-tensor hooks and other tools on the recorded graph."""
+"""Saved-tensor hooks and other tools for the autograd graph."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from .gradient_edge import GradientEdge
 
 
 class Node(abc.ABC):
-    """What a node of the graph is: `grad_fn` and everything in its `next_functions`. Nodes are instances without being
-    derived from it.
+    """Abstract class of graph nodes: `grad_fn` and everything in its `next_functions`. Nodes pass isinstance without
+    deriving from it.
     """
 
     @abc.abstractmethod
@@ -47,7 +47,7 @@ class Node(abc.ABC):
     @property
     @abc.abstractmethod
     def metadata(self) -> dict:
-        """A dictionary for whatever anybody wants to note about the node."""
+        """Dictionary for arbitrary user annotations of the node."""
 
     @abc.abstractmethod
     def register_hook(self, fn):
@@ -104,9 +104,9 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, what ops save for backward is kept on the CPU and brought back when needed.
+    """Context manager in which tensors saved for backward are moved to the CPU, and copied back when needed.
 
-    pin_memory: keep it in page-locked memory where the device `device_type` is available.
+    pin_memory: use page-locked memory if the device `device_type` is available.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
@@ -119,14 +119,14 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """Where the tensor's gradient goes. RuntimeError when it requires none."""
+    """The edge of the tensor's gradient. RuntimeError if it does not require one."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge_to_pair(gradient_edge(tensor)))
 
 
 class _MultiHandle:
-    """Takes several hooks away together; also a context manager."""
+    """Handle that removes several hooks; also a context manager."""
 
     def __init__(self, handles):
         self.handles = tuple(handles)
@@ -200,7 +200,7 @@ _current_graph_task_id = graph_task_id
 
 
 def _will_engine_execute_node(node) -> bool:
-    """Whether the backward pass that this thread is in runs a node, or adds to its leaf."""
+    """True if the backward pass that this thread is in runs a node, or adds to its leaf."""
     if not CURRENT_PASSES.runs:
         raise RuntimeError(
             "_will_engine_execute_node should only be called during the backward pass: there is none in this thread"
@@ -242,19 +242,19 @@ def _current_autograd_node():
 
 
 def increment_version(tensor) -> None:
-    """Count an in-place change that was made behind autograd's back."""
+    """Increment the version counter after an in-place change that autograd did not see."""
     for item in (tensor,) if hasattr(tensor, "_tl_array") else tensor:
         bump_version(item)
 
 
 class _Handle:
-    """Stands for a saved tensor in the node that saved it."""
+    """The value that a node stores in place of a saved tensor."""
 
     __slots__ = ("__weakref__",)
 
 
 class _AllowMutationOnSavedContext:
-    """What `allow_mutation_on_saved_tensors` knows: the tensors that were saved, and copies of those changed since."""
+    """State of `allow_mutation_on_saved_tensors`: the saved tensors, and copies of those changed since."""
 
     def __init__(self):
         self.cloned: Any = weakref.WeakKeyDictionary()

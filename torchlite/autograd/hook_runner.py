@@ -1,4 +1,4 @@
-"""Hooks on nodes and gradients: called, and what they return checked."""
+"""Runs hooks on nodes and gradients, and checks their results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _name(hook) -> str:
 
 
 def check_hook_result(value, answer, hook):
-    """What a hook returned in place of a gradient. TypeError unless it is a Tensor, RuntimeError unless it has the
-    gradient's shape, dtype and device.
+    """Check the result of a gradient hook. TypeError unless it is a Tensor, RuntimeError unless it has the gradient's
+    shape, dtype and device.
     """
     if not isinstance(answer, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
@@ -41,7 +41,7 @@ def check_hook_result(value, answer, hook):
 
 
 def check_hook_results(values: tuple, answer, hook) -> tuple:
-    """What a hook returned in place of several gradients."""
+    """Check the result of a hook on several gradients."""
     if not isinstance(answer, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
     if len(answer) != len(values):
@@ -59,7 +59,7 @@ def check_hook_results(values: tuple, answer, hook) -> tuple:
 
 
 def is_expandable_to(shape, of) -> bool:
-    """Whether a gradient of shape `of` can be summed down to `shape`."""
+    """True if a gradient of shape `of` can be summed down to `shape`."""
     lead = len(of) - len(shape)
     return lead >= 0 and all(n in (1, m) for n, m in zip(shape, of[lead:], strict=True))
 

@@ -1,4 +1,4 @@
-"""`torch.autograd.profiler`: times of ops in a region of the program, and regions with names of their own."""
+"""`torch.autograd.profiler`: times of ops in a region of the program, and named regions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class profile:
 
     use_device: "cuda" or "opencl", for the time on the device too, by events in its queue. record_shapes: note the
     shapes of inputs. with_flops: estimate the operations of products and convolutions. profile_memory: note the bytes
-    of results. with_stack: note the program's lines. RuntimeError when entered again, or asked before its end.
+    of results. with_stack: note the program's lines. RuntimeError if entered again, or if read before its end.
 
     acc_events: a later trace of the same object adds its events. custom_trace_id_callback: makes the trace's
     identifier. `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
@@ -164,7 +164,7 @@ class profile:
 
     @_needs_end
     def total_average(self) -> Any:
-        """All events together."""
+        """The average of all events."""
         return self.function_events.total_average()  # type: ignore[union-attr]
 
     @property
@@ -209,7 +209,7 @@ class record_function:
 
 
 class _Unsupported:
-    """What wants NVIDIA's or Intel's tools."""
+    """Profilers that require NVIDIA's or Intel's tools."""
 
     _why = ""
 
@@ -268,17 +268,17 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Begin to count for somebody."""
+        """Start to count steps of a requester."""
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Count no longer for somebody; whether it was counted."""
+        """Stop to count steps of a requester. Return True if it was counted."""
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod
     def increment_step(cls, requester: str) -> int:
-        """Count a step of somebody; returns the program's."""
+        """Count a step of a requester. Return the program's step."""
         cls._step_dict[requester] = cls._step_dict.get(requester, cls._current_step) + 1
         cls._current_step = max(cls._step_dict.values())
         return cls._current_step

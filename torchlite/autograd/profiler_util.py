@@ -1,4 +1,4 @@
-"""What a profile consists of: events with their times, averages of those of one name, and tables of them."""
+"""Profile events with their times, their averages by name, and tables of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class EventMetadata:
-    """What was said of an event beside its times."""
+    """Metadata of an event other than its times."""
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
@@ -31,7 +31,7 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
-        """How long it is."""
+        """Duration in microseconds."""
         return self.end - self.start
 
     def __repr__(self) -> str:
@@ -39,14 +39,14 @@ class Interval:
 
 
 class Kernel:
-    """What ran on a device for an event."""
+    """A kernel that an event ran on a device."""
 
     def __init__(self, name: str, device: int, duration: float) -> None:
         self.name, self.device, self.duration = name, device, duration
 
 
 class StringTable(defaultdict):
-    """Strings by themselves, each kept once."""
+    """Interned strings."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key
@@ -192,7 +192,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes that it kept beyond what its parts kept."""
+        """Bytes that the event allocated, less those of its children."""
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
@@ -208,7 +208,7 @@ class FunctionEvent(FormattedTimesMixin):
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """Events of one name together."""
+    """The average of events of the same name."""
 
     def __init__(self) -> None:
         self.key: Any = None
@@ -294,7 +294,7 @@ class EventList(list):
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The events of one name (and of one list of shapes, and of the same innermost lines) together."""
+        """Averages of events by name (and by input shapes, and by innermost stack lines)."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
             key: tuple = (event.key, event.scope)
@@ -313,7 +313,7 @@ class EventList(list):
         return averages
 
     def total_average(self) -> FunctionEventAvg:
-        """All events together."""
+        """The average of all events."""
         total = FunctionEventAvg()
         for event in self:
             total.key = event.key
@@ -431,7 +431,7 @@ class EventList(list):
             file.write(gzip.compress(data) if str(path).endswith(".gz") else data)
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """What `export_stacks` can add up."""
+        """The metrics that `export_stacks` supports."""
         return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
     def export_stacks(self, path: str, metric: str) -> None:

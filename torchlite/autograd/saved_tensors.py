@@ -1,4 +1,4 @@
-"""What a node saved, by PyTorch's names: `node._saved_self`, `node._raw_saved_self`."""
+"""A node's saved values under PyTorch's names: `node._saved_self`, `node._raw_saved_self`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._types.layouts import Size
 
 
 class SavedTensor:
-    """A tensor as a node saved it. `register_hooks` lets it be kept in another form."""
+    """A tensor that a node saved. `register_hooks` packs it in another form."""
 
     _node: Any
     _place: Any
@@ -138,7 +138,7 @@ _ARGUMENTS = {"input": "self"}
 
 
 def _entries(node) -> dict:
-    """What the node saved, by PyTorch's name: (kind, where)."""
+    """The node's saved values by PyTorch's name: (kind, where)."""
     op = node._op
     found: dict = {}
     if not hasattr(op, "saved_variables"):

@@ -1,4 +1,4 @@
-"""The name under which older programs know tensors."""
+"""`Variable`, the older name of Tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ImperativeEngine:
     def run_backward(
         self, tensors, grad_tensors, keep_graph, create_graph, inputs=(), allow_unreachable=False, accumulate_grad=False
     ):
-        """What `backward` and `grad` do. `allow_unreachable` has no effect: inputs that the graph does not reach get
+        """Implements `backward` and `grad`. `allow_unreachable` has no effect: inputs that the graph does not reach get
         None.
         """
         return run_backward(
@@ -28,7 +28,7 @@ class ImperativeEngine:
         )
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether the pass that runs now goes to all leaves."""
+        """True if the pass that runs now goes to all leaves."""
         return not CURRENT_PASSES.runs or CURRENT_PASSES.runs[-1].targets is None
 
 

@@ -71,7 +71,7 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions."""
+        """Return the state, without the optimizer and plain functions."""
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class MultiplicativeLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions."""
+        """Return the state, without the optimizer and plain functions."""
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -401,7 +401,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [_copy(group["lr"]) for group in optimizer.param_groups]
 
     def step(self) -> Any:
-        """Step every schedule."""
+        """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copy(group["lr"]) for group in self._schedulers[-1].optimizer.param_groups]
@@ -471,7 +471,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:
-        """Note the metric of an epoch, and reduce the rates when it is time."""
+        """Record the metric of an epoch, and reduce the rates if it is time."""
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1

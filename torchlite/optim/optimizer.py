@@ -292,7 +292,7 @@ class Optimizer:
             hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget (or, with `set_to_none=False`, zero) the gradients of all parameters."""
+        """Clear (or, with `set_to_none=False`, zero) the gradients of all parameters."""
         if set_to_none:
             for group in self.param_groups:
                 _multi.forget_gradients(group["params"])

@@ -93,12 +93,12 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def enable() -> None:
-        """Switch checks on."""
+        """Enable the checks."""
         INVARIANT_CHECKS.on = True
 
     @staticmethod
     def disable() -> None:
-        """Switch checks off."""
+        """Disable the checks."""
         INVARIANT_CHECKS.on = False
 
     def __enter__(self) -> None:
@@ -136,7 +136,7 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
 
 
 def to_sparse_semi_structured(original_tensor, transposed: bool = False):
-    """2:4 sparsity needs kernels of NVIDIA's that torchlite has not: RuntimeError."""
+    """Raise RuntimeError: 2:4 sparsity needs NVIDIA kernels that torchlite does not have."""
     raise RuntimeError(
         f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA tensors are currently "
         "supported."

@@ -37,7 +37,7 @@ def _aten_overload(op: Any, args: Any, kwargs: Any) -> OpOverload:
 
 
 class CheckpointPolicy(enum.Enum):
-    """Whether the result of an op is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
+    """The policy of an op: its result is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1

@@ -1,1 +1,1 @@
-"""What writes the text of the generated functions: from a record to Python that `codegen` compiles."""
+"""Code generation: from an op's record to the Python source of its functions."""

@@ -1,4 +1,4 @@
-"""The backward function made from a record's derivative formulas."""
+"""Generates the backward function from a record's derivative formulas."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def backward_text(op: Op) -> str:
 
 
 def _write_saved_values(source: Source, op: Op) -> None:
-    """Bring what the formulas need into local variables."""
+    """Load the saved values that the formulas need into local variables."""
     plan = op.saved_variables
     if plan.saves:
         source.comment("What the node saved; `get` refuses a tensor that was changed since.")
@@ -85,7 +85,7 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
 
 
 def _needs(op: Op, formula: Formula) -> list[Piece]:
-    """What a formula is called with after `F, g`."""
+    """The arguments of a formula after `F, g`."""
     names = {p.name: p for p in op.params}
     arguments: list[Piece] = []
     for need in formula.needs:
@@ -101,7 +101,7 @@ def _needs(op: Op, formula: Formula) -> list[Piece]:
 
 
 def _is_wanted(op: Op, param: Param) -> str:
-    """Whether an argument's gradient is wanted; of a list, whose elements'."""
+    """Test that an argument's gradient is needed; for a list, the gradient of any element."""
     edge = f"edges[{_position(op, param.name)}]"
     if param.kind == "list":
         return f"{edge} is not None and tuple(each is not None for each in {edge})"

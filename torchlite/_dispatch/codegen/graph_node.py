@@ -1,4 +1,4 @@
-"""Writes how the hot path records an op: the node with its edges and what the derivative's formulas need."""
+"""Generates the code that records an op: the node with its edges and the values that the derivative formulas need."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_node(source: Source, case: FastPathCase) -> None:
 
 
 def write_unrecorded(source: Source, case: FastPathCase) -> None:
-    """What is asked of an op that records nothing, only while somebody wants it."""
+    """Write the code for an op that is not recorded: marks of no_grad views, inference mode and stale views."""
     op = case.op
     if op.tags & (VIEW | MAYBE_VIEW) and not op.tags & NONDIFF:
         source.comment("Without recording a view is marked as made so.")
@@ -52,7 +52,7 @@ def _node(p: Param) -> str:
 
 
 def _wanted(case: FastPathCase) -> list[Piece]:
-    """The tests for a node to be made; only floating-point results have gradients."""
+    """The tests for whether to create a node. Only floating-point results have gradients."""
     op = case.op
     some = [f"{_node(p)} is not None" for p in case.tensors]
     if len(some) > 1:
@@ -102,7 +102,9 @@ def _users(case: FastPathCase, users: frozenset) -> str:
 
 
 def _belongs_to_scalar(case: FastPathCase, name: str, users: frozenset) -> bool:
-    """Whether a saved value is the number's, or only for the number's derivative, which it has not."""
+    """True if a saved value is the Python number itself, or is needed only for the number's gradient, which does not
+    exist.
+    """
     return bool(case.number) and (name == case.number or not _users(case, users))
 
 
@@ -125,7 +127,7 @@ def _version(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
 
 
 def _write_outputs(source: Source, case: FastPathCase) -> None:
-    """The outputs that formulas need, raw: a node that held its own result's tensor would be a reference cycle."""
+    """Write the raw outputs that formulas need. A node with a reference to its own result tensor would be a cycle."""
     every = ((i, _output_wanted(case, users)) for i, users in case.op.saved_variables.keeps.items())
     tests = {i: test for i, test in every if test is not None}
     if not tests:

@@ -1,4 +1,4 @@
-"""Writes an in-place op's short way: the backend's in-place kernel, where nothing has to be recorded or cast."""
+"""Generates the fast path of an in-place op: the backend's in-place kernel, if nothing has to be recorded or cast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .source_builder import INT64_END, INT64_MIN, Source
 
 
 def has_fast_path(op: Op) -> bool:
-    """Whether an op in place can be its kernel and no more."""
+    """True if an in-place op can run as its kernel alone."""
     return not op.is_implicit and len(op.params) == len(op.tensor_params) <= 2 and op.promote in (DEFAULT, INT_TO_FLOAT)
 
 
@@ -55,7 +55,7 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
 
 
 def _write_other(source: Source, op: Op, other: str) -> None:
-    """What the kernel gets for the other operand."""
+    """Write the kernel's argument for the other operand."""
     source.comment(f"`{other}` is a tensor of the same dtype and device that wants no gradient, or a number that fits.")
     with source.block(f"if {other}.__class__ is Tensor:"):
         tests = [f"{other}.dtype is not dtype_", f"{other}._tl_kernels is not self._tl_kernels"]

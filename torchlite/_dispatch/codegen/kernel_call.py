@@ -1,4 +1,4 @@
-"""Writes what the hot path does once it is sure of its arguments: it calls the kernel and wraps what comes back."""
+"""Generates the kernel call of the hot path, and the wrapping of its result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_call(source: Source, case: FastPathCase) -> None:
 
 
 def write_kernel(source: Source, case: FastPathCase, raw: Mapping[str, str]) -> None:
-    """Call the kernel; `raw` gives the raw arrays in the place of arguments."""
+    """Write the kernel call; `raw` maps arguments to the names of their raw arrays."""
     op = case.op
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
@@ -50,7 +50,7 @@ def _kernel(case: FastPathCase, raw: Mapping[str, str]) -> list[Piece]:
 
 
 def write_error(source: Source, op: Op, explained: str, values: Listing) -> None:
-    """What follows the `try` of a kernel or composite: once more with plain arguments, or the error."""
+    """Write the `except` clause of a kernel or composite: retry with coerced arguments, or translate the error."""
     with source.block("except Exception as error_:"):
         source.write(Listing("plain_ = coerced_args(", [f"{op.name}__op", "error_", values]))
         with source.block("if plain_ is not None:"):
@@ -72,7 +72,7 @@ def write_finish(source: Source, case: FastPathCase) -> None:
 
 
 def _write_result(source: Source, case: FastPathCase) -> None:
-    """The Tensor over what the kernel returned."""
+    """Write the code that wraps the kernel's result in a Tensor."""
     if case.op.aux_outputs:
         source.comment("The values beside the result are for the derivative alone.")
         source.line("data_ = outs_[0]")
@@ -105,7 +105,7 @@ def _dtype(case: FastPathCase) -> str:
 
 
 def _write_view(source: Source, case: FastPathCase) -> None:
-    """What a view keeps: its base, which is never a view itself, and when it got its history (see `AutogradMeta`)."""
+    """Write a view's metadata: its base, which is never a view, and the time of its history (see `AutogradMeta`)."""
     viewed = case.tensors[0].name
     kept = [
         f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None",

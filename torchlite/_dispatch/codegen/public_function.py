@@ -1,5 +1,5 @@
-"""Writes an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
-call of the general path for everything else.
+"""Generates an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
+slow-path call for all other arguments.
 
 Local variables of the generated text end in an underscore, which the names of an op's parameters do not (but for
 Python's keywords: `from_`).
@@ -21,8 +21,8 @@ _LITERALS = (type(None), bool, int, float, str)
 
 
 def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: bool = True) -> str:
-    """The text of the public function; `constants` gets the values that it names. What an interceptor calls is not
-    `intercepted` once more.
+    """The source of the public function; `constants` receives the values that it refers to. The function that an
+    interceptor calls is generated with `intercepted` false, so it is not intercepted again.
     """
     constants[f"{op.name}__op"] = op
     source = Source()
@@ -49,8 +49,8 @@ _SURPLUS = ("surplus", "surplus2")
 
 
 def needs_arg_parser(op: Op) -> bool:
-    """Whether the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
-    forms, NumPy's names, missing arguments. A view, which is quick, has no such forms.
+    """True if the function accepts all of PyTorch's signatures (deprecated ones, NumPy's names, missing arguments) and
+    lets the slow path parse them. Views do not, because they must be fast.
     """
     names = {p.name for p in op.params}
     return (
@@ -61,8 +61,8 @@ def needs_arg_parser(op: Op) -> bool:
 
 
 def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
-    """The parameters of the def line. Keywords stand among the positional ones, behind what cannot be meant for them,
-    where a call takes them faster: `signature` shows them as they are.
+    """The parameters of the def line. Keyword-only parameters are placed among the positional ones, after those they
+    could be mistaken for, because such calls are faster; `signature` shows them as keyword-only.
     """
     any_form = needs_arg_parser(op)
     lax = any_form or bool(_aliased_required_params(op))
@@ -88,7 +88,7 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
 
 
 def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
-    """What follows a parameter's name: nothing, or its default."""
+    """The text after a parameter's name: empty, or its default."""
     if p.default is EMPTY:
         return ""
     if type(p.default) in _LITERALS and repr(p.default) not in ("inf", "-inf", "nan"):
@@ -105,8 +105,8 @@ def more_keywords(op: Op) -> list[str]:
 
 
 def _non_kernel_keywords(op: Op) -> list[str]:
-    """What the kernel does not take: the hot path is for calls without it. An argument by NumPy's name leaves a tensor
-    absent, which the hot path sees anyway.
+    """The keywords that the kernel does not take; the hot path requires their absence. An argument by NumPy's name
+    leaves a tensor parameter unset, which the hot path checks anyway.
     """
     first = _SURPLUS[:1] if needs_arg_parser(op) else ()
     given = [name for name in more_keywords(op) if name in ("axis", "keepdims")]
@@ -144,7 +144,7 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
 
 
 def _aliased_required_params(op: Op) -> list[str]:
-    """The arguments without a default that may come under another name."""
+    """The required arguments that have an alias."""
     return [p.name for p in op.params if p.default is EMPTY and p.name in op.kwarg_aliases.values()]
 
 
@@ -213,7 +213,7 @@ def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[
 
 
 def _begins_with_tensor(op: Op) -> bool:
-    """Whether the first argument is a tensor that says device and dtype, and no argument is a list."""
+    """True if the first argument is a tensor that determines device and dtype, and no argument is a list."""
     tensors, promoted = op.tensor_params, _promoted_params(op)
     return (
         bool(tensors)
@@ -239,7 +239,7 @@ def _none_tests(names: Sequence[str]) -> list[str]:
 
 
 def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
-    """The guard in words: no more is given than what the kernel takes."""
+    """The comment for the guard: all arguments beyond the kernel's are absent."""
     words = ["nothing intercepts"] * ("not INTERCEPTORS" in free) + [subject] * bool(subject)
     words += ["all is given"] * any("ABSENT" in test for test in free)
     words += ["and no more"] * bool(unset)
@@ -273,7 +273,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
-    """An op of one list of tensors."""
+    """Write the function of an op on one list of tensors."""
     items = op.params[0].name
     tests = [*free, *_none_tests(unset), f"({items}.__class__ is list or {items}.__class__ is tuple)", items]
     source.comment(_conditions(f"`{items}` is a list of at least one tensor", free, unset))
@@ -340,7 +340,7 @@ def _is_optional(p: Param) -> bool:
 
 
 def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> str:
-    """What `_is_alike` tests, in words."""
+    """The comment that describes the tests of `_is_alike`."""
     *rest, last = (f"`{p.name}`" for p in others)
     names = f"{', '.join(rest)} and {last}" if rest else last
     dtype = " and dtype" if any(p in promoted for p in others) else ""
@@ -358,7 +358,7 @@ def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
 
 
 def takes_scalar(op: Op, p: Param) -> bool:
-    """Whether the hot path takes a Python number for this argument."""
+    """True if the hot path takes a Python number for this argument."""
     return (
         p.kind == "number"
         and p.default is EMPTY
@@ -395,7 +395,9 @@ def write_scalar_branch(
 
 
 def operator_text(op: Op, dunder: str) -> str:
-    """`input op other` for Python's operator: the hot path, and NotImplemented for what the op does not take."""
+    """The source of Python's operator `input op other`: the hot path, and NotImplemented for operands that the op does
+    not take.
+    """
     first, second = (p.name for p in op.params)
     source = Source()
     with source.block(f"def operator({first}, {second}):"):

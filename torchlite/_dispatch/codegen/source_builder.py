@@ -1,4 +1,4 @@
-"""The text of a generated function: written line by line, broken where it would be too wide, and compiled so that
+"""Builds the source of a generated function: written by line, wrapped at the line limit, and compiled so that
 tracebacks, debuggers and `inspect.getsource` show it.
 """
 
@@ -39,7 +39,7 @@ def to_single_line(piece: Piece) -> str:
 
 
 def tuple_literal(items: Sequence[Piece], before: str = "") -> Listing:
-    """A tuple; the comma of a tuple of one item stands with the bracket."""
+    """A tuple display; a one-item tuple has its comma next to the bracket."""
     return Listing(f"{before}(", items, ",)" if len(items) == 1 else ")")
 
 
@@ -70,19 +70,19 @@ class Source:
         return "\n".join(self._lines) + "\n"
 
     def __enter__(self) -> None:
-        """What is written inside `with source` stands further to the right."""
+        """Indent the lines written inside `with source`."""
         self._indent += "    "
 
     def __exit__(self, *exc: object) -> None:
         self._indent = self._indent[4:]
 
     def block(self, header: str) -> Source:
-        """A header such as `else:`, for `with`: what is written inside is indented."""
+        """Context manager: write a header such as `else:`, and indent the lines inside."""
         self.line(header)
         return self
 
     def condition(self, keyword: str, tests: Sequence[Piece], joint: str = "and") -> Source:
-        """`if a and b:`, for `with`: what is written inside is indented."""
+        """Context manager: write `if a and b:`, and indent the lines inside."""
         self.expression(f"{keyword} ", join_tests(tests, joint), ":")
         return self
 
@@ -91,7 +91,7 @@ class Source:
         self._lines.append(self._indent + text)
 
     def comment(self, sentence: str) -> None:
-        """What the lines after it do."""
+        """Write a comment on the lines that follow."""
         self.line(f"# {sentence}")
 
     def expression(self, before: str, chain: Sequence[Piece], after: str = "") -> None:
@@ -119,8 +119,8 @@ class Source:
             self.write(piece[-1], after)
 
     def _fill(self, items: Sequence[Piece]) -> None:
-        """Items with a comma after each, as many on a line as it holds: the byte code of CPython 3.13 loads two local
-        variables at once where their names stand on one line.
+        """Fill lines with comma-separated items. CPython 3.13 has an instruction that loads two local variables at once
+        if their names are on one line.
         """
         row = ""
         for item in items:
@@ -140,8 +140,8 @@ class Source:
 
 
 def compile_op(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
-    """The function `name` of a generated text, which may name the constants. `variant` says which of an op's functions
-    it is, where it is not the public one.
+    """Compile the function `name` from generated source that refers to the constants. `variant` names the op's function
+    if it is not the public one.
     """
     place = f"{op.file.rpartition('/')[2]}:{op.line}"
     filename = f"<torchlite op {op.name}, declared at {place}{variant and f' ({variant})'}>"

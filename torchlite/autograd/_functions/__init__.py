@@ -1,4 +1,4 @@
-"""Functions of PyTorch's own that are written as custom ones."""
+"""PyTorch's functions that are implemented as custom Functions."""
 
 from __future__ import annotations
 

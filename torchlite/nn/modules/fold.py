@@ -42,7 +42,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Cuts sliding blocks out: (N, C, *) -> (N, C prod(kernel_size), L)."""
+    """Extracts sliding blocks: (N, C, *) -> (N, C prod(kernel_size), L)."""
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

@@ -540,7 +540,7 @@ class Module(_Parts):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget (or, with `set_to_none=False`, zero) the gradient of every parameter."""
+        """Clear (or, with `set_to_none=False`, zero) the gradient of every parameter."""
         for param in self.parameters():
             if param.grad is None:
                 continue

@@ -23,7 +23,7 @@ def parameters_to_vector(parameters: Any) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Any) -> Any:
-    """Cut a vector into the parameters' data, which become views of it."""
+    """Split a vector into the parameters' data, which become views of it."""
     if not isinstance(vec, torch.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")
     parameters = list(parameters)

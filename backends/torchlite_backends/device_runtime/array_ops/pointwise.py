@@ -6,7 +6,6 @@ Choices that depend on arguments are made in Python before the launch.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -73,11 +72,11 @@ def _binary(rule: Rule):
     return kernel, kernel_
 
 
+_BY_OPERANDS = {1: _unary, 2: _binary}  # kernels of more operands, or with other arguments, are written below
 for _name, _rule in RULES.items():
-    if is_op(_name) and not _rule.numbers and not any(re.search(r"\bc\b", text) for text in _rule.texts.values()):
-        KERNELS[_name], _in_place = (
-            _binary if any(re.search(r"\bb\b", text) for text in _rule.texts.values()) else _unary
-        )(_rule)
+    _params = REGISTRY[_name].params if is_op(_name) and not _rule.numbers else ()
+    if len(_params) in _BY_OPERANDS and len(REGISTRY[_name].tensor_params) == len(_params):
+        KERNELS[_name], _in_place = _BY_OPERANDS[len(_params)](_rule)
         if not _rule.test and not _rule.out:
             KERNELS[_name + "_"] = _in_place
 

@@ -1,4 +1,4 @@
-"""functorch, which PyTorch installs beside itself: `torch.func` by its older names."""
+"""functorch, which PyTorch also installs: `torch.func` by its older names."""
 
 from torchlite._functorch.make_functional import (
     FunctionalModule,

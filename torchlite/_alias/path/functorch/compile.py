@@ -1,4 +1,4 @@
-"""Functions as graphs, forward and backward apart, for compilers of a program's own."""
+"""Forward and backward graphs of functions, for custom compilers."""
 
 from torchlite._decomp import get_decompositions
 from torchlite._functorch import config

@@ -1,4 +1,4 @@
-"""Rearranging by name."""
+"""`rearrange` of named dimensions."""
 
 from torchlite.func import rearrange
 

@@ -1,4 +1,4 @@
-"""What functorch tried out."""
+"""Experimental functions of functorch."""
 
 import sys
 import types

@@ -1,4 +1,4 @@
-"""torchlite under PyTorch's name. `python -m torchlite as-torch --remove` takes it away where it was installed."""
+"""torchlite under the name `torch`. `python -m torchlite as-torch --remove` uninstalls it."""
 
 HANDS_OVER = True  # so that `as_torch` takes this module's place
 
