@@ -257,7 +257,7 @@ def signatures(public: str) -> list[Signature]:
 
 @functools.cache
 def public_name(op: Op) -> str:
-    """The name by which an op's signatures are found: its own, and an alias only where it has none."""
+    """The public name of an op's signatures: its main name, or an alias if that has none."""
     alias = op.alias.split()
     for space in op.where.split() or [alias[0].rpartition(".")[0]] if op.where or alias else ():
         names = [name for name, record in NAMESPACES.get(space, {}).items() if record is op]
@@ -317,8 +317,8 @@ def _warn(form: Signature, forms: list[Signature]) -> None:
 
 
 def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) -> tuple[tuple, dict]:
-    """A call of an op's function as its record takes it. `args` and `kwargs` are the record's arguments, ABSENT where
-    none was given; `more` is what else was given, first positionally, then by NumPy's `names`.
+    """Convert a call of an op's function to its record's form. `args` and `kwargs` are the record's arguments, ABSENT
+    if not given; `more` are the other arguments, first positional ones, then those by NumPy's `names`.
     """
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)

@@ -18,7 +18,7 @@ _INT64_MAX = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
 
 def storage_nbytes_for(size, stride, itemsize: int, offset: int = 0) -> int:
     """The bytes from the start of a storage to the end of a tensor with these sizes and strides (in elements).
-    RuntimeError where that is no number of bytes.
+    RuntimeError if they are negative or overflow.
     """
     if 0 in size:
         return 0
@@ -106,7 +106,7 @@ def mean_dtype_error(given: dtype, wanted: dtype | None) -> RuntimeError:
 
 
 def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
-    """The dimensions of a roll counted from the front; none where all elements roll as one row."""
+    """The non-negative dimensions of a roll; none if all elements roll as one flat row."""
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:
@@ -184,7 +184,7 @@ def check_unfold(dim: int, length: int, size: int, step: int) -> None:
 
 
 def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
-    """The limits of a histogram: finite, in order, widened where they coincide."""
+    """The limits of a histogram: finite, in order, widened if they are equal."""
     if low == high:
         low, high = low - 1.0, high + 1.0
     if not (math.isfinite(low) and math.isfinite(high)):

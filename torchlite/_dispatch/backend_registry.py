@@ -125,7 +125,7 @@ def _make_table(where: device) -> KernelTable:
 
 
 def _make_large_table(table: KernelTable, kernels: dict) -> KernelTable:
-    """The table of a device's kernels for large arrays: the same one where it has none."""
+    """The table of a device's kernels for large arrays; the normal table if it has none."""
     if not hasattr(table.backend, "large_kernels"):
         return table
     found = KernelTable(table.backend, table.device)

@@ -109,8 +109,8 @@ def wrap(table, data, d: dtype | None = None):
 
 
 def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
-    """Any call that the fast path does not take. `args` and `kwargs` are the caller's, ABSENT where an argument was not
-    given; `more` is what no parameter of the record is for.
+    """Run any call that the hot path does not handle. `args` and `kwargs` are the caller's, ABSENT if not given; `more`
+    are arguments without a parameter in the record.
     """
     args, kwargs = normalize_args(op, args, kwargs, more)
     if GLOBALS["INTERCEPTORS"] and stack.items:
@@ -131,7 +131,7 @@ def _parser():
 
 
 def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
-    """The arguments as the record takes them, where they came in another form."""
+    """Convert arguments in another form to the record's parameters."""
     if more and (
         any(value is not None for value in more)
         or any(value is ABSENT for value in args)
@@ -308,7 +308,7 @@ def check_composite_args(op: Op, values: list) -> list:
 
 
 def check_tensor_list(param, position: int, items) -> None:
-    """TypeError where a list of tensors holds something else."""
+    """TypeError if a list of tensors contains something else."""
     for i, item in enumerate(items):
         if not isinstance(item, Tensor) and not (item is None and param.gaps):
             raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
@@ -648,7 +648,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
 
 
 def _run_in_place_kernel(op, values, target, table, kernel, wants):
-    """In place by the backend's own in-place kernel, where no cast is needed; None where one is."""
+    """Run the backend's in-place kernel if no cast is needed; else return None."""
     if op.composite is None or op.vjp is not None:
         values = check_tensors(op, values)
     if (

@@ -37,7 +37,7 @@ def translate_composite_error(op: Op, error: Exception, values) -> Exception:
 
 
 def _list_element_error(op: Op, error: Exception, values) -> TypeError | None:
-    """PyTorch's error where one of the tensors that are given one by one is none."""
+    """PyTorch's error if one of the tensors given as separate arguments is not a tensor."""
     if type(error) is AttributeError and op.params[0].kind == "varargs" and op.params[0].name == "tensors":
         for i, item in enumerate(values[0]):
             if not isinstance(item, (GLOBALS["Tensor"], list, tuple)):
@@ -128,8 +128,8 @@ def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
 
 
 def coerce_values(op: Op, values) -> list | None:
-    """The values with Python's numbers for NumPy's and for tensors without dimensions, dtypes for Python's types, and
-    lists for what derives from them; None where all are plain.
+    """Convert NumPy numbers and 0-d tensors to Python numbers, Python types to dtypes, and subclasses of list to lists;
+    None if no value changes.
     """
     plain = [_coerce(p, v) for p, v in zip(op.params, values, strict=True)]
     return plain if any(a is not b for a, b in zip(plain, values, strict=True)) else None

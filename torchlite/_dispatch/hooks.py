@@ -12,7 +12,7 @@ from .interceptors import count_active
 
 
 def _weak_reference(hooks: Any) -> Callable[[], Any]:
-    """A way to a dictionary of hooks that does not keep it, where its class allows that."""
+    """A weak reference to a dictionary of hooks, if its class supports that; else a strong one."""
     try:
         return weakref.ref(hooks)
     except TypeError:

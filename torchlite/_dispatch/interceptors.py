@@ -130,8 +130,8 @@ def enter(item: Interceptor, place: int | None = None) -> None:
 
 
 def leave(item: Interceptor) -> bool:
-    """Take an interceptor off this thread's stack, wherever it is: a profiler may end within a trace that began after
-    it, or while a mode that hides it handles an op. False where it is not there.
+    """Remove an interceptor from this thread's stack, at any position: a profiler may end within a trace that began
+    after it, or while a mode that hides it handles an op. False if it is not on the stack.
     """
     if not _taken(item):
         return False

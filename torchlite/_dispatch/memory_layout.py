@@ -268,7 +268,7 @@ def _channels_last_if(arrays, out) -> Ints:
 
 @StrideRule
 def suggest_memory_format(args, out, at) -> Ints:
-    """Channels last where the first argument is."""
+    """Channels last if the first argument is."""
     return _channels_last_if(args[:1], out)
 
 
@@ -305,7 +305,7 @@ def pooling_with_indices(args, out, at) -> Ints:
 
 @StrideRule
 def upsampling(args, out, at) -> Ints | None:
-    """Channels last where the first argument is; lines as their own ops leave them."""
+    """Channels last if the first argument is; 1-d results stay as their ops return them."""
     return suggest_memory_format.strides(args, out, at) if len(out.shape) > 3 else None
 
 
@@ -346,8 +346,8 @@ def suggest_memory_format_2d(args, out, at) -> Ints:
 
 @StrideRule
 def convolution(args, out, at) -> Ints:
-    """Channels last where a convolution's input is, or its weight; of transposed ones (the seventh argument) the weight
-    does not count, and volumes are row-major. Of lines the weight alone counts.
+    """Channels last if a convolution's input or weight is. For transposed ones (the seventh argument) the weight does
+    not count, and volumes are row-major. For 1-d ones only the weight counts.
     """
     transposed = args[6]
     if len(out.shape) == 3:
@@ -392,13 +392,13 @@ def fft_real_output(args, out, at) -> Ints:
 
 @StrideRule
 def solve_left(args, out, at) -> Ints:
-    """Column by column where a system is solved from the left, by the fourth argument."""
+    """Column-major if a system is solved from the left (the fourth argument)."""
     return (f_contiguous if args[3] else contiguous).strides(args, out, at)
 
 
 @StrideRule
 def cat(args, out, at) -> Ints:
-    """Channels last where all of a list are."""
+    """Channels last if all arrays of a list are."""
     last = all(x.ndim == out.ndim and suggests_channels_last(x.shape, strides_of(x)) for x in args[0])
     return channels_last_strides(out.shape) if last else contiguous_strides(out.shape)
 
@@ -445,7 +445,7 @@ def padding(args, out, at) -> Ints:
 
 @StrideRule
 def indexing(args, out, at) -> Ints | None:
-    """Row-major where the indexed array is."""
+    """Row-major if the indexed array is."""
     first = args[0]
     return contiguous_strides(out.shape) if is_contiguous(first.shape, strides_of(first)) else None
 
@@ -556,8 +556,8 @@ def _row_major_test(array: type) -> Callable:
 
 
 def with_strides(table, raw, strides: Ints | None):
-    """The elements of a raw array in memory of these strides, which leave no gaps: itself where they lie so, or where
-    nothing is wanted.
+    """The elements of a raw array in memory with these dense strides; the array itself if it has them, or if strides is
+    None.
     """
     have = strides_of(raw)
     if have == strides or strides is None:

@@ -33,7 +33,7 @@ def has_internal_overlap(raw: Any) -> bool:
 
 
 def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:
-    """The first byte of an array in its storage and the one after its last, where its elements fill all between."""
+    """The offsets of an array's first byte in its storage and of the byte after its last, if its elements are dense."""
     size = raw.dtype.itemsize
     expected = size
     for step, n in sorted([(s, n) for n, s in zip(raw.shape, raw.strides, strict=True) if n != 1]):

@@ -20,8 +20,8 @@ from .shapes import broadcast_shapes, contiguous_strides, infer_size
 
 
 class MetaArray:
-    """A shape, element strides and a dtype, and where it would lie: an offset (in elements) in the storage of its
-    owner, `base`, which is None for that one itself.
+    """A shape, element strides and a dtype, and an offset (in elements) in the storage of its owner, `base`; None if it
+    is the owner.
     """
 
     __slots__ = ("shape", "element_strides", "dtype", "offset", "base", "__weakref__")

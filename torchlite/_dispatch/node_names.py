@@ -17,7 +17,7 @@ def saved_argument(node: Any, name: str, kinds: tuple[str, ...] = ("value", "pla
 
 
 def by_scalar(name: str, argument: str = "other") -> Callable[[Any], str]:
-    """The name of an op with two overloads: the first takes a number for `argument`, the second a tensor."""
+    """The name of an op with two overloads, by whether `argument` is a number or a tensor."""
 
     def form(node: Any) -> str:
         number = (

@@ -138,7 +138,7 @@ def _public_name(op: Op) -> str:
 
 
 def _public_module(op: Op) -> str:
-    """The module where the function is found by its name, which is how pickle finds it."""
+    """The module that contains the function under its name, by which pickle finds it."""
     spaces = op.where.split() or [name.rpartition(".")[0] for name in op.alias.split()]
     if not spaces or "torch" in spaces or spaces[0] == "Tensor":
         return _package_name()
@@ -160,8 +160,8 @@ def _docstring(op: Op) -> str:
 
 @functools.cache
 def in_place_fast_path(op: Op) -> Callable | None:
-    """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it
-    returns None where one is.
+    """`fast(target, *others)` by the backend's in-place kernel; it returns None if a gradient, a cast or an override
+    prevents that.
     """
     from .codegen.in_place import has_fast_path, in_place_text
     from .codegen.source_builder import compile_op
@@ -286,9 +286,8 @@ class _PublicFunctions(type):
 
 
 class F(metaclass=_PublicFunctions):
-    """The namespace `F` over Tensors: each op's public function under the op's name.
-
-    A class, of which the interpreter calls functions more quickly than of an object.
+    """The namespace `F` over Tensors: each op's public function under the op's name. A class, because calls of a
+    class's functions are faster than of an object's.
     """
 
     @staticmethod

@@ -304,7 +304,11 @@ def linalg_svd(F, A, full_matrices, driver):
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg", out=Out("same"))
 def linalg_svdvals(F, A, driver):
-    """The singular values of `linalg.svd`."""
+    """The singular values of `linalg.svd`.
+
+    >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., -2.]]))
+    tensor([3., 2.])
+    """
     _check_svd(A)
     _check_driver(A, driver)
     if is_tracked_by_autograd(A):

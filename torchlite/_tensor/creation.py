@@ -354,7 +354,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     """A 1-d tensor on the memory of an object with the buffer protocol: `count` elements (all when negative) from the
     byte `offset` on.
 
-    ValueError for an object without the protocol, an empty one, and where the elements do not lie in it.
+    ValueError for an object without the protocol, an empty one, and if the elements are not within it.
     """
     dtype = as_argument(dtype, "frombuffer")
     try:

@@ -48,7 +48,7 @@ def _tensor_of(capsule: Any) -> _DLTensor:
 
 
 class Capsule:
-    """A capsule as an object with `__dlpack__`: `dtype` is that of its elements where NumPy has no name for it."""
+    """A capsule as an object with `__dlpack__`. `dtype` is the element dtype if NumPy has no name for it."""
 
     def __init__(self, capsule: Any):
         held = _tensor_of(capsule)

@@ -169,9 +169,7 @@ def is_pinned(tensor: Any) -> bool:
 
 
 def check_pinning(device: Any = None) -> None:
-    """RuntimeError where no page-locked memory exists for a tensor that `pin_memory=True` makes on a device. A meta
-    tensor has no memory.
-    """
+    """RuntimeError if a device has no page-locked memory for `pin_memory=True`. A meta tensor has no memory."""
     if device is not None and str(device) == "meta":
         return
     from .._device.accelerators import CUDA

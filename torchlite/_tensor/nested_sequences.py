@@ -26,7 +26,7 @@ _has_warned = False
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type as C has it: with its module where it is written in C."""
+    """The C name of a value's type: with its module if it is implemented in C."""
     cls = type(value)
     module = getattr(cls, "__module__", "builtins")
     if is_torchlite_object(cls):

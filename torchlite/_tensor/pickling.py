@@ -76,7 +76,7 @@ def rebuild_wrapper(cls, dtype_name: str, size: tuple, stride: tuple, offset: in
 
 
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state: Any, where: str = "cpu", order=None):
-    """A tensor out of a pickle. `order` are the dimensions as they lie in memory, where that is not their own order."""
+    """Unpickle a tensor. `order` are the dimensions in memory order, if it is not their own."""
     d = dtypes.BY_NAME[dtype_name]
     table = table_of(device_type(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)

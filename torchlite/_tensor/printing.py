@@ -176,8 +176,8 @@ def format_array(array: np.ndarray, indent: int = 0) -> str:
 
 
 def add_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
-    """Append suffixes such as dtype=..., on a new line where the line would get too long, and with `own_line` anyway;
-    and the closing bracket.
+    """Append suffixes such as dtype=... and the closing bracket, on a new line if the line would be too long or with
+    `own_line`.
     """
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:

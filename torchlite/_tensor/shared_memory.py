@@ -20,7 +20,7 @@ from torchlite._settings.temporary_folders import process_folder, shared_memory_
 
 
 class Mapping:
-    """A mapping of a file or of anonymous memory. NumPy takes it as an array of bytes and keeps it."""
+    """A mapping of a file or of anonymous memory. NumPy wraps it as an array of bytes and holds a reference to it."""
 
     descriptor = -1  # of anonymous memory, for other processes to map
 

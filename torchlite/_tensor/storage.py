@@ -43,8 +43,8 @@ def offset_of(tensor: PropertyMethods) -> int:
 
 
 def memory_of(tensor: PropertyMethods) -> tuple[Any, dtypes.dtype]:
-    """A tensor's storage as a flat raw array: of bytes, or of the tensor's elements (copied where they do not lie in
-    order) if its backend does not show the memory.
+    """A tensor's storage as a flat raw array of bytes. If its backend does not expose the memory, it contains the
+    tensor's elements, copied if they are not contiguous.
     """
     table = tensor._tl_kernels
     if hasattr(table.backend, "memory"):
@@ -188,7 +188,7 @@ def geometry_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 
 def grow_to(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
-    """A tensor's storage, grown to hold so many bytes."""
+    """A tensor's storage, grown to at least this many bytes."""
     owner = owner_of(tensor._tl_array)
     alone = _is_only_tensor(tensor, owner)
     storage = storage_of(tensor)

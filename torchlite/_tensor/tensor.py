@@ -156,7 +156,7 @@ class _ParameterType(type):
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """A Tensor that a Module takes as its parameter when it is assigned as an attribute.
+    """A Tensor that a Module registers as a parameter when it is assigned as an attribute.
 
     `Parameter(data, requires_grad=True)` shares the data's memory.
     """

@@ -124,7 +124,11 @@ def source_of(cls: type) -> str:
 
 
 def literal(value: str | ast.AST) -> Any:
-    """The value of a literal, by `ast.literal_eval`. ValueError for other expressions."""
+    """The value of a literal, by `ast.literal_eval`. ValueError for other expressions.
+
+    >>> literal("[1, 'a', None]")
+    [1, 'a', None]
+    """
     import ast
 
     return ast.literal_eval(parse(value.lstrip(" \t"), mode="eval") if isinstance(value, str) else value)

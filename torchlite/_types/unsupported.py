@@ -44,5 +44,12 @@ class UnsupportedFunction:
 
 
 def unsupported_function(name: str) -> UnsupportedFunction:
-    """A function that raises NotImplementedError with the reason."""
+    """A function that raises NotImplementedError with the reason.
+
+    >>> from torchlite._types.unsupported import unsupported_function
+    >>> unsupported_function("torch.quantize_per_tensor")()
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out
+    """
     return UnsupportedFunction(name)

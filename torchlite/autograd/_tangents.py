@@ -137,8 +137,8 @@ def levels_of(tangent: Any) -> list:
 
 
 def is_writable(target: Any, value: Any) -> bool:
-    """True if one tangent can be written into another: which differs from example to example where it does, and has
-    each element once.
+    """True if one tangent can be written into another, which must be batched if the first is, and have no overlapping
+    elements.
     """
     mine = levels_of(target)
     return not has_internal_overlap(target) and all(any(level is other for other in mine) for level in levels_of(value))

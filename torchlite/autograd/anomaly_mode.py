@@ -30,7 +30,7 @@ def _set_mode(on: bool, check_nan: bool) -> None:
 
 
 class detect_anomaly:
-    """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow:
+    """Context manager in which each recorded op stores its traceback; an error or a NaN in its backward shows it. Slow:
     for debugging.
     """
 

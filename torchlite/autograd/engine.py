@@ -572,7 +572,9 @@ class BackwardPass:
         return what in self._executed
 
     def order(self) -> list:
-        """The nodes that the pass runs, in order; a leaf's AccumulateGrad where its gradient is complete."""
+        """The nodes that the pass runs, in order; for a leaf its AccumulateGrad, at the point where its gradient is
+        complete.
+        """
         nodes = [n for n in reachable(self.starts()) if self.needed is None or n in self.needed]
         return sorted(nodes, key=_seq, reverse=True)
 

@@ -35,14 +35,14 @@ _levels = _Levels()
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent; None where it has none."""
+    """A tensor and its tangent, or None if it has none."""
 
     primal: Any
     tangent: Any
 
 
 def _current() -> int:
-    """The number of the level that the calling thread is in; -1 where it is in none."""
+    """The number of the calling thread's level; -1 outside of any."""
     return len(_levels.entered) - 1
 
 
@@ -129,7 +129,7 @@ def check_tangent(tensor: Tensor, tangent: Tensor, at: _forward_mode.ForwardLeve
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor without its tangent, and the tangent: None where it has none, or outside a level."""
+    """The tensor without its tangent, and the tangent: None if it has none, or outside a level."""
     at = _level(level)
     if at is None:
         return UnpackedDualTensor(tensor, None)

@@ -44,8 +44,8 @@ class FunctionCtx:
     needs_input_grad: tuple = ()
 
     def save_for_backward(self, *tensors):
-        """Keep tensors (inputs or outputs) for backward, where they are `ctx.saved_tensors`. Call at most once, in
-        forward.
+        """Save tensors (inputs or outputs) for backward, which reads them from `ctx.saved_tensors`. Call at most once,
+        in forward.
         """
         self.to_save = tensors
 
@@ -235,8 +235,8 @@ class _FunctionOp:
 
 
 class Function(metaclass=_FunctionType):
-    """A differentiable function of your own: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it
-    with `apply`.
+    """A custom differentiable function: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it with
+    `apply`.
 
     In newer style `forward(*args)` takes no ctx and `setup_context(ctx, inputs, output)` saves what backward needs.
 
@@ -300,7 +300,7 @@ class Function(metaclass=_FunctionType):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Save what backward needs, when `forward` takes no ctx."""
+        """Save what backward needs, if `forward` takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod

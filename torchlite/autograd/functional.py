@@ -85,7 +85,7 @@ def _finish(values, create_graph: bool):
 
 
 def _grad(outputs, inputs, vectors, create_graph: bool):
-    """The gradients, None where an input is not used."""
+    """The gradients; None for an unused input."""
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)

@@ -265,6 +265,13 @@ class _force_original_view_tracking(_ModeSetter):
 class enforce_grad_layout_policy(_ModeSetter):
     """Set whether the first gradient of a leaf gets the leaf's memory layout (True, the default) or may keep its own,
     which saves a copy: immediately when called, or for a `with` block.
+
+    >>> import torchlite as torch
+    >>> x = torch.ones(3, 2).T.requires_grad_()
+    >>> with torch.autograd.enforce_grad_layout_policy(False):
+    ...     (x * torch.ones(2, 3)).sum().backward()
+    >>> x.stride(), x.grad.stride()
+    ((1, 2), (3, 1))
     """
 
     def __init__(self, enable: bool = True):

@@ -303,8 +303,8 @@ class _AllowMutationOnSavedContext:
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Inside, tensors that were saved for backward may be changed in place: they are copied just before, and backward,
-    which must run inside too, takes the copies.
+    """Context manager in which tensors saved for backward may be changed in place: they are copied just before, and
+    backward, which must run inside too, uses the copies.
 
     >>> import torchlite as torch
     >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():

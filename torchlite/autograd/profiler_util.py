@@ -409,7 +409,7 @@ class EventList(list):
         return columns
 
     def export_chrome_trace(self, path: str | os.PathLike) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"."""
+        """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz"."""
         trace: list[dict] = []
         for event in self:
             arguments: dict[str, Any] = {"External id": event.id}

@@ -21,9 +21,8 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     def register_hooks(self, pack_hook, unpack_hook) -> None:
-        """Keep `pack_hook(tensor)` in place of the tensor; backward takes what `unpack_hook` makes of it.
-
-        RuntimeError where there are hooks already, where no tensor was saved, and once the graph was freed.
+        """Save `pack_hook(tensor)` in place of the tensor; backward uses the result of `unpack_hook`. RuntimeError if
+        there are hooks already, if no tensor was saved, or after the graph was freed.
         """
         if not (callable(pack_hook) and callable(unpack_hook)):
             raise TypeError(

@@ -142,7 +142,7 @@ def _write_outputs(source: Source, case: FastPathCase) -> None:
 
 
 def _output_wanted(case: FastPathCase, users: frozenset) -> str | None:
-    """The test that an output is needed: "" where a node always needs it, None where it never does."""
+    """The test that an output is needed: "" if a node always needs it, None if it never does."""
     wanted = _users(case, users)
     if not wanted:
         return None
@@ -155,7 +155,7 @@ def _write_no_saved_outputs(source: Source) -> None:
 
 
 def _write_saved_outputs(source: Source, case: FastPathCase, tests: dict[int, str]) -> None:
-    """Keep these outputs, each where its test holds."""
+    """Write the code that saves these outputs, each if its test is true."""
     op = case.op
     source.comment("The outputs that they need: raw, with the counter of their versions.")
     count = max(op.saved_variables.keeps) + 1 if op.aux_outputs else 1

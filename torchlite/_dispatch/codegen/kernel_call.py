@@ -95,7 +95,7 @@ def _write_result(source: Source, case: FastPathCase) -> None:
 
 
 def _dtype(case: FastPathCase) -> str:
-    """The result's dtype: that of the input or of the record, or else the kernel's, looked up only where it differs."""
+    """The result's dtype: the input's or the record's, or else the kernel's, which is looked up only if it differs."""
     op = case.op
     if op.promote == ALWAYS_BOOL and not op.tags & KEEPS_DTYPE:
         return "bool_"

@@ -114,7 +114,7 @@ def _non_kernel_keywords(op: Op) -> list[str]:
 
 
 def _presence_tests(op: Op) -> list[str]:
-    """Tests that no argument is absent, where the hot path does not ask for its class anyway."""
+    """Tests that no argument is absent, for arguments whose class the hot path does not test."""
     if not needs_arg_parser(op):
         return []
     return [

@@ -16,7 +16,7 @@ WIDTH = 120
 
 
 class Listing:
-    """Items with commas between brackets: on several lines where one is too short, as many on each as it holds."""
+    """Comma-separated items in brackets, filled into as many lines as necessary."""
 
     def __init__(self, opening: str, items: Sequence[Piece], closing: str = ")"):
         self.opening, self.items, self.closing = opening, items, closing
@@ -95,7 +95,7 @@ class Source:
         self.line(f"# {sentence}")
 
     def expression(self, before: str, chain: Sequence[Piece], after: str = "") -> None:
-        """`before` and an expression: in brackets where one line is too short."""
+        """Write `before` and an expression, in brackets if it needs several lines."""
         text = before + to_single_line(chain) + after
         if self._fits(text):
             self.line(text)
