@@ -21,7 +21,7 @@ def _run_backward(*arguments, **keywords):
     """The engine's `run_backward`; the first backward imports the engine and replaces this function."""
     from .engine import run_backward
 
-    globals()["_run"] = run_backward
+    globals()["_run_backward"] = run_backward
     return run_backward(*arguments, **keywords)
 
 
