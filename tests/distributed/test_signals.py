@@ -131,7 +131,7 @@ def test_a_signal_is_no_reason_to_start_again(number):
 RESTARTED = """import os, signal, sys
 from torchlite.distributed import run
 starts, when, number = 0, sys.argv.pop(1), int(sys.argv.pop(1))
-class Run(run.Run):
+class World(run.LaunchedWorld):
     def __init__(self, *args):
         global starts
         starts += 1
@@ -140,7 +140,7 @@ class Run(run.Run):
         super().__init__(*args)
         if starts == 2 and when == "after":
             os.kill(os.getpid(), number)
-run.Run = Run
+run.LaunchedWorld = World
 code = run.main()
 print("starts", starts)
 sys.exit(code)

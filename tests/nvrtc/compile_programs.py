@@ -41,7 +41,7 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 TABLE, PRODUCT = (Path(__file__).with_name(f"{name}.txt") for name in ("registers", "product"))
 # Kernels that only CPUs are given.
 FOR_CPUS = """
-    embedding.embedding_by_columns gemm.dots gemm.product planes.gather_rows pooling.maximum_backward
+    embedding_backward.embedding_by_columns gemm.dots gemm.product gather_scatter.gather_rows pooling.maximum_backward
     rearrange.transpose_vectors
     reduce.part' reduce.whole' sort.rank sort.rows
 """.split()
