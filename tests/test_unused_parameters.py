@@ -14,7 +14,7 @@ DOCUMENTED = """
     can_constant_fold_through check_available collections compute_dq_write_order count cudnn_enable
     cudnn_enabled*3 decompose_custom_triton_ops defer_pp_recv*2 device*8 device_type devices do_constant_folding
     dq_kv_order*3 dq_kv_order_spt dq_write_order*2 dq_write_order_full*2 enable_df_api_tracing*2 example_inputs
-    experimental_config*2 external fast_sympy_print foreach fwd_chunk_id graph_module*2 group*5 group_name head
+    experimental_config*2 external fast_sympy_print fwd_chunk_id graph_module*2 group*5 group_name head
     input_grads intermediates is_coordinator is_embedded_type keep_graph kernel_options kwargs*5 module
     module_qualified_name noise_level non_blocking*3 nonwrapped_numel optimize options output_grads pairs
     pass_name pickle_protocol post_processing_timeout_s*2 prefer_deferred_runtime_asserts_over_guards

@@ -162,10 +162,19 @@ def _is_exported(name: str, value: Any, module: Any) -> bool:
     return not name.startswith("_") and is_public(getattr(value, "__module__", None) or "")
 
 
-def _of_module(path: str, module: Any):
-    for name, value in list(vars(module).items()):
-        if not _is_exported(name, value, module):
+def _exports(module: Any):
+    """The exported names of a module with their values, those that it loads on first access too."""
+    for name in dict.fromkeys((*vars(module), *getattr(module, "__all__", ()))):
+        try:
+            value = getattr(module, name)
+        except ImportError:  # the name of an extra that is absent
             continue
+        if _is_exported(name, value, module):
+            yield name, value
+
+
+def _of_module(path: str, module: Any):
+    for name, value in _exports(module):
         if isinstance(value, type):
             yield from _of_class(f"{path}.{name}", value)
         elif callable(value):

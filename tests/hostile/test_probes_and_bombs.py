@@ -18,6 +18,8 @@ from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pipes, devices and forks of Linux")
 
+LOADERS = {"load": torch.load, "jit.load": torch.jit.load, "export.load": torch.export.load, "onnx.load": torch.onnx.load}
+
 
 def _run(*arguments):
     done = subprocess.run(
@@ -62,7 +64,7 @@ def test_ops_of_users_are_found_by_their_names_alone():
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
-@pytest.mark.parametrize("load", [torch.load, torch.jit.load, torch.export.load, torch.onnx.load])
+@pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS)
 def test_what_is_no_file_is_refused_at_once(load, kind, tmp_path):
     """A pipe that nobody writes to would block, a device has no end."""
     path = str(tmp_path / "x")
@@ -94,7 +96,7 @@ def test_what_is_no_file_is_refused_at_once(load, kind, tmp_path):
     assert kind in str(errors[0]) or kind == "folder" and "directory" in str(errors[0])
 
 
-@pytest.mark.parametrize("load", [torch.load, torch.jit.load, torch.export.load, torch.onnx.load])
+@pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS)
 def test_an_open_device_is_refused(load):
     with open("/dev/zero", "rb") as stream, pytest.raises(RuntimeError, match="is a device"):
         load(stream)

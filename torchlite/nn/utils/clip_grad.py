@@ -29,13 +29,16 @@ def _gradients(parameters):
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Return the norm of all `tensors` (one tensor or several) as one vector, a 0-d tensor."""
+    """Return the norm of all `tensors` (one tensor or several) as one vector, a 0-d tensor.
+
+    foreach: False computes one norm per tensor; None and True use one call for all tensors where the backend has one.
+    """
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
     with torch.no_grad():
-        total = multi_tensor.norm_of_all(tensors) if norm_type == 2 else None
+        total = multi_tensor.norm_of_all(tensors) if norm_type == 2 and foreach is not False else None
         if total is None:
             device = tensors[0].device
             norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
@@ -50,13 +53,16 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, at most 1, in place."""
+    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, at most 1, in place.
+
+    foreach: False scales one tensor at a time; None and True use one call for all where the backend has one.
+    """
     with torch.no_grad():
         grads = _gradients(parameters)
         if not grads:
             return
         factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-        if multi_tensor.scale_all(grads, factor):
+        if foreach is not False and multi_tensor.scale_all(grads, factor):
             return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
@@ -72,9 +78,8 @@ def clip_grad_norm_(
     """Scale the gradients of `parameters` in place so that their total norm is at most `max_norm`.
 
     Returns the norm before clipping, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a
-    non-finite norm if `error_if_nonfinite`.
-
-    `foreach` has no effect: gradients are always handled in groups where that is faster.
+    non-finite norm if `error_if_nonfinite`. foreach: False handles one tensor at a time; None and True use one call for
+    all tensors where the backend has one.
     """
     if not isinstance(parameters, torch.Tensor):
         is_generator = isinstance(parameters, types.GeneratorType)
@@ -103,13 +108,14 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every gradient element to [-clip_value, clip_value], in place. `foreach` has no effect: gradients are
-    always handled in groups where that is faster.
+    """Clamp every gradient element to [-clip_value, clip_value], in place.
+
+    foreach: False clamps one tensor at a time; None and True use one call for all where the backend has one.
     """
     clip_value = float(clip_value)
     with torch.no_grad():
         grads = _gradients(parameters)
-        if multi_tensor.clamp_all(grads, -clip_value, clip_value):
+        if foreach is not False and multi_tensor.clamp_all(grads, -clip_value, clip_value):
             return
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)

@@ -21,11 +21,11 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     """Run a body until its condition is False or the count is reached; stack scan outputs."""
     most = None if count is None else int(single_number(count))
     going = True if condition is None else truth("Loop", condition)
-    state, step = list(carried), 0
+    state, step, true = list(carried), 0, torch.tensor(True)
     found: list[list] = [[] for _ in range(scanned)]
     while going and (most is None or step < most):
         check_steps("Loop", 1)
-        results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
+        results = body(torch.tensor(step, dtype=torch.int64), true, *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
         going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])

@@ -109,7 +109,7 @@ def single_number(value: Any) -> Any:
     if isinstance(value, Tensor):
         if value.numel() > 1:
             raise ValueError(f"an input is one number, but got a tensor of shape {tuple(value.shape)}")
-        return value.reshape(-1)[0].item() if value.numel() else None
+        return value.item() if value.numel() else None
     if isinstance(value, (list, tuple)):
         if len(value) > 1:
             raise ValueError(f"an input is one number, but got {len(value)}")
