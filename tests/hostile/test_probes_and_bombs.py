@@ -18,7 +18,9 @@ from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pipes, devices and forks of Linux")
 
-LOADERS = {"load": torch.load, "jit.load": torch.jit.load, "export.load": torch.export.load, "onnx.load": torch.onnx.load}
+LOADERS = {
+    "load": torch.load, "jit.load": torch.jit.load, "export.load": torch.export.load, "onnx.load": torch.onnx.load,
+}  # fmt: skip
 
 
 def _run(*arguments):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +15,11 @@ OPTIONS = ("layout", "pin_memory")
 
 def handled_options(composite: Callable, schema: str) -> tuple[str, ...]:
     """The options of the schema that the composite does not take and this module handles."""
-    found = tuple(name for name in OPTIONS if f" {name}=" in schema)
-    if not found:
+    if " layout=" not in schema and " pin_memory=" not in schema:  # most ops: importing the op families stays fast
         return ()
     code = composite.__code__
     taken = code.co_varnames[: code.co_argcount]
-    return tuple(name for name in found if name not in taken)
+    return tuple(name for name in OPTIONS if f" {name}=" in schema and name not in taken)
 
 
 def with_options(composite: Callable, op: Any) -> Callable:
@@ -30,7 +28,6 @@ def with_options(composite: Callable, op: Any) -> Callable:
     """
     handled = op.creation_options
 
-    @functools.wraps(composite)
     def run(F: Any, *args: Any) -> Any:
         names = [p.name for p in op.params]
         given = dict(zip(names, args, strict=True))
@@ -44,6 +41,7 @@ def with_options(composite: Callable, op: Any) -> Callable:
             return made
         return set_requires_grad(CALLBACKS.pin_memory(made), args[names.index("requires_grad")])
 
+    run.__wrapped__ = composite  # type: ignore[attr-defined]
     return run
 
 

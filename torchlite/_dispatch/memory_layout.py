@@ -221,7 +221,6 @@ class StrideRule:
     def over(self, composite: Callable) -> Callable:
         """A composite over Tensors with its results laid out by the rule."""
 
-        @functools.wraps(composite)
         def run(F, *args):
             out = composite(F, *args)
             raw = [getattr(a, "_tl_array", a) for a in args]
@@ -229,6 +228,7 @@ class StrideRule:
                 return type(out)([self._placed(F, raw, each, at) for at, each in enumerate(out)])
             return self._placed(F, raw, out, 0)
 
+        run.__wrapped__ = composite  # type: ignore[attr-defined]
         return run
 
     def _placed(self, F, args, out, at: int):

@@ -27,17 +27,17 @@ class Formula:
 
     def __init__(self, name: str, states: str, options: str, scalars: str, update: str) -> None:
         self.name, self.states, self.options = name, tuple(states.split()), tuple(options.split())
-        self._texts = textwrap.dedent(scalars), textwrap.dedent(update)
+        self._texts = scalars, update
 
     @functools.cached_property
     def scalars(self) -> list[Any]:
         """The statements of the scalars."""
-        return parse(self._texts[0]).body
+        return parse(textwrap.dedent(self._texts[0])).body
 
     @functools.cached_property
     def update(self) -> list[Any]:
         """The statements of the update, `lerp` expanded."""
-        return _ExpandLerp().visit(parse(self._texts[1])).body
+        return _ExpandLerp().visit(parse(textwrap.dedent(self._texts[1]))).body
 
     @functools.cached_property
     def numbers(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
-from ._backward_gradcheck import BackwardCheck
 from .backward_api import grad
 
 
@@ -180,6 +179,8 @@ def gradcheck(
                 func, inputs, wanted, eps, atol, rtol, fast_mode, rng, check_undefined_grad, check_batched_forward_grad
             )
         if check_backward_ad:
+            from ._backward_gradcheck import BackwardCheck  # its modules are loaded with the first check
+
             check = BackwardCheck(
                 lambda: _outputs(func, inputs), [inputs[i] for i in wanted], bool(masked), GradcheckError, rng
             )
