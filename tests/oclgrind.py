@@ -404,9 +404,8 @@ def main(names: list[str]) -> int:
                 elif line.startswith(("error ", "report ")):
                     complaints.append(f"[{layout}] {line}")
             complaints += [f"[{layout}] {report}" for report in reports_in(folder / "log")[:20]]
-    kernels = {
-        key: kernel for key, kernel in shipped().items() if not key.startswith("cuda_")
-    }  # modules of that name are for CUDA alone
+    # Modules of that name are for CUDA alone.
+    kernels = {key: kernel for key, kernel in shipped().items() if not key.partition(".")[0].endswith("_cuda")}
     missing = sorted(set(kernels) - started) if not names else []
     if missing:
         complaints.append(f"kernels that no sample started: {' '.join(missing)}")
