@@ -22,10 +22,37 @@ sys.settrace(lambda frame, event, argument: entered.setdefault(frame.f_code.co_f
 sys.settrace(None)
 print(*entered, sep="\\n")
 """
+# Prints (statement, file, function) for the calls of the second training step, in their order.
+FOLLOW_STEP = """
+import sys
+import torchlite as torch
+from torchlite.nn.functional import cross_entropy
+
+model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, target = torch.randn(5, 4), torch.tensor([0, 1, 0, 1, 1])
+names, entered = globals(), []
+for step in range(2):
+    for statement in {statements}:
+        def enter(frame, event, argument):
+            if event == "call" and step == 1:
+                entered.append((statement, frame.f_code.co_filename, frame.f_code.co_qualname))
+
+        code = compile(statement, "step", "exec")
+        sys.settrace(enter)
+        exec(code, names)
+        sys.settrace(None)
+for call in entered:
+    print(*call, sep="\\t")
+"""
+STATEMENTS = (
+    "out = model(x)", "loss = cross_entropy(out, target)", "optimizer.zero_grad()", "loss.backward()",
+    "optimizer.step()",
+)  # fmt: skip
 WALKS = {"x + y": ("None", "x + y"), "z.backward()": ("x + y", "z.backward()")}
 
 
-def told(title: str) -> list[str]:
+def listed_files(title: str) -> list[str]:
     """The files that a numbered list of the page names, one an item."""
     text = PAGE.read_text()
     start = text.index(f"**`{title}`**")
@@ -36,7 +63,7 @@ def told(title: str) -> list[str]:
 
 
 @pytest.mark.parametrize("title", WALKS)
-def test_a_walk_is_what_it_says(title):
+def test_files_of_a_call(title):
     before, line = WALKS[title]
     code = FOLLOW.format(before=before, line=line)
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
@@ -46,5 +73,21 @@ def test_a_walk_is_what_it_says(title):
             went += [] if "the generated function" in went else ["the generated function"]
         elif "torchlite" in name and Path(name).is_relative_to(ROOT):
             went.append(Path(name).relative_to(ROOT).as_posix())
-    assert told(title) == went
+    assert listed_files(title) == went
     assert len(set(went)) == len(went)
+
+
+def test_functions_of_a_training_step():
+    """Each function that the page lists for a statement is entered, after those that the page lists before it."""
+    text = PAGE.read_text().partition("### The life of a training step")[2].partition("\n### ")[0]
+    code = FOLLOW_STEP.format(statements=STATEMENTS)
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    calls = [line.split("\t") for line in printed.splitlines()]
+    for statement in STATEMENTS:
+        part = text.partition(f"**`{statement}`**")[2].partition("\n**`")[0]
+        listed = re.findall(r"^\d+\. `([^`]+)`, `([^`]+)`", part, re.M)
+        assert len(listed) == len(re.findall(r"^\d+\. ", part, re.M)) > 1
+        entered = iter([(file, name) for which, file, name in calls if which == statement])
+        for file, name in listed:
+            path = str(ROOT / file)
+            assert any(f == path and n.partition(".<locals>")[0] == name for f, n in entered), (statement, file, name)

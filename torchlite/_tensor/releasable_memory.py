@@ -43,9 +43,7 @@ def _malloc_trim() -> Any:
 
 
 def trim_allocator() -> None:
-    """Return the allocator's free memory to the system, including gaps between allocations. This took no measurable
-    time after a backward pass that had allocated gradients of 40 MiB in turn.
-    """
+    """Return the allocator's free memory to the system, gaps between allocations included (glibc; else no effect)."""
     call = _malloc_trim()
     if call is not None:
         call(0)

@@ -1,4 +1,6 @@
-"""Worker processes of a DataLoader: their main loop, and the iterator that sends them work."""
+"""The main loop of a DataLoader's worker process. `dataloader.py` starts workers and sends them tasks; `transport.py`
+moves the batches.
+"""
 
 from __future__ import annotations
 
