@@ -13,7 +13,7 @@ ALL_PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 # Placeholders, names of other projects, and names that generated functions and files have.
 OTHER_NAMES = frozenset(
     "X NAME FAMILY PATH FILE foo Foo _foo_backward _NAME_backward foo_backward name_ add__op add__function add__vjp0 "
-    "__0_b_0 toy_backend blame ignoreRevsFile git".split()
+    "__0_b_0 toy_backend GLIBC_TUNABLES blame ignoreRevsFile git".split()
 )
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"[\w./*-]+\.(?:py|pyi|txt|json|npz|toml|md|zip|gz)|[\w.-]+(?:/[\w.*-]+)+/?")
