@@ -72,3 +72,20 @@ def test_identifiers_exist(page, identifiers):
 def test_examples_are_closed(page):
     """An example without its closing line hides the rest of a page, and no test runs it."""
     assert len(re.findall(r"^ *```", page.read_text(), re.M)) % 2 == 0
+
+
+def anchors_of(text: str) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", _FENCED.sub("", text), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", _FENCED.sub("", page.read_text())):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if "://" not in link and not (target.exists() and (not anchor or anchor in anchors_of(target.read_text()))):
+            broken.append(link)
+    assert broken == []
