@@ -7,8 +7,8 @@ ROOMS = {
     "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
     "reductions": ("reduce", "segment_reduce", "statistics", "scan", "sort", "softmax"),
     "layers": (
-        "conv", "ctc_loss", "dropout", "embedding", "loss", "normalization", "pad", "pooling", "resample", "rnn",
-        "vision", "attention", "cross_entropy",
+        "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "normalization", "pad", "pooling", "resample",
+        "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
         "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",

@@ -79,9 +79,9 @@ class _ShapeRule:
     @staticmethod
     def run(op: Op, values) -> Any:
         by_name = {p.name: v for p, v in zip(op.params, values, strict=True)}
-        if op.meta is not None:
-            code = op.meta.__code__
-            found = op.meta(*(by_name[n] for n in code.co_varnames[: code.co_argcount]))
+        if op.shape_fn is not None:
+            code = op.shape_fn.__code__
+            found = op.shape_fn(*(by_name[n] for n in code.co_varnames[: code.co_argcount]))
             return [MetaArray(*f) for f in found] if isinstance(found, list) else MetaArray(*found)
         tensors = [v for p, v in zip(op.params, values, strict=True) if p.is_tensor and hasattr(v, "shape")]
         shape = broadcast_shapes(*(t.shape for t in tensors))
@@ -94,7 +94,7 @@ class _ShapeRule:
 
 def shape_fn_error(op: Op, values) -> Exception | None:
     """The error that the op's shape rule raises for these arguments, if it does."""
-    if op.meta is None and not op.tags & POINTWISE:
+    if op.shape_fn is None and not op.tags & POINTWISE:
         return None
     try:
         _ShapeRule.run(op, values)
@@ -161,7 +161,7 @@ class MetaBackend:
         for op in REGISTRY.values():
             if op.tags & VIEW:
                 table[op.name] = _ViewKernel(op.name)
-            elif op.meta is not None or (op.tags & POINTWISE and op.composite is None):
+            elif op.shape_fn is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._kernel(op)
         table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}

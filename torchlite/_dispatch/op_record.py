@@ -194,7 +194,7 @@ class OpFacts:
     vjp: Mapping[Any, Callable] | None = None  # derivative formulas, by the input or inputs
     nondiff: Any = frozenset()  # the positions of results that have no gradient
     composite: Any = None  # the op by other ops, a function of `F` and the arguments
-    meta: Callable | None = None  # shape and dtype of the result; refuses wrong arguments
+    shape_fn: Callable | None = None  # returns the shape and dtype of the result; refuses wrong arguments
     layout: Any = None  # the rule of `memory_layout` for the results' strides, if kernels do not follow it
     outputs: Any = None  # names of several results
     multi_output: bool = False  # the kernel returns a plain tuple or list of results
@@ -388,7 +388,7 @@ def _add_to_namespace(record: Op, space: str, name: str) -> None:
 
 def op(schema: str, **facts: Any) -> Op:
     """Declare an op by its schema and the facts of `OpFacts`. docs/architecture.md describes the schema, the
-    namespaces, and the form of `vjp`, `composite` and `meta`.
+    namespaces, and the form of `vjp`, `composite` and `shape_fn`.
     """
     return _register(Op(schema, **facts), 2)
 

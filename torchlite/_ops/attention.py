@@ -76,7 +76,7 @@ def _check_product(first, second, batch):
     )
 
 
-def _sdpa_meta(query, key, value, attn_mask):
+def _sdpa_shape_fn(query, key, value, attn_mask):
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2])
     rows, columns = query.shape[-2], key.shape[-2]
     _check_product(query.shape[-2:], (key.shape[-1], columns), batch)
@@ -106,7 +106,7 @@ _attention = op(
     "_sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, is_causal, scale)",
     where="",
     composite=_sdpa,
-    meta=_sdpa_meta,
+    shape_fn=_sdpa_shape_fn,
     vjp={("query", "key", "value"): _sdpa_vjp},
     aux_outputs=True,
     saved_for={"value": ("query", "key"), "out0": ("query", "key")},
@@ -165,7 +165,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         or query.shape[:-2] != key.shape[:-2]
         or key.shape[:-1] != value.shape[:-1]
     ):
-        _sdpa_meta(query, key, value, attn_mask)  # not every kernel looks
+        _sdpa_shape_fn(query, key, value, attn_mask)  # not every kernel looks
     if dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask)):
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))

@@ -352,7 +352,7 @@ def _parts_rule(real, imag):
 op(
     "complex(Tensor real, Tensor imag)",
     where="torch",
-    meta=_parts_rule,
+    shape_fn=_parts_rule,
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
     layout=memory_layout.pointwise,
@@ -362,7 +362,7 @@ op(
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
-    meta=lambda abs, angle: _parts_rule(abs, angle),
+    shape_fn=lambda abs, angle: _parts_rule(abs, angle),
     vjp={
         # By the sign of the result, as PyTorch: 0 at 0, and that of the turned angle below.
         "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),
@@ -381,7 +381,7 @@ op(
     outputs=("mantissa", "exponent"),
     nondiff=(1,),
     vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
-    meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
     doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
     layout=memory_layout.like_first,
     out=Out(
@@ -401,7 +401,7 @@ def frexp_vjp(F, g, exponent):
 op(
     "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
     tags=POINTWISE | NONDIFF,
-    meta=lambda input, other: (broadcast_shapes(input.shape, other.shape), bool_),
+    shape_fn=lambda input, other: (broadcast_shapes(input.shape, other.shape), bool_),
     doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if "
     "``equal_nan``.",
     layout=memory_layout.pointwise,
@@ -434,7 +434,7 @@ op(
     "_ldexp(Tensor input, Tensor other)",
     where="",
     composite=_times_power,
-    meta=lambda input, other: (broadcast_shapes(input.shape, other.shape), input.dtype),
+    shape_fn=lambda input, other: (broadcast_shapes(input.shape, other.shape), input.dtype),
     vjp={"input": lambda F, g, other: F._ldexp(g, other), "other": lambda F, g, out: F.mul(g, F.mul(out, math.log(2)))},
     doc="``input * 2**other`` of floating-point ``input``, where ``other`` has its dtype or is an integer.",
 )

@@ -116,7 +116,7 @@ def _check_ranks(input, weight, gap):
         )
 
 
-def convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution_shape_fn(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     count = len(weight.shape) - 2
     if count < 1:
         raise RuntimeError("weight should have at least three dimensions")
@@ -300,7 +300,7 @@ def check_gradient(
             f"Expected input and grad_output to have the same number of dimensions, but got: {len(input.shape)} and "
             f"{ndim}"
         )
-    want, _ = convolution_meta(input, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+    want, _ = convolution_shape_fn(input, weight, None, stride, padding, dilation, transposed, output_padding, groups)
     if not any(needs):
         return
     plane = ndim == 3  # one dimension is a plane of one row
@@ -310,7 +310,9 @@ def check_gradient(
             raise RuntimeError(f"Expected a tensor of {where} == {n} but got: {where} = {m}")
 
 
-def _backward_meta(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+def _backward_shape_fn(
+    grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
+):
     check_gradient(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs)
     filters = (grad_output.shape[1],)
     shapes = (input.shape, weight.shape, filters)
@@ -328,7 +330,7 @@ op(
     "groups)",
     where="torch",
     composite=_convolution,
-    meta=convolution_meta,
+    shape_fn=convolution_shape_fn,
     vjp={("input", "weight", "bias"): _gradients},
     doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 
@@ -351,7 +353,7 @@ op(
     "output_padding, groups, needs)",
     where="",
     composite=_backward,
-    meta=_backward_meta,
+    shape_fn=_backward_shape_fn,
     doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
     check=check_gradient,
 )

@@ -32,9 +32,9 @@ from .._types.layouts import channels_last, channels_last_3d, contiguous_format,
 
 _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 
-op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
-op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
-op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, meta=lambda n, m, dtype: ((n, m), dtype))
+op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, shape_fn=lambda steps, dtype: ((steps,), dtype))
+op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, shape_fn=lambda steps, dtype: ((steps,), dtype))
+op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, shape_fn=lambda n, m, dtype: ((n, m), dtype))
 op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 

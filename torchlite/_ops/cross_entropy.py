@@ -58,7 +58,7 @@ def _cross_entropy_backward(F, grad, input, target, weight, lse, ignore_index, r
     return F.scatter_add(F.mul(probabilities, scale), dim, F.unsqueeze(safe, dim), F.neg(scale))
 
 
-def _cross_entropy_meta(input, target, weight, reduction):
+def _cross_entropy_shape_fn(input, target, weight, reduction):
     _check_target(input, target, weight)
     return [(target.shape if reduction == "none" else (), input.dtype), (target.shape, input.dtype)]
 
@@ -73,7 +73,7 @@ op(
     "_cross_entropy(Tensor input, Tensor target, Tensor? weight, ignore_index, reduction)",
     where="",
     composite=_cross_entropy,
-    meta=_cross_entropy_meta,
+    shape_fn=_cross_entropy_shape_fn,
     vjp={
         "input": lambda F, g, input, target, weight, out1, ignore_index, reduction: F._cross_entropy_backward(
             g, input, target, weight, out1, ignore_index, reduction

@@ -36,7 +36,7 @@ op(
     where="",
     tags=RANDOM,
     composite=_dropout,
-    meta=lambda input: [(input.shape, input.dtype)] * 2,
+    shape_fn=lambda input: [(input.shape, input.dtype)] * 2,
     vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
     doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
     "the factors.",
@@ -236,7 +236,7 @@ op(
     "native_dropout_backward(Tensor grad_output, Tensor mask, scale)",
     where="torch",
     composite=_masked,
-    meta=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
+    shape_fn=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
     vjp={"grad_output": lambda F, g, mask, scale: F.native_dropout_backward(g, mask, scale)},
     doc="The gradient of `native_dropout`, and its formula too: what the mask has, times a scale.",
 )

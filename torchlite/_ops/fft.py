@@ -56,7 +56,7 @@ def _with_size(shape, dim, n):
 op(
     "_fft_c2c_core(Tensor input, dim, scale, forward)",
     where="",
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, scale, forward: F._fft_c2c_core(g, dim, scale, not forward)},
     layout=memory_layout.fft,
     node_name="FftC2CBackward0",
@@ -65,7 +65,7 @@ op(
     "_fft_r2c_core(Tensor input, dim, scale, onesided)",
     where="",
     vjp={"input": _r2c_vjp},
-    meta=lambda input, dim, onesided: (
+    shape_fn=lambda input, dim, onesided: (
         _with_size(input.shape, dim[-1], input.shape[dim[-1]] // 2 + 1 if onesided else input.shape[dim[-1]]),
         _COMPLEX[input.dtype],
     ),
@@ -76,7 +76,7 @@ op(
     "_fft_c2r_core(Tensor input, dim, scale, last_size)",
     where="",
     vjp={"input": _c2r_vjp},
-    meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
+    shape_fn=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
     layout=memory_layout.fft_real_output,
     node_name="FftC2RBackward0",
 )

@@ -17,7 +17,7 @@ from typing import Any
 from torchlite._dispatch import NONDIFF, memory_layout, op
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE
 
-from .conv import convolution_meta
+from .conv import convolution_shape_fn
 
 
 def nothing_recorded() -> bool:
@@ -90,7 +90,7 @@ op(
     where="",
     tags=NONDIFF,
     composite=_batch_norm_eval,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     doc="Batch norm by given statistics, limited to `least` and `most`. All tensors have one dtype.",
     layout=memory_layout.preserve_channels_last,
 )
@@ -105,7 +105,7 @@ def _fused_conv_bn(
 
 
 def _meta(input, filters, offset, stride, padding, dilation, transposed, output_padding, groups):
-    return convolution_meta(input, filters, offset, stride, padding, dilation, transposed, output_padding, groups)
+    return convolution_shape_fn(input, filters, offset, stride, padding, dilation, transposed, output_padding, groups)
 
 
 op(
@@ -114,7 +114,7 @@ op(
     where="",
     tags=NONDIFF,
     composite=_fused_conv_bn,
-    meta=_meta,
+    shape_fn=_meta,
     doc="`convolution` of `input` with `filters`, to which `offset` is added, and `_batch_norm_eval` of that.",
     layout=memory_layout.convolution,
 )

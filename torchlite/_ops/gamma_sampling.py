@@ -68,7 +68,7 @@ def _dirichlets(F, concentration, generator):
 _DRAWN: dict[str, Any] = {
     "where": "",
     "tags": RANDOM,
-    "meta": lambda concentration: (concentration.shape, concentration.dtype),
+    "shape_fn": lambda concentration: (concentration.shape, concentration.dtype),
 }
 op(
     "_random_gamma(Tensor concentration, generator)",
@@ -263,7 +263,7 @@ op(
     promote=DEFAULT,
     tags=0,
     where="torch",
-    meta=lambda input, output: (input.shape, input.dtype),
+    shape_fn=lambda input, output: (input.shape, input.dtype),
     composite=lambda F, input, output: _at_least_single(F, _gamma_moved, input, output),
     vjp=dict.fromkeys(("input", "output"), _underived("_standard_gamma_grad")),
     doc="""How gamma variates ``output`` of shape parameters ``input`` (both of one shape) move with them.
@@ -278,7 +278,7 @@ op(
     promote=DEFAULT,
     tags=0,
     where="torch",
-    meta=lambda x, alpha, total: (x.shape, x.dtype),
+    shape_fn=lambda x, alpha, total: (x.shape, x.dtype),
     composite=lambda F, x, alpha, total: _at_least_single(F, _beta_moved, x, alpha, total),
     vjp=dict.fromkeys(("x", "alpha", "total"), without_derivative("_dirichlet_grad")),
     doc="How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``.",

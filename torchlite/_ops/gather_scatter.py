@@ -53,14 +53,14 @@ def _fill_rule(input, mask, value):
 op(
     "_masked_fill(Tensor input, Tensor mask, value)",
     where="",
-    meta=_fill_rule,
+    shape_fn=_fill_rule,
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)},
     numbers={"value": False},
 )
 op(
     "_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)",
     where="",
-    meta=_fill_rule,
+    shape_fn=_fill_rule,
     vjp={
         "input": lambda F, g, mask: F._masked_fill(g, mask, 0),
         "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F._zeros_like(g))), value_dtype),
@@ -97,7 +97,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
 op(
     "masked_scatter(Tensor input, Tensor mask, Tensor source)",
     tags=INPLACE,
-    meta=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
+    shape_fn=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
     doc="""`input` with the elements of `source`, in order, where `mask` is true. RuntimeError when `source` has too
     few.
@@ -118,7 +118,7 @@ def _take_along_axis(function, given, axis):
 
 op(
     "take(Tensor input, Tensor index)",
-    meta=lambda input, index: (index.shape, input.dtype),
+    shape_fn=lambda input, index: (index.shape, input.dtype),
     vjp={"input": lambda F, g, input_shape, index: F.put(F._new_zeros(g, input_shape), index, g, True)},
     doc="""The elements of the flattened `input` at `index` (int64): shape of `index`.
 
@@ -142,7 +142,7 @@ op(
     "put(Tensor input, Tensor index, Tensor source, accumulate=False)",
     where="Tensor torch",
     tags=INPLACE,
-    meta=_same,
+    shape_fn=_same,
     vjp={
         "input": _put_input_vjp,
         "source": lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
@@ -198,7 +198,7 @@ def take_along_dim(F, input, indices, dim):
 
 op(
     "gather(Tensor input, dim, Tensor index, *, sparse_grad=False)",
-    meta=lambda input, index: (index.shape, input.dtype),
+    shape_fn=lambda input, index: (index.shape, input.dtype),
     vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`.
     RuntimeError for an index out of
@@ -226,7 +226,7 @@ def _scatter_input_vjp(F, g, dim, index, reduce):
 op(
     "scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
     doc="""`input` with the elements of `src` (or one number) written at the places that `index` names along `dim`; with
     `reduce` ("add" or
@@ -273,7 +273,7 @@ op(
     "_index_put(Tensor input, index, Tensor values, accumulate)",
     where="",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
         "values": lambda F, g, index: F._index(g, index),
@@ -287,7 +287,7 @@ op(
 op(
     "scatter_add(Tensor input, dim, Tensor index, Tensor src)",
     tags=INPLACE,
-    meta=_same,
+    shape_fn=_same,
     vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
     doc="""`input` with each element of `src` added at the place that `index` names along `dim`; repeated places add up.
 
@@ -383,7 +383,9 @@ def _check_reduce(reduce):
 op(
     "scatter_reduce(Tensor input, dim, Tensor index, Tensor src, reduce, *, include_self=True)",
     tags=INPLACE,
-    meta=lambda input, dim, index, src, reduce, include_self: (_check_reduce(reduce), (input.shape, input.dtype))[1],
+    shape_fn=lambda input, dim, index, src, reduce, include_self: (_check_reduce(reduce), (input.shape, input.dtype))[
+        1
+    ],
     vjp={("input", "src"): _scatter_reduce_vjp},
     doc="""`input` with the elements of `src` combined into the places that `index` names along `dim`, by "sum", "prod",
     "mean", "amax" or "amin"; with `include_self=False` what stood at those places is left out.
@@ -408,7 +410,7 @@ def _select_rule(input, dim, index):
 
 op(
     "index_select(Tensor input, dim, Tensor index)",
-    meta=_select_rule,
+    shape_fn=_select_rule,
     vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F._new_zeros(g, input_shape), dim, index, g)},
     doc="""The slices of `input` at `index` (a vector of int32 or int64) along `dim`. IndexError for an index out of
     range.
@@ -431,7 +433,7 @@ def _index_add_source_vjp(F, g, dim, index, source_shape, alpha):
 op(
     "index_add(Tensor input, dim, Tensor index, Tensor source, *, alpha=1)",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: g, "source": _index_add_source_vjp},
     doc="""`input` with the slices of `source` (times `alpha`) added at `index` along `dim`; repeated indices add up.
 
@@ -446,7 +448,7 @@ op(
 op(
     "index_copy(Tensor input, dim, Tensor index, Tensor source)",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
         "source": lambda F, g, dim, index, source_shape: _index_add_source_vjp(F, g, dim, index, source_shape, 1),
@@ -475,7 +477,7 @@ op(
     "index_fill(Tensor input, dim, Tensor index, Tensor|Number value)",
     check=_check_fill,
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "value": _index_fill_value_vjp},
     doc="""`input` with `value` (a number or a 0-d tensor) in the slices at `index` along `dim`.
 
@@ -570,7 +572,7 @@ def _sized(result, output_size, dim):
 
 op(
     "slice_scatter(Tensor input, Tensor src, dim=0, start=None, end=None, step=1)",
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
             g, F._new_zeros(g, src_shape), dim, start, end, step
@@ -584,7 +586,7 @@ op(
 )
 op(
     "select_scatter(Tensor input, Tensor src, dim, index)",
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F._new_zeros(g, src_shape), dim, index),
         "src": lambda F, g, dim, index: F.select(g, dim, index),
@@ -594,7 +596,7 @@ op(
 )
 op(
     "diagonal_scatter(Tensor input, Tensor src, offset=0, dim1=0, dim2=1)",
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
             g, F._new_zeros(g, src_shape), offset, dim1, dim2
@@ -623,7 +625,7 @@ def as_strided_scatter(F, input, src, size, stride, storage_offset):
 op(
     "_select_backward(Tensor grad, shape, dim, index)",
     where="",
-    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    shape_fn=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, index: F.select(g, dim, index)},
 )
 

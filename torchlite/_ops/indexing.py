@@ -44,7 +44,7 @@ slice_index = op(
 op(
     "_slice_index_backward(Tensor input, shape, index)",
     where="",
-    meta=lambda input, shape: (shape, input.dtype),
+    shape_fn=lambda input, shape: (shape, input.dtype),
     vjp={"input": lambda F, g, index: F._slice_index(g, index)},
 )
 take_index = op(
@@ -58,7 +58,7 @@ take_index = op(
 op(
     "_index_backward(Tensor input, shape, index)",
     where="",
-    meta=lambda input, shape: (shape, input.dtype),
+    shape_fn=lambda input, shape: (shape, input.dtype),
     vjp={"input": lambda F, g, index: F._index(g, index)},
 )
 # Besides tensors they save arrays given by the caller, which backward does not free. A second backward is refused
@@ -78,7 +78,7 @@ set_index = op(
     where="",
     tags=INPLACE,
     vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     overlap=Overlap("unchecked"),
     node_name=_setitem_node_name,
     numbers={"value": True},

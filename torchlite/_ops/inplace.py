@@ -37,7 +37,7 @@ _copy = CALLBACKS.copy = op(
     "_copy(Tensor input, Tensor src)",
     where="",
     tags=INPLACE,
-    meta=_copy_rule,
+    shape_fn=_copy_rule,
     vjp={"input": lambda F, g: F._zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
     overlap=Overlap("same_view"),
 )
@@ -45,7 +45,7 @@ _fill = op(
     "_fill(Tensor input, Tensor|Number value)",
     where="",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: F._zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
     overlap=Overlap("allowed"),
     numbers={"value": True},
@@ -54,7 +54,7 @@ _fill_diagonal = op(
     "_fill_diagonal(Tensor input, value, wrap)",
     where="",
     tags=INPLACE,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)},
     overlap=Overlap("allowed"),
 )

@@ -121,33 +121,33 @@ op(
     "_empty(size, dtype)",
     where="",
     tags=UNINITIALIZED,
-    meta=lambda size, dtype: (size, dtype),
+    shape_fn=lambda size, dtype: (size, dtype),
     out=Out(resize="silent"),
     overlap=Overlap("allowed"),
 )
 op(
     "_full(size, value, dtype)",
     where="",
-    meta=lambda size, dtype: (size, dtype),
+    shape_fn=lambda size, dtype: (size, dtype),
     out=Out(resize="silent"),
     overlap=Overlap("allowed"),
 )
 op(
     "_arange(start, end, step, dtype)",
     where="",
-    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+    shape_fn=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
     out=Out(resize="rounding"),
 )
 for _name in ("_zeros_like", "_ones_like"):
-    op(f"{_name}(Tensor input)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("_full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
-op("_new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
-op("_new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+    op(f"{_name}(Tensor input)", where="", tags=NONDIFF, shape_fn=lambda input: (input.shape, input.dtype))
+op("_full_like(Tensor input, value)", where="", tags=NONDIFF, shape_fn=lambda input: (input.shape, input.dtype))
+op("_new_zeros(Tensor input, shape)", where="", tags=NONDIFF, shape_fn=lambda input, shape: (shape, input.dtype))
+op("_new_full(Tensor input, shape, value)", where="", tags=NONDIFF, shape_fn=lambda input, shape: (shape, input.dtype))
 op(
     "_new_arange(Tensor input, start, end, step, dtype)",
     where="",
     tags=NONDIFF,
-    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+    shape_fn=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
 )
 
 

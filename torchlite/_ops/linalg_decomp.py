@@ -56,7 +56,7 @@ op(
     outputs=("L", "info"),
     nondiff=(1,),
     vjp={"input": _cholesky_vjp},
-    meta=lambda input: [(input.shape, input.dtype), (_batch(input), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (_batch(input), int32)],
 )
 
 
@@ -227,7 +227,7 @@ op(
     "_qr_core(Tensor input, mode)",
     where="",
     outputs=("Q", "R"),
-    meta=_qr_rule,
+    shape_fn=_qr_rule,
     vjp={"input": _qr_vjp},
     node_name="LinalgQrBackward0",
 )
@@ -275,7 +275,7 @@ op(
     "geqrf(Tensor input)",
     outputs=("a", "tau"),
     vjp={"input": not_differentiable("geqrf")},
-    meta=_geqrf_rule,
+    shape_fn=_geqrf_rule,
     doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that
     `linalg.householder_product` and `ormqr` take.
 
@@ -332,7 +332,7 @@ op(
     where="",
     composite=_householder,
     vjp={("input", "tau"): _householder_vjp},
-    meta=lambda input, tau: (input.shape, input.dtype),
+    shape_fn=lambda input, tau: (input.shape, input.dtype),
     node_name="LinalgHouseholderProductBackward0",
 )
 
@@ -460,19 +460,23 @@ op(
     outputs=("LU", "pivots", "info"),
     nondiff=(1, 2),
     vjp={"input": _lu_vjp},
-    meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), int32), (_batch(input), int32)],
+    shape_fn=lambda input: [
+        (input.shape, input.dtype),
+        ((*_batch(input), _least(input)), int32),
+        (_batch(input), int32),
+    ],
 )
 op(
     "_pivots_to_permutation(Tensor pivots, size)",
     where="",
     tags=NONDIFF,
-    meta=lambda pivots, size: ((*pivots.shape[:-1], size), int64),
+    shape_fn=lambda pivots, size: ((*pivots.shape[:-1], size), int64),
 )
 op(
     "_permutation_matrix(Tensor pivots, size, dtype)",
     where="",
     tags=NONDIFF,
-    meta=lambda pivots, size, dtype: ((*pivots.shape[:-1], size, size), dtype),
+    shape_fn=lambda pivots, size, dtype: ((*pivots.shape[:-1], size, size), dtype),
 )
 
 
@@ -643,7 +647,7 @@ op(
     outputs=("LD", "pivots", "info"),
     nondiff=(1, 2),
     vjp={"input": without_derivative("linalg_ldl_factor_ex")},
-    meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
     node_name="NotImplemented",
 )
 
@@ -658,7 +662,7 @@ op(
     "_ldl_solve_core(Tensor LD, Tensor pivots, Tensor B, hermitian)",
     where="",
     vjp={"B": _ldl_solve_vjp},
-    meta=lambda LD, pivots, B: (B.shape, B.dtype),
+    shape_fn=lambda LD, pivots, B: (B.shape, B.dtype),
 )
 
 

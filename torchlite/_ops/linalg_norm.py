@@ -60,7 +60,7 @@ op(
     "_vector_norm_core(Tensor input, ord, dim, keepdim)",
     where="",
     vjp={"input": _vector_norm_vjp},
-    meta=lambda input, dim, keepdim: (
+    shape_fn=lambda input, dim, keepdim: (
         reduced_shape(input.shape, dim, keepdim) if dim else input.shape,
         _REAL.get(input.dtype, input.dtype),
     ),
@@ -360,7 +360,7 @@ op(
     "_cdist_core(Tensor x1, Tensor x2, p)",
     where="",
     vjp={("x1", "x2"): _cdist_vjp},
-    meta=lambda x1, x2: ((*broadcast_shapes(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+    shape_fn=lambda x1, x2: ((*broadcast_shapes(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
     node_name="CdistBackward0",
 )
 

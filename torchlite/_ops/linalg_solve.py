@@ -56,7 +56,7 @@ def _product_rule(A, B):
 op(
     "_triangular_core(Tensor A, Tensor B, upper, unitriangular)",
     where="",
-    meta=lambda A, B, upper: _product_rule(A, B),
+    shape_fn=lambda A, B, upper: _product_rule(A, B),
     vjp={("A", "B"): _triangular_vjp},
 )
 
@@ -127,7 +127,7 @@ op(
     outputs=("inverse", "info"),
     nondiff=(1,),
     vjp={"input": _inv_vjp},
-    meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)],
     node_name="LinalgInvExBackward0",
 )
 
@@ -187,7 +187,7 @@ op(
     outputs=("result", "info"),
     nondiff=(1,),
     vjp={("A", "B"): _solve_vjp},
-    meta=lambda A, B: [_product_rule(A, B), (tuple(A.shape[:-2]), int32)],
+    shape_fn=lambda A, B: [_product_rule(A, B), (tuple(A.shape[:-2]), int32)],
 )
 
 
@@ -318,7 +318,7 @@ op(
     "_pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)",
     where="",
     vjp={"input": _pinv_vjp},
-    meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype),
+    shape_fn=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype),
     node_name="LinalgPinvBackward0",
 )
 
@@ -379,7 +379,7 @@ def pinverse(F, input, rcond):
     return F.linalg_pinv(input, rcond)
 
 
-op("_lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-2]), int64))
+op("_lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, shape_fn=lambda input: (tuple(input.shape[:-2]), int64))
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -451,13 +451,13 @@ op(
     "_conj_cofactor_matrix(Tensor input, Tensor det)",
     where="",
     composite=_conj_cofactors,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
 )
 op(
     "_det_core(Tensor input)",
     where="",
     vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F._conj_cofactor_matrix(input, out))},
-    meta=lambda input: (tuple(input.shape[:-2]), input.dtype),
+    shape_fn=lambda input: (tuple(input.shape[:-2]), input.dtype),
     node_name="LinalgDetBackward0",
 )
 
@@ -497,7 +497,7 @@ op(
     where="",
     outputs=("sign", "logabsdet"),
     vjp={"input": _slogdet_vjp},
-    meta=lambda input: [
+    shape_fn=lambda input: [
         (tuple(input.shape[:-2]), input.dtype),
         (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype)),
     ],
@@ -562,7 +562,7 @@ def _matrix_exp_rule(input):
 op(
     "matrix_exp(Tensor input)",
     alias="linalg.matrix_exp",
-    meta=_matrix_exp_rule,
+    shape_fn=_matrix_exp_rule,
     vjp={"input": _matrix_exp_vjp},
     doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham,
     2005).

@@ -62,14 +62,14 @@ op(
     where="",
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eigh_vjp},
-    meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
+    shape_fn=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
     node_name="LinalgEighBackward0",
 )
 op(
     "_eigvalsh_core(Tensor input, UPLO)",
     where="",
     tags=NONDIFF,
-    meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)),
+    shape_fn=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)),
 )
 
 
@@ -135,10 +135,10 @@ op(
     where="",
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eig_vjp},
-    meta=_eig_rule,
+    shape_fn=_eig_rule,
     node_name="LinalgEigBackward0",
 )
-op("_eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
+op("_eigvals_core(Tensor input)", where="", tags=NONDIFF, shape_fn=lambda input: _eig_rule(input)[0])
 
 
 def _check_eig(name, A):
@@ -256,10 +256,10 @@ op(
     where="",
     outputs=("U", "S", "Vh"),
     vjp={"input": _svd_vjp},
-    meta=_svd_rule,
+    shape_fn=_svd_rule,
     node_name="LinalgSvdBackward0",
 )
-op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
+op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, shape_fn=lambda input: _svd_rule(input, False)[1])
 
 
 def _check_driver(A, driver) -> None:

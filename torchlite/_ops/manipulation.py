@@ -252,7 +252,7 @@ op(
     "stack(Tensor[] tensors, dim=0)",
     where="torch",
     promote="default",
-    meta=_stack_rule,
+    shape_fn=_stack_rule,
     vjp={"tensors": lambda F, g, dim: [F.select(g, dim, i) for i in range(g.shape[dim])]},
     doc="""Tensors of one shape put side by side along a new dimension `dim`. RuntimeError for different shapes.
 
@@ -452,7 +452,7 @@ op(
     "t(Tensor input)",
     tags=VIEW | KEEPS_DTYPE,
     composite=_t,
-    meta=_t_rule,
+    shape_fn=_t_rule,
     vjp={"input": lambda F, g: F.t(g)},
     doc="The transpose of a matrix, as a view; a vector or a number itself.",
 )
@@ -559,7 +559,7 @@ def _opposite(shifts):
 
 op(
     "roll(Tensor input, shifts, dims=())",
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)},
     doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what
     falls off the end comes in at the
@@ -594,7 +594,7 @@ def _repeat_vjp(F, g, input_shape, repeats):
 op(
     "repeat(Tensor input, *repeats)",
     where="Tensor",
-    meta=_repeat_rule,
+    shape_fn=_repeat_rule,
     vjp={"input": _repeat_vjp},
     doc="""`input` repeated so many times along each dimension; new dimensions come first.
 
@@ -630,7 +630,7 @@ op(
 op(
     "_diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
     where="",
-    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    shape_fn=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
 )
 
@@ -646,7 +646,7 @@ def _embed_rule(input, offset, dim1, dim2):
 
 op(
     "diag_embed(Tensor input, offset=0, dim1=-2, dim2=-1)",
-    meta=_embed_rule,
+    shape_fn=_embed_rule,
     vjp={"input": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
     doc="""Matrices (in the plane of `dim1` and `dim2`) with the last dimension of `input` on a diagonal and zeros
     elsewhere.
@@ -703,7 +703,7 @@ def _triangle_rule(name):
 op(
     "tril(Tensor input, diagonal=0)",
     tags=INPLACE,
-    meta=_triangle_rule("tril"),
+    shape_fn=_triangle_rule("tril"),
     vjp={"input": lambda F, g, diagonal: F.tril(g, diagonal)},
     doc="""The lower triangle of the last two dimensions, up to the given diagonal, with zeros above it.""",
     layout=memory_layout.contiguous,
@@ -714,7 +714,7 @@ op(
 op(
     "triu(Tensor input, diagonal=0)",
     tags=INPLACE,
-    meta=_triangle_rule("triu"),
+    shape_fn=_triangle_rule("triu"),
     vjp={"input": lambda F, g, diagonal: F.triu(g, diagonal)},
     doc="""The upper triangle of the last two dimensions, from the given diagonal, with zeros below it.""",
     layout=memory_layout.contiguous,
@@ -744,7 +744,7 @@ op(
 op(
     "_unfold_backward(Tensor grad, shape, dim, size, step)",
     where="",
-    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    shape_fn=lambda grad, shape: (tuple(shape), grad.dtype),
     vjp={"grad": lambda F, g, dim, size, step: F.unfold(g, dim, size, step)},
 )
 op(

@@ -161,7 +161,7 @@ op(
     "matmul(Tensor input, Tensor other)",
     alias="linalg.matmul",
     tags=KEEPS_DTYPE,
-    meta=_matmul_shape,
+    shape_fn=_matmul_shape,
     vjp={"input": _matmul_input, "other": _matmul_other},
     doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
     column (second) whose dimension goes.
@@ -190,7 +190,7 @@ def _right(F, g, input):
 
 op(
     "mm(Tensor input, Tensor mat2)",
-    meta=_mm_rule,
+    shape_fn=_mm_rule,
     vjp={"input": _left, "mat2": _right},
     doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
     out=Out("same"),
@@ -198,7 +198,7 @@ op(
 )
 op(
     "bmm(Tensor input, Tensor mat2)",
-    meta=_bmm_rule,
+    shape_fn=_bmm_rule,
     vjp={"input": _left, "mat2": _right},
     doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
     broadcast.
@@ -209,7 +209,7 @@ op(
 )
 op(
     "mv(Tensor input, Tensor vec)",
-    meta=_mv_rule,
+    shape_fn=_mv_rule,
     vjp={
         "input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))),
         "vec": lambda F, g, input: F.matmul(adjoint(F, input), g),
@@ -220,7 +220,7 @@ op(
 )
 op(
     "dot(Tensor input, Tensor tensor)",
-    meta=lambda input, tensor: _dot_rule("dot", input, tensor),
+    shape_fn=lambda input, tensor: _dot_rule("dot", input, tensor),
     vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
     doc="""The sum of the products of two vectors' elements.
 
@@ -232,7 +232,7 @@ op(
 )
 op(
     "vdot(Tensor input, Tensor other)",
-    meta=lambda input, other: _dot_rule("vdot", input, other),
+    shape_fn=lambda input, other: _dot_rule("vdot", input, other),
     vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
     doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""",
     out=Out("same", "result dtype {got} does not match input dtype {want}"),
@@ -327,7 +327,7 @@ def _addbmm_rule(input, batch1, batch2):
 op(
     "addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=_addmm_rule,
+    shape_fn=_addmm_rule,
     vjp={
         "input": _add_input,
         "mat1": lambda F, g, mat2, alpha: _scaled_product(F, alpha, g, adjoint(F, mat2)),
@@ -339,7 +339,7 @@ op(
 op(
     "addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=_addmv_rule,
+    shape_fn=_addmv_rule,
     vjp={
         "input": _add_input,
         "mat": lambda F, g, vec, alpha: _scaled(F, F.mul(column(F, g), row(F, F.conj(vec))), _conj_number(alpha)),
@@ -352,7 +352,7 @@ op(
 op(
     "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=_baddbmm_rule,
+    shape_fn=_baddbmm_rule,
     vjp={
         "input": _add_input,
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, g, adjoint(F, batch2)),
@@ -365,7 +365,7 @@ op(
 op(
     "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=_addbmm_rule,
+    shape_fn=_addbmm_rule,
     vjp={
         "input": _add_input,
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, F.unsqueeze(g, 0), adjoint(F, batch2)),

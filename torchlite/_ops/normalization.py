@@ -80,7 +80,7 @@ def _statistics_shape(shape, n_dims):
     return tuple(shape[: len(shape) - n_dims]) + (1,) * n_dims
 
 
-def _layer_norm_meta(input, n_dims):
+def _layer_norm_shape_fn(input, n_dims):
     small = _statistics_shape(input.shape, n_dims)
     return [(input.shape, input.dtype), (small, input.dtype), (small, input.dtype)]
 
@@ -94,7 +94,7 @@ _of_rows = op(
     "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
     where="",
     composite=_layer_norm,
-    meta=_layer_norm_meta,
+    shape_fn=_layer_norm_shape_fn,
     vjp={
         ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, n_dims, eps, needs: F._layer_norm_backward(
             g, input, weight, out1, out2, n_dims, eps, needs
@@ -186,7 +186,7 @@ _root_mean_square = op(
     "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
     where="",
     composite=_rms_norm,
-    meta=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
+    shape_fn=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
     vjp={
         ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(
             g, input, weight, out1, n_dims, eps, needs
@@ -238,7 +238,7 @@ def _batch_norm_backward(F, grad, input, weight, mean, var, eps, needs):
     )
 
 
-def _batch_norm_meta(input):
+def _batch_norm_shape_fn(input):
     channels = (input.shape[1],)
     return [(input.shape, input.dtype), (channels, input.dtype), (channels, input.dtype)]
 
@@ -252,7 +252,7 @@ op(
     "_batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, eps)",
     where="",
     composite=_batch_norm_train,
-    meta=_batch_norm_meta,
+    shape_fn=_batch_norm_shape_fn,
     nondiff=(1, 2),
     vjp={
         ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, eps, needs: F._batch_norm_backward(
@@ -274,7 +274,7 @@ op(
     "_channel_affine(Tensor input, Tensor scale, Tensor shift)",
     where="",
     composite=_channel_affine,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
         "input": lambda F, g, scale: F.mul(g, F.reshape(scale, _channel_shape(g))),
         "scale": lambda F, g, input: F.sum(F.mul(g, input), _batch_dims(g), False),
@@ -433,7 +433,7 @@ _of_groups = op(
     "_group_norm(Tensor input, Tensor? weight, Tensor? bias, groups, eps)",
     where="",
     composite=_group_norm,
-    meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
+    shape_fn=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
     vjp={("input", "weight", "bias"): _group_norm_vjp},
     doc="Group norm; the statistics of each group beside it.",
     aux_outputs=True,

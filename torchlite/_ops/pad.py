@@ -50,7 +50,7 @@ op(
     "constant_pad_nd(Tensor input, pad, value=0)",
     where="torch",
     composite=_constant,
-    meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
+    shape_fn=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
     vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
     doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places
     before and after; a negative number cuts.

@@ -127,7 +127,9 @@ def pow_exponent(F, g, input, exponent, out):
 
 
 binary("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
-binary("sub", where="", check=check_sub, meta=sub_rule, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)})
+binary(
+    "sub", where="", check=check_sub, shape_fn=sub_rule, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)}
+)
 binary(
     "mul",
     alias="multiply",
@@ -344,7 +346,7 @@ unary(
     lambda F, g: F.neg(g),
     promote=DEFAULT,
     alias="negative",
-    meta=neg_rule,
+    shape_fn=neg_rule,
     doc="``-input``.",
     out=Out("same", FOUND_DTYPE),
 )
@@ -361,7 +363,7 @@ op(
     tags=PW,
     alias="absolute",
     vjp={"input": lambda F, g, input: F.mul(g, F.sgn(input))},
-    meta=lambda input: (input.shape, input.dtype.to_real()),
+    shape_fn=lambda input: (input.shape, input.dtype.to_real()),
     doc="The absolute value; of a complex tensor, a real one.",
     out=Out("same", FOUND_DTYPE, complex_to_real=True),
 )
@@ -381,7 +383,7 @@ op(
     "square(Tensor input)",
     tags=PW,
     vjp={"input": lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2)))},
-    meta=lambda input: (input.shape, input.dtype if input.dtype.category else int64),
+    shape_fn=lambda input: (input.shape, input.dtype if input.dtype.category else int64),
     doc="``input * input``.",
     node_name="PowBackward0",
 )
@@ -421,7 +423,7 @@ for _name, _what in (("isnan", "NaN"), ("isinf", "infinite"), ("isfinite", "neit
 op(
     "real(Tensor input)",
     tags=MAYBE_VIEW,
-    meta=lambda input: (input.shape, input.dtype.to_real()),
+    shape_fn=lambda input: (input.shape, input.dtype.to_real()),
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
     doc="The real part, a view; a real tensor itself.",
 )
@@ -429,7 +431,7 @@ op(
     "to(Tensor input, dtype)",
     where="",
     tags=MAYBE_VIEW | CAST,
-    meta=lambda input, dtype: (input.shape, dtype),
+    shape_fn=lambda input, dtype: (input.shape, dtype),
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
     node_name="ToCopyBackward0",
 )

@@ -249,7 +249,7 @@ def _adaptive_avg_pool_backward(F, grad_output, size):
 # -- records ---------------------------------------------------------------------------------------
 
 
-def _max_meta(input, kernel, stride, padding, dilation, ceil_mode):
+def _max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode):
     return _pooled_shape(input.shape, kernel, stride, padding, dilation, ceil_mode), input.dtype
 
 
@@ -264,7 +264,7 @@ op(
     f"_max_pool(Tensor input, {_WINDOW})",
     where="",
     composite=_max_pool,
-    meta=_max_meta,
+    shape_fn=_max_shape_fn,
     vjp={
         "input": lambda F, g, input, out, kernel, stride, padding, dilation, ceil_mode: F._max_pool_backward(
             g, input, out, kernel, stride, padding, dilation, ceil_mode
@@ -278,7 +278,7 @@ op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
     where="",
     composite=_max_pool_backward,
-    meta=lambda grad_output, input: (input.shape, grad_output.dtype),
+    shape_fn=lambda grad_output, input: (input.shape, grad_output.dtype),
     doc="The gradient of `_max_pool`: each gradient goes to its window's first largest element.",
 )
 op(
@@ -287,8 +287,8 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_max_pool_with_indices,
-    meta=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(
-        *_max_meta(input, kernel, stride, padding, dilation, ceil_mode)
+    shape_fn=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(
+        *_max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode)
     ),
     vjp={
         "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
@@ -302,7 +302,7 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_adaptive_max_pool,
-    meta=lambda input, output_size: _both(
+    shape_fn=lambda input, output_size: _both(
         (*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype
     ),
     vjp={
@@ -318,7 +318,7 @@ op(
     where="",
     outputs=("values", "indices"),
     nondiff=(1,),
-    meta=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
+    shape_fn=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
     vjp={
         "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
     },
@@ -328,7 +328,7 @@ op(
     f"_avg_pool(Tensor input, {_AVERAGE})",
     where="",
     composite=_avg_pool,
-    meta=lambda input, kernel, stride, padding, ceil_mode: (
+    shape_fn=lambda input, kernel, stride, padding, ceil_mode: (
         _pooled_shape(input.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode),
         input.dtype,
     ),
@@ -353,7 +353,7 @@ op(
     f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
     where="",
     composite=_avg_pool_backward,
-    meta=lambda grad_output, size: (
+    shape_fn=lambda grad_output, size: (
         (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
         grad_output.dtype,
     ),
@@ -368,7 +368,10 @@ op(
     "_adaptive_avg_pool(Tensor input, output_size)",
     where="",
     composite=_adaptive_avg_pool,
-    meta=lambda input, output_size: ((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
+    shape_fn=lambda input, output_size: (
+        (*input.shape[: len(input.shape) - len(output_size)], *output_size),
+        input.dtype,
+    ),
     vjp={
         "input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(
             g, _spatial(input_shape, len(output_size))
@@ -381,7 +384,7 @@ op(
     "_adaptive_avg_pool_backward(Tensor grad_output, size)",
     where="",
     composite=_adaptive_avg_pool_backward,
-    meta=lambda grad_output, size: (
+    shape_fn=lambda grad_output, size: (
         (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
         grad_output.dtype,
     ),

@@ -24,7 +24,7 @@ from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dt
 from ._gradient_helpers import without_derivative
 from .creation import _place, _size
 
-_SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
+_SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "shape_fn": lambda size, dtype: (size, dtype)}
 
 
 def _real(F, dtype):
@@ -126,7 +126,7 @@ op(
     "_random_multinomial(Tensor weights, num_samples, generator)",
     where="",
     tags=RANDOM | NONDIFF,
-    meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
+    shape_fn=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
     composite=_bisected,
     doc="Indices drawn with replacement by the weights of each row.",
 )
@@ -134,7 +134,7 @@ op(
     "_random_slopes(Tensor input, lower, upper, generator)",
     where="",
     tags=RANDOM | NONDIFF,
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     composite=lambda F, input, lower, upper, generator: F.where(
         F.gt(input, 0), F._ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
     ),
@@ -144,7 +144,7 @@ _ZERO: dict[str, Any] = {"where": "", "tags": RANDOM}
 op(
     "_random_bernoulli_each(Tensor p, dtype, generator)",
     **_ZERO,
-    meta=lambda p, dtype: (p.shape, dtype),
+    shape_fn=lambda p, dtype: (p.shape, dtype),
     composite=lambda F, p, dtype, generator: F.to(
         F.lt(F._random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
     ),
@@ -155,7 +155,7 @@ op(
 op(
     "_random_poisson(Tensor rate, generator)",
     **_ZERO,
-    meta=lambda rate: (rate.shape, rate.dtype),
+    shape_fn=lambda rate: (rate.shape, rate.dtype),
     vjp={"rate": lambda F, g: F._zeros_like(g)},
     doc="Poisson.",
     node_name="PoissonBackward0",
@@ -163,7 +163,7 @@ op(
 op(
     "_random_binomial(Tensor count, Tensor prob, generator)",
     **_ZERO,
-    meta=lambda count, prob: (prob.shape, prob.dtype),
+    shape_fn=lambda count, prob: (prob.shape, prob.dtype),
     vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
     doc="Binomial.",
     node_name="NotImplemented",
@@ -180,7 +180,7 @@ op(
     where="",
     tags=RANDOM,
     composite=lambda F, value, mean, std: F.clone(value),
-    meta=lambda value: (value.shape, value.dtype),
+    shape_fn=lambda value: (value.shape, value.dtype),
     vjp={
         "mean": lambda F, g, mean_shape: F._new_zeros(g, mean_shape),
         "std": lambda F, g, std_shape: F._new_zeros(g, std_shape),
@@ -201,7 +201,7 @@ op(
     where="",
     tags=RANDOM,
     composite=lambda F, input, value, name: value,
-    meta=lambda value: (value.shape, value.dtype),
+    shape_fn=lambda value: (value.shape, value.dtype),
     vjp={"input": lambda F, g, name: F._zeros_like(g), "value": lambda F, g: g},
     doc="Numbers that were drawn into a tensor by the method of that name: what it was before has a gradient of zero.",
     node_name=_random_fill_node_name,

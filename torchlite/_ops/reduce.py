@@ -50,7 +50,7 @@ def _extreme_vjp(F, g, input, dim, keepdim, out):
 
 op(
     "sum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    meta=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
+    shape_fn=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
     vjp={
         "input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(
             F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim
@@ -68,7 +68,7 @@ op(
 )
 op(
     "mean(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    meta=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), dtype or input.dtype),
+    shape_fn=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), dtype or input.dtype),
     vjp={
         "input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(
             spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype
@@ -113,7 +113,7 @@ for _name in ("amax", "amin"):
     op(
         f"{_name}(Tensor input, dim=(), keepdim=False)",
         vjp={"input": _extreme_vjp},
-        meta=_nonempty(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
+        shape_fn=_nonempty(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
         doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
         its gradient is shared by equal ones. NaN wins.
         """,
@@ -130,7 +130,7 @@ for _name in ("any", "all"):
     op(
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
-        meta=lambda input, dim, keepdim: (
+        shape_fn=lambda input, dim, keepdim: (
             reduced_shape(input.shape, dim, keepdim),
             input.dtype if input.dtype is uint8 else bool_,
         ),
@@ -143,7 +143,7 @@ for _name in ("argmax", "argmin"):
     op(
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
-        meta=_nonempty(_name, IndexError, "", int64),
+        shape_fn=_nonempty(_name, IndexError, "", int64),
         doc=f"""The index (int64) of the {"greatest" if _name == "argmax" else "least"} element: of the flattened
         tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
         """,

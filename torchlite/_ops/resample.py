@@ -14,7 +14,7 @@ from torchlite._types.dtypes import uint8
 op(
     "_resize(Tensor input, size, mode, align_corners, factors, antialias)",
     where="",
-    meta=lambda input, size: ((*input.shape[: len(input.shape) - len(size)], *size), input.dtype),
+    shape_fn=lambda input, size: ((*input.shape[: len(input.shape) - len(size)], *size), input.dtype),
     vjp={
         "input": lambda F, g, input_shape, size, mode, align_corners, factors, antialias: F._resize_backward(
             g, tuple(input_shape[len(input_shape) - len(size) :]), mode, align_corners, factors, antialias
@@ -27,7 +27,7 @@ op(
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
     where="",
-    meta=lambda grad_output, size: (
+    shape_fn=lambda grad_output, size: (
         (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
         grad_output.dtype,
     ),
@@ -363,7 +363,7 @@ op(
     "_grid_sample(Tensor input, Tensor grid, mode, padding_mode, align_corners)",
     where="",
     composite=_sampled,
-    meta=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
+    shape_fn=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
     vjp={
         ("input", "grid"): lambda F, g, input, grid, mode, padding_mode, align_corners, needs: F._grid_sample_backward(
             g, input, grid, mode, padding_mode, align_corners, needs
@@ -375,7 +375,7 @@ op(
     "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",
     where="",
     composite=_sampled_backward,
-    meta=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)],
+    shape_fn=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)],
     doc="The gradients of `_grid_sample`, None where `needs` has False.",
 )
 
@@ -409,7 +409,7 @@ def _check_grid(input, grid, mode):
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
-def _grid_sample(F, input, grid, mode, padding_mode, align_corners):
+def _sample_checked_grid(F, input, grid, mode, padding_mode, align_corners):
     _check_grid(input, grid, mode)
     if input.dtype.itemsize == 2:
         return F._grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
@@ -446,7 +446,7 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
             "details.",
             stacklevel=4,
         )
-    return _grid_sample(F, input, grid, mode, padding_mode, bool(align_corners))
+    return _sample_checked_grid(F, input, grid, mode, padding_mode, bool(align_corners))
 
 
 @composite(
@@ -456,7 +456,9 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
 )
 def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
-    return _grid_sample(F, input, grid, _SAMPLING[interpolation_mode], _OUTSIDE[padding_mode], bool(align_corners))
+    return _sample_checked_grid(
+        F, input, grid, _SAMPLING[interpolation_mode], _OUTSIDE[padding_mode], bool(align_corners)
+    )
 
 
 def _steps(F, theta, n, align_corners):
@@ -497,7 +499,7 @@ op(
     "affine_grid_generator(Tensor theta, size, align_corners)",
     where="torch",
     composite=_affine_points,
-    meta=lambda theta, size: ((theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2), theta.dtype),
+    shape_fn=lambda theta, size: ((theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2), theta.dtype),
     vjp={"theta": _affine_vjp},
     doc="`nn.functional.affine_grid` without its checks.",
 )

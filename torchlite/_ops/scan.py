@@ -48,7 +48,7 @@ def _recurrence_vjp(F, g, factor, out, dim):
 op(
     "_linear_recurrence(Tensor factor, Tensor term, dim)",
     where="",
-    meta=lambda factor, term, dim: (term.shape, term.dtype),
+    shape_fn=lambda factor, term, dim: (term.shape, term.dtype),
     vjp={("factor", "term"): _recurrence_vjp},
     doc="out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`.",
 )
@@ -60,7 +60,7 @@ def _cumsum_vjp(F, g, input_dtype, dim):
 
 op(
     "cumsum(Tensor input, dim, *, dtype=None)",
-    meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
+    shape_fn=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
     vjp={"input": _cumsum_vjp},
     tags=INPLACE,
     doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
@@ -91,7 +91,7 @@ def _cumprod_vjp(F, g, input, input_dtype, dim):
 
 op(
     "cumprod(Tensor input, dim, *, dtype=None)",
-    meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
+    shape_fn=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
     vjp={"input": _cumprod_vjp},
     tags=INPLACE,
     doc="""The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
@@ -116,7 +116,7 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         outputs=("values", "indices"),
         nondiff=(1,),
         vjp={"input": _running_vjp},
-        meta=lambda input, dim: [(input.shape, input.dtype), (input.shape, int64)],
+        shape_fn=lambda input, dim: [(input.shape, input.dtype), (input.shape, int64)],
         doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
         shape. NaN counts as beyond everything.
         """,
@@ -144,7 +144,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 op(
     "logcumsumexp(Tensor input, dim)",
     promote="int_to_float",
-    meta=lambda input, dim: (input.shape, input.dtype),
+    shape_fn=lambda input, dim: (input.shape, input.dtype),
     vjp={"input": _logcumsumexp_vjp},
     doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
     integers become the default

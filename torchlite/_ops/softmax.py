@@ -52,7 +52,7 @@ op(
     "_softmax(Tensor input, dim)",
     where="",
     composite=_softmax,
-    meta=_meta,
+    shape_fn=_meta,
     vjp={"input": lambda F, g, out, dim: F._softmax_backward(g, out, dim)},
     layout=memory_layout.contiguous,
 )
@@ -60,7 +60,7 @@ op(
     "_log_softmax(Tensor input, dim)",
     where="",
     composite=_log_softmax,
-    meta=_meta,
+    shape_fn=_meta,
     vjp={"input": lambda F, g, out, dim: F._log_softmax_backward(g, out, dim)},
     layout=memory_layout.contiguous,
 )

@@ -19,7 +19,7 @@ op(
     "sort(Tensor input, dim=-1, descending=False, stable=False)",
     outputs=_PAIR,
     nondiff=(1,),
-    meta=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
+    shape_fn=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
     vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
     doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
     counts as the greatest. Always
@@ -57,7 +57,7 @@ op(
     "topk(Tensor input, k, dim=-1, largest=True, sorted=True)",
     outputs=_PAIR,
     nondiff=(1,),
-    meta=_topk_rule,
+    shape_fn=_topk_rule,
     vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
     doc="""The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
     fewer than `k`.
@@ -81,7 +81,7 @@ op(
     "kthvalue(Tensor input, k, dim=-1, keepdim=False)",
     outputs=_PAIR,
     nondiff=(1,),
-    meta=_kth_rule,
+    shape_fn=_kth_rule,
     vjp={"input": lambda F, g, out1, input_shape, dim, keepdim: to_chosen(F, g[0], out1, input_shape, dim, keepdim)},
     doc="""The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
 
@@ -104,7 +104,7 @@ op(
     "sorter=None)",
     where="torch",
     tags=NONDIFF,
-    meta=_search_rule,
+    shape_fn=_search_rule,
     doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
     sorted: before equal ones, or after
    them with
@@ -136,7 +136,7 @@ op(
     "isin(Tensor|Number elements, Tensor|Number test_elements, *, assume_unique=False, invert=False)",
     where="torch",
     tags=NONDIFF,
-    meta=_isin_rule,
+    shape_fn=_isin_rule,
     doc="""Whether each element is among `test_elements`: bool, shape of `elements`.
 
     >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
@@ -279,7 +279,7 @@ def _nonzero_static_shape(input, size, fill_value):
 op(
     "nonzero_static(Tensor input, *, size, fill_value=-1)",
     tags=NONDIFF,
-    meta=_nonzero_static_shape,
+    shape_fn=_nonzero_static_shape,
     doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
     input.ndim).
     """,

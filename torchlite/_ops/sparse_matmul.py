@@ -58,7 +58,7 @@ op(
     where="",
     tags=NONDIFF,
     composite=_csr_mm,
-    meta=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), dense.dtype),
+    shape_fn=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), dense.dtype),
 )
 # The order in which row numbers below `size` are sorted, equal ones as they were, and where each row starts then.
 op(
@@ -67,7 +67,7 @@ op(
     tags=NONDIFF,
     outputs=("order", "starts"),
     composite=_stable_argsort_rows,
-    meta=lambda rows, size: [(rows.shape, int64), ((size + 1,), int64)],
+    shape_fn=lambda rows, size: [(rows.shape, int64), ((size + 1,), int64)],
 )
 # Of each row and column of that product the first of the elements with the largest term, or the smallest; a NaN's is
 # that. The number of elements where a row has none: (m, n), int64.
@@ -76,7 +76,7 @@ op(
     where="",
     tags=NONDIFF,
     composite=_csr_mm_extremes,
-    meta=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), int64),
+    shape_fn=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), int64),
 )
 # Elements of `left @ right.T`, each of a row and a column: (count,).
 op(
@@ -84,5 +84,5 @@ op(
     where="",
     tags=NONDIFF,
     composite=_sampled_mm,
-    meta=lambda rows, left: (rows.shape, left.dtype),
+    shape_fn=lambda rows, left: (rows.shape, left.dtype),
 )

@@ -40,7 +40,7 @@ def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
 op(
     "_var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
-    meta=_var_rule,
+    shape_fn=_var_rule,
     vjp={"input": _var_vjp},
     layout=memory_layout.contiguous,
     node_name="VarBackward0",
@@ -48,7 +48,7 @@ op(
 op(
     "_std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
-    meta=_var_rule,
+    shape_fn=_var_rule,
     vjp={"input": _std_vjp},
     layout=memory_layout.contiguous,
     node_name="StdBackward0",
@@ -134,7 +134,7 @@ for _name, _spread, _vjp in (("var", "_var_correction", _var_mean_vjp), ("std", 
             getattr(F, spread)(input, dim, correction, keepdim),
             _mean_over(F, input, dim, keepdim),
         ),
-        meta=lambda input, dim, correction, keepdim: [
+        shape_fn=lambda input, dim, correction, keepdim: [
             _var_rule(input, dim, correction, keepdim),
             (reduced_shape(input.shape, dim, keepdim), input.dtype),
         ],
@@ -166,7 +166,7 @@ op(
     "logsumexp(Tensor input, dim, keepdim=False)",
     alias="special.logsumexp",
     promote=INT_TO_FLOAT,
-    meta=lambda input, dim, keepdim: (reduced_shape(input.shape, dim, keepdim), input.dtype),
+    shape_fn=lambda input, dim, keepdim: (reduced_shape(input.shape, dim, keepdim), input.dtype),
     vjp={"input": _logsumexp_vjp},
     doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
     float dtype.
@@ -210,7 +210,7 @@ for _name, _overload, _refuses in (
         where="",
         outputs=_PAIR,
         nondiff=(1,),
-        meta=_pick_rule(_name),
+        shape_fn=_pick_rule(_name),
         vjp={"input": _pick_vjp},
         refuses=_refuses,
         node_name=f"{_name.title()}Backward{_overload}",
@@ -220,7 +220,7 @@ for _name in ("median", "nanmedian"):
     op(
         f"_{_name}_all(Tensor input)",
         where="",
-        meta=lambda input: ((), input.dtype),
+        shape_fn=lambda input: ((), input.dtype),
         vjp={"input": shared_evenly},
         refuses=_MEDIAN_REFUSES,
         node_name=f"{_name.title()}Backward0",
@@ -230,7 +230,7 @@ op(
     "mode(Tensor input, dim=-1, keepdim=False)",
     outputs=_PAIR,
     nondiff=(1,),
-    meta=_pick_rule("mode"),
+    shape_fn=_pick_rule("mode"),
     vjp={"input": _pick_vjp},
     doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
 
@@ -374,7 +374,7 @@ def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
 
 op(
     "prod(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    meta=_prod_rule,
+    shape_fn=_prod_rule,
     vjp={"input": _prod_vjp},
     doc="""The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
 
@@ -427,7 +427,7 @@ def _count_nonzero_keepdims(function, given, keepdims):
 op(
     "count_nonzero(Tensor input, dim=None)",
     tags=NONDIFF,
-    meta=lambda input, dim: (reduced_shape(input.shape, dim), int64),
+    shape_fn=lambda input, dim: (reduced_shape(input.shape, dim), int64),
     doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
 
     >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
@@ -521,7 +521,7 @@ def nanquantile(F, input, q, dim, keepdim, interpolation):
 op(
     "histc(Tensor input, bins=100, min=0, max=0)",
     tags=NONDIFF,
-    meta=lambda input, bins: ((bins,), input.dtype),
+    shape_fn=lambda input, bins: ((bins,), input.dtype),
     doc="""How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
     equal), in `input`'s dtype.
 

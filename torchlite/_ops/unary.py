@@ -144,7 +144,7 @@ op(
     "positive(Tensor input)",
     tags=MAYBE_VIEW,
     vjp={"input": lambda F, g: g},
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     doc="``input`` itself. RuntimeError for a bool tensor.",
 )
 op(
@@ -182,7 +182,7 @@ op(
     "angle(Tensor input)",
     promote=INT_TO_FLOAT,
     vjp={"input": angle_vjp},
-    meta=lambda input: (input.shape, input.dtype.to_real()),
+    shape_fn=lambda input: (input.shape, input.dtype.to_real()),
     doc="The angle in radians; for real numbers 0 or pi.",
 )
 op(

@@ -94,7 +94,7 @@ op(
     "reshape(Tensor input, *shape)",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
-    meta=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
+    shape_fn=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
     doc="""The elements in another shape, in which one length may be -1: a view where memory allows, else a copy.
     RuntimeError when the counts differ.
 
@@ -116,7 +116,7 @@ op(
     "permute(Tensor input, *dims)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))},
-    meta=_reordered,
+    shape_fn=_reordered,
     doc="""A view with the dimensions in the given order.
 
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -129,7 +129,7 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     alias="swapaxes swapdims",
     vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)},
-    meta=_swapped,
+    shape_fn=_swapped,
     doc="""A view with two dimensions swapped.""",
 )
 op(
@@ -137,7 +137,7 @@ op(
     where="Tensor",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
-    meta=_expanded,
+    shape_fn=_expanded,
     doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a
     length.
 
@@ -157,7 +157,7 @@ op(
     "squeeze(Tensor input, dim=None)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
-    meta=_squeezed,
+    shape_fn=_squeezed,
     doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
     node_name=_squeeze_node_name,
     array_api_first=True,
@@ -166,7 +166,7 @@ op(
     "unsqueeze(Tensor input, dim)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
-    meta=_unsqueezed,
+    shape_fn=_unsqueezed,
     doc="""A view with a new dimension of length one before `dim`.""",
 )
 
@@ -191,7 +191,7 @@ op(
 op(
     "_move_strided(Tensor input, source, target, divide)",
     where="",
-    meta=lambda input, target: (target[0], input.dtype),
+    shape_fn=lambda input, target: (target[0], input.dtype),
     vjp={
         "input": lambda F, g, source, target, divide: F._move_strided(
             g, target, source, "source" if divide == "target" else "target"
@@ -223,7 +223,7 @@ def as_strided(F, input, size, stride, storage_offset):
 op(
     "flip(Tensor input, *dims)",
     vjp={"input": lambda F, g, dims: F.flip(g, dims)},
-    meta=_same,
+    shape_fn=_same,
     doc="""A copy with the order of elements reversed along the given dimensions.""",
     layout=memory_layout.like_first,
     varargs_required=True,
@@ -232,7 +232,7 @@ op(
 op(
     "clone(Tensor input, *, memory_format=None)",
     vjp={"input": lambda F, g: g},
-    meta=lambda input: (input.shape, input.dtype),
+    shape_fn=lambda input: (input.shape, input.dtype),
     doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise;
     gradients flow through it.
     """,
@@ -286,7 +286,7 @@ op(
     alias="torch.concat torch.concatenate",
     where="torch",
     promote="default",
-    meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
+    shape_fn=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
     vjp={"tensors": _cat_vjp},
     doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
 
@@ -316,7 +316,7 @@ op(
 op(
     "_slice_backward(Tensor input, shape, dim, start, stop, step)",
     where="",
-    meta=lambda input, shape: (shape, input.dtype),
+    shape_fn=lambda input, shape: (shape, input.dtype),
     vjp={"input": lambda F, g, dim, start, stop, step: F._slice(g, dim, start, stop, step)},
 )
 op(

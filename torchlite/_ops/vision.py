@@ -61,7 +61,7 @@ def _arange(F, like, n):
     return F._new_arange(like, 0, n, 1, BY_NAME["int64"])
 
 
-def _blocks_meta(input, kernel_size, dilation, padding, stride):
+def _blocks_shape_fn(input, kernel_size, dilation, padding, stride):
     size = tuple(input.shape[2:])
     out = window_count(size, kernel_size, stride, padding, dilation)
     if min(out) < 1:
@@ -79,7 +79,7 @@ op(
     "_im2col(Tensor input, kernel_size, dilation, padding, stride)",
     where="",
     composite=_blocks_composite,
-    meta=_blocks_meta,
+    shape_fn=_blocks_shape_fn,
     vjp={
         "input": lambda F, g, input_shape, kernel_size, dilation, padding, stride: F._col2im(
             g, tuple(input_shape[2:]), kernel_size, dilation, padding, stride
@@ -92,7 +92,7 @@ op(
     "_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)",
     where="",
     composite=_sum_blocks_composite,
-    meta=lambda input, output_size, kernel_size: (
+    shape_fn=lambda input, output_size, kernel_size: (
         (input.shape[0], input.shape[1] // math.prod(kernel_size), *output_size),
         input.dtype,
     ),

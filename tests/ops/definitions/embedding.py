@@ -1,19 +1,9 @@
-"""Look-ups and the layers' products."""
+"""Look-ups of rows."""
 
 from tests.ops.op_db import A, S, row
 
 INDICES = A((2, 3), low=0, high=4, dtype="int64")
 
-row(
-    "linear",
-    S((3, 4), (5, 4)),
-    S((3, 4), (5, 4), (5,)),
-    S((2, 3, 4), (5, 4), (5,)),
-    S((4,), (5, 4), (5,)),
-    S((3, 4), (4,)),
-    covers=("_linear_weight_grad", "_linear_bias_grad", "_linear_input_grad"),
-)
-row("bilinear", S((3, 2), (3, 4), (5, 2, 4)), S((2, 3, 2), (2, 3, 4), (5, 2, 4), (5,)))
 row("embedding", S((5, 3), INDICES), S((5, 3), A((), low=0, high=4, dtype="int64")),
     covers=("_embedding_backward",))  # fmt: skip
 row(
