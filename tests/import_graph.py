@@ -15,6 +15,13 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FRONT, BACKENDS = "torchlite", "torchlite_backends"
 LOADERS = ("import_module", "__import__", "find_spec")
+# Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
+FACADES = {
+    ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
+    ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
+}
+# Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.
+NAMES_OF_BACKENDS = {"torchlite._settings.moved_modules"}
 
 
 class Arrow(NamedTuple):
@@ -351,12 +358,21 @@ def module_graph(graph: Graph, whens: tuple[str, ...]) -> dict[str, set[str]]:
 
 
 def room_graph(graph: Graph) -> dict[str, set[str]]:
-    """For each room those that it imports; the two packages' roots are names of everything."""
+    """For each room those that it imports. The two packages' roots and the modules of `FACADES` and `NAMES_OF_BACKENDS`
+    are names alone.
+    """
     found: dict[str, set[str]] = {room(name): set() for name in graph.paths}
     for arrow in graph.arrows:
-        if arrow.source not in (FRONT, BACKENDS) and room(arrow.source) != room(arrow.target):
-            found[room(arrow.source)].add(room(arrow.target))
+        source, target = room(arrow.source), room(arrow.target)
+        if arrow.source not in (FRONT, BACKENDS) and source != target and not _is_name_alone(arrow):
+            found[source].add(target)
     return found
+
+
+def _is_name_alone(arrow: Arrow) -> bool:
+    """True for the import by which a public name of a lower room is defined in a higher one, or in a backend."""
+    names_backend = arrow.source in NAMES_OF_BACKENDS and arrow.target.partition(".")[0] == BACKENDS
+    return names_backend or (arrow.source, room(arrow.target)) in FACADES
 
 
 def main() -> None:
@@ -365,6 +381,10 @@ def main() -> None:
     for whens in (("load",), ("load", "call", "attribute")):
         print(", ".join(whens), [(len(c), c) for c in circles(module_graph(graph, whens))])
     print("rooms", [(len(c), c) for c in circles(room_graph(graph))])
+    for (source, target), name in FACADES.items():
+        print(f"beside {source} -> {target}, where PyTorch has {name}")
+    for source in sorted(NAMES_OF_BACKENDS):
+        print(f"beside {source} -> {BACKENDS}, the former names of modules")
     for arrow in graph.arrows:
         if room(arrow.source) != room(arrow.target):
             print(f"{arrow.source}:{arrow.line} -> {arrow.target} ({arrow.when})")

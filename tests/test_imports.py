@@ -11,7 +11,9 @@ import pytest
 
 from .import_graph import (
     BACKENDS,
+    FACADES,
     FRONT,
+    NAMES_OF_BACKENDS,
     ROOT,
     Graph,
     circles,
@@ -56,13 +58,6 @@ PRIVATE_NAMES = (
     "_C", "_VF", "_custom_op", "_custom_ops", "_guards", "_inductor", "_jit_internal", "_linalg_utils", "_logging",
     "_tensor_str", "_utils", "_vmap_internals",
 )  # fmt: skip
-# Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
-FACADES = {
-    ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
-    ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
-}
-# Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.
-NAMES_OF_BACKENDS = {"torchlite._settings.moved_modules"}
 # Modules that import others by names which no literal says, and whence they have the names.
 DYNAMIC = {
     "torchlite": "the tables of the root's attributes",
@@ -171,13 +166,7 @@ def test_no_circles(whens):
 
 
 def test_no_circles_of_rooms():
-    rooms = room_graph(graph())
-    for source, target in FACADES:
-        others = [a for a in graph().arrows if (a.source, room(a.target)) != (source, target)]
-        if not any((room(a.source), room(a.target)) == (room(source), target) for a in others):
-            rooms[room(source)].discard(target)
-    rooms["_settings"] = {name for name in rooms["_settings"] if not name.startswith(BACKENDS)}
-    assert circles(rooms) == []
+    assert circles(room_graph(graph())) == []
 
 
 def test_circles_are_found():

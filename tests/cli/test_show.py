@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+import subprocess
+import sys
+
 import pytest
 
+import torchlite_backends
 from torchlite.__main__ import main
 from torchlite._cli.show import find, generated_sources
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY
@@ -26,8 +32,9 @@ def test_an_ops_record_its_functions_and_its_devices(capsys):
     titles = [line.split()[1] for line in lines if line.startswith("-- ")]
     assert titles == ["mul", "mul_", "backward", "devices"]
     assert "def mul_(self, other):" in lines and any(line.startswith("def mul(input=ABSENT, ") for line in lines)
-    assert lines[-2].split()[:4] == ["cpu", "kernel", "(numpy.ufunc", "multiply);"]
-    assert lines[-1].split()[:2] == ["meta", "kernel"]
+    cpu, meta = lines[lines.index(next(line for line in lines if line.startswith("-- devices"))) + 1 :][:2]
+    assert cpu.split()[:4] == ["cpu", "kernel", "(numpy.ufunc", "multiply);"]
+    assert meta.split()[:2] == ["meta", "kernel"]
 
 
 def test_an_op_in_place(capsys):
@@ -101,4 +108,38 @@ def test_what_a_device_lacks_is_absent(capsys):
     absent = next(
         op for op in REGISTRY.values() if isinstance(getattr(table_of(device("meta")), op.name), MissingKernel)
     )
-    assert shown(capsys, absent.name).splitlines()[-1].split() == ["meta", "absent"]
+    assert ["meta", "absent"] in [line.split() for line in shown(capsys, absent.name).splitlines()]
+
+
+def test_kernels_of_devices_are_found_without_their_drivers():
+    code = (
+        "import sys; sys.modules['cupy'] = sys.modules['pyopencl'] = None\n"
+        "from torchlite.__main__ import main\n"
+        "for name in ('mul', 'cumsum', 'arange', '_sdpa', 'linear', '_grid_sample'): main(['show', 'op', name])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=1)[1] for line in said.splitlines() if line.startswith(("  opencl  ", "  cuda  "))]
+    mul, cumsum, arange, attention, linear, sampled = zip(rows[::2], rows[1::2], strict=True)
+    for on_device in mul:
+        assert "kernel (device_runtime/array_ops/pointwise.py:" in on_device and "; in place: " in on_device
+        assert "kernel_sources/pointwise_rules.py" in on_device
+    for on_device in cumsum:
+        assert on_device.startswith("kernel (device_runtime/array_ops/scan.py:")
+        assert "kernel_sources/scan.py" in on_device
+    assert all(on_device.startswith("composite (_ops/creation.py:") for on_device in arange)
+    assert attention[1].startswith("kernel (device_runtime/nn/attention.py:")
+    assert attention[0].startswith("kernel (cupy/cudnn_attention.py:") and "else device_runtime/nn/" in attention[0]
+    assert all("device_runtime/linalg/matmul.py:" in on_device for on_device in linear)
+    assert all(on_device.startswith("composite (_ops/resample.py:") for on_device in sampled)
+
+
+def test_the_kernels_that_show_names_are_in_the_tables():
+    """Of each kernel of a device the place, with the right line."""
+    from torchlite_backends.device_runtime.backend import kernels_of
+    from torchlite_backends.device_runtime.kernel_locations import kernel_location
+
+    kernels = kernels_of(None)
+    for name in kernels:
+        path, line = re.match(r"(.+\.py):(\d+)", kernel_location(kernels, name)).groups()
+        text = (pathlib.Path(torchlite_backends.__path__[0]) / path).read_text().splitlines()[int(line) - 1]
+        assert text.lstrip().startswith(("def ", "@", "lambda")) or "lambda" in text, (name, path, text)

@@ -121,7 +121,8 @@ def test_nodes_are_named_after_their_ops(name, want):
     assert default_node_name(REGISTRY[name]) == want
 
 
-# Internal records that have a public function's name: what it is without its keywords, or as a kernel.
+# Internal records that have a public function's name: what it is without its keywords, or as a kernel. `add`, `sub`,
+# `div` and `conj` have the names of PyTorch's `torch.ops.prims`.
 KERNELS_OF_PUBLIC_FUNCTIONS = {"add", "sub", "div", "conj", "to"}
 
 

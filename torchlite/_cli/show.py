@@ -7,7 +7,7 @@ import difflib
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .._dispatch import (
@@ -76,7 +76,8 @@ def show_op(name: str, devices: list[str]) -> str:
     texts = generated_sources(op)
     if in_place:
         texts = {title: text for title, text in texts.items() if title == _in_place_name(op)}
-    texts["devices"] = _columns([(device, kind_on(op, device)) for device in dict.fromkeys(devices)])
+    kinds = {device: kind_on(op, device) for device in dict.fromkeys(devices)}
+    texts["devices"] = _columns([*kinds.items(), *_unopened_backends(op, kinds)])
     parts = [f"{f'-- {title} '.ljust(WIDTH, '-')}\n{text.rstrip()}" for title, text in texts.items()]
     return "\n\n".join([op.schema, _columns(_describe_record(op)), *parts])
 
@@ -201,6 +202,29 @@ def kind_on(op: Op, name: str) -> str:
     simple = _in_place(op)
     kernel = None if simple is None else getattr(table, f"{simple.name}_", None)
     return kind if kernel is None else f"{kind}; in place: {_source_location(kernel)}"
+
+
+def _unopened_backends(op: Op, shown: Collection[str]) -> list[tuple[str, str]]:
+    """For each backend that says where its kernels are, its device type and how it runs an op. No device is opened."""
+    from .._dispatch.backend_registry import backend_of
+    from .._types.devices import REGISTERED, installed_backends
+
+    rows = []
+    for name in sorted({*installed_backends(), *REGISTERED}):
+        backend = backend_of(name)
+        if name in shown or not hasattr(backend, "kernel_location"):
+            continue
+        place = backend.kernel_location(op.name)
+        simple = _in_place(op)
+        in_place = "" if simple is None else backend.kernel_location(f"{simple.name}_")
+        if place:
+            kind = f"kernel ({place})"
+        elif op.composite is not None:
+            kind = f"composite ({_source_location(op.composite)})"
+        else:
+            kind = "absent: runs on the host"
+        rows.append((name, f"{kind}; in place: {in_place}" if in_place else kind))
+    return rows
 
 
 def _kind(op: Op, entry: Any) -> str:

@@ -23,9 +23,10 @@ from .._types.dtypes import from_np as from_numpy_dtype
 
 __all__ = [
     "Accelerator", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine", "DeviceArray", "DeviceRuntime",
-    "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines", "LargeArrays",
-    "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError", "Random", "RandomEngine",
-    "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime", "UnrecordableError",
+    "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines",
+    "KernelLocations", "LargeArrays", "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError",
+    "Random", "RandomEngine", "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime",
+    "UnrecordableError",
     "broadcast_shapes", "check_in_bounds_for_storage", "contiguous_strides", "device", "dtype", "from_numpy_dtype",
     "infer_size", "missing_kernels",
     "reduced_shape", "register_backend", "wrap_dim", "wrap_dims",
@@ -568,6 +569,16 @@ class Reports(Protocol):
         ...
 
 
+class KernelLocations(Protocol):
+    """Optional. Where kernels are defined, for `python -m torchlite show op`."""
+
+    def kernel_location(self, op: str) -> str:
+        """The file and line of an op's kernel, without opening a device. "" for an op without a kernel. Without the
+        hook the command shows this backend's kernels with `--device` alone.
+        """
+        ...
+
+
 class Libraries(Protocol):
     """Optional, each hook for itself. Vendor libraries under a backend."""
 
@@ -612,6 +623,6 @@ class KernelEngines(Protocol):
 
 class AnyBackend(
     Backend, SharedStorage, LargeArrays, HalfPrecision, Random, Interop, MatmulFusion, LaunchRecording, HostFusion,
-    Accelerator, Reports, Libraries, KernelEngines, Protocol,
+    Accelerator, Reports, KernelLocations, Libraries, KernelEngines, Protocol,
 ):  # fmt: skip
     """All hooks: the type under which the front end accesses a backend, after `hasattr` for an optional hook."""

@@ -78,6 +78,17 @@ class CUDABackend(DeviceBackend):
         table |= flash_attention.kernels(table)
         return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
+    def kernel_location(self, op: str) -> str:
+        """Where an op's kernel and its text are, and the call of a vendor library that is tried first."""
+        from torchlite_backends.device_runtime.kernel_locations import describe_kernel
+
+        from . import cudnn_attention, cudnn_conv, cufft, flash_attention
+
+        modules = (cudnn_attention, cudnn_conv, flash_attention, cufft)  # the order in which they are tried
+        functions = [vars(module)[op] for module in modules if op in vars(module)]
+        first = [describe_kernel(f) for f in functions if f.__module__.startswith(__package__)]
+        return ", else ".join(place for place in (*first, super().kernel_location(op)) if place)
+
     def cudnn_version(self) -> int | None:
         """cuDNN's version, such as 91002; None where it is not installed."""
         return self._source.cudnn_version()

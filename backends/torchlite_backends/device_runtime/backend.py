@@ -40,6 +40,12 @@ class DeviceBackend:
     def kernels(self, index: int) -> dict[str, Any]:
         return kernels_of(self.device(index))
 
+    def kernel_location(self, op: str) -> str:
+        """Where an op's kernel and its text are; needs no device. "" for an op without a kernel."""
+        from .kernel_locations import kernel_location
+
+        return kernel_location(kernels_of(None), op)
+
     def as_array(self, value: Any) -> Any:
         raise TypeError(f"a kernel of {self.name} returned {type(value).__name__}, not an Array")
 
