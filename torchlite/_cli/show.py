@@ -222,7 +222,7 @@ def _unopened_backends(op: Op, shown: Collection[str]) -> list[tuple[str, str]]:
         elif op.composite is not None:
             kind = f"composite ({_source_location(op.composite)})"
         else:
-            kind = "absent: runs on the host"
+            kind = "absent"
         rows.append((name, f"{kind}; in place: {in_place}" if in_place else kind))
     return rows
 
@@ -233,7 +233,7 @@ def _kind(op: Op, entry: Any) -> str:
     if isinstance(entry, MissingKernel):
         return "absent"
     if isinstance(entry, HostFallback):
-        return "absent: runs on the host"
+        return "absent"
     entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
     if isinstance(entry, functools.partial) and entry.func is op.composite:
         return f"composite ({_source_location(entry.func)})"
