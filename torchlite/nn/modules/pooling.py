@@ -258,7 +258,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
             self.kernel_size,
             self.output_size,
             self.output_ratio,
-            self.return_indices,
+            return_indices=self.return_indices,
             _random_samples=self._random_samples,
         )
 
@@ -274,7 +274,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
             self.kernel_size,
             self.output_size,
             self.output_ratio,
-            self.return_indices,
+            return_indices=self.return_indices,
             _random_samples=self._random_samples,
         )
 
