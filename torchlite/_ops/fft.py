@@ -2,8 +2,6 @@
 everything else over them.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Reading and writing by index: masks, flat indices, rows, and scatter reductions."""
 
-from __future__ import annotations
-
 from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._dispatch.public_functions import torch

@@ -1,7 +1,5 @@
 """Inverses, linear systems, least squares, determinants, and functions of matrices."""
 
-from __future__ import annotations
-
 from .._dispatch import NONDIFF, Out, composite, memory_layout, op
 from .._dispatch.argument_checks import all_true
 from .._dispatch.op_record import SCALAR_TYPE

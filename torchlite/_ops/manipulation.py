@@ -3,8 +3,6 @@
 Most are composites of views, so they share memory with their input where PyTorch's do.
 """
 
-from __future__ import annotations
-
 from operator import index
 
 from torchlite._dispatch import (

@@ -1,7 +1,5 @@
 """Products of matrices and vectors."""
 
-from __future__ import annotations
-
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8

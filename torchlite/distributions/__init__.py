@@ -10,8 +10,6 @@ Each distribution has `sample` (on "cpu" PyTorch's numbers for the same seed), `
 tensor(0.5000)
 """
 
-from __future__ import annotations
-
 from . import constraints, kl, transforms
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -18,6 +18,16 @@ from ..futures import Future
 __all__ = ["Final", "Future"]
 
 
+def warn_of_optimize(optimize: Any) -> None:
+    """Warn the caller's caller if it passes `optimize`."""
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=3,
+        )
+
+
 class TracerWarning(Warning):
     """Warning category of tracing."""
 
