@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 from .._settings.jit_state import STATE
 from ..futures import Future
 
-__all__ = ["Final", "Future"]
-
 
 def warn_of_optimize(optimize: Any) -> None:
     """Warn the caller's caller if it passes `optimize`."""
