@@ -15,11 +15,6 @@ from typing import Any
 
 from ._types.python_source import literal, parse
 
-__all__ = [
-    "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
-    "sym_not", "sym_sqrt", "sym_sum",
-]  # fmt: skip
-
 
 class Atom(tuple):
     """Atom of an expression: a symbol `(name,)`, or a function application `("FloorDiv", a, b)`."""

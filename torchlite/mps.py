@@ -1,7 +1,5 @@
 """Apple's GPUs by PyTorch's name: there are none here."""
 
-from __future__ import annotations
-
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = "is_available device_count manual_seed"

@@ -1,7 +1,5 @@
 """Meta's accelerators by PyTorch's name: there are none here."""
 
-from __future__ import annotations
-
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (

@@ -3,8 +3,6 @@
 The backend is a separate extra (`pip install 'torchlite-nd[opencl]'`), which is imported at first use.
 """
 
-from __future__ import annotations
-
 from ._device.accelerators import OPENCL as _opencl
 from ._device.streams import StreamContext
 from ._dispatch.backend import OutOfMemoryError

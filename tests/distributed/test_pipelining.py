@@ -40,7 +40,7 @@ def test_orders():
     with pytest.raises(ValueError, match=r"a multiple of the number of rounds \(2\), but got 9"):
         _pipeline_orders.interleaved(4, 2, 9)
     with pytest.raises(RuntimeError, match="wait for each other"):
-        _pipeline_orders.simulate_times({0: [_pipeline_orders.Action(0, "B", 0)]}, {0: 0}, {"B": 1.0})
+        pipeline_checks.simulate_times({0: [_pipeline_orders.Action(0, "B", 0)]}, {0: 0}, {"B": 1.0})
 
 
 @pytest.fixture

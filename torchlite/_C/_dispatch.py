@@ -6,9 +6,6 @@ import contextlib
 import enum
 from typing import Any
 
-__all__ = ["DispatchKey", "DispatchKeySet"]
-
-
 _DEVICES = ("CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta").split()
 _ALONE = (
     "Undefined Dense _ _ _ Quantized _ _ Sparse SparseCsr NestedTensor BackendSelect _ Python "

@@ -1,7 +1,5 @@
 """Nodes that PyTorch has by name in C++."""
 
-from __future__ import annotations
-
 from .._dispatch.autograd_graph import AccumulateGrad
 from ..autograd.function import DelayedError, UndefinedGrad
 from ..autograd.graph import Node

@@ -6,8 +6,6 @@ from typing import Any
 
 from .._library.function_schema import FunctionSchema
 
-__all__ = ["_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema"]
-
 
 def parse_schema(schema: str) -> FunctionSchema:
     """A schema from its text. RuntimeError where it cannot be read.

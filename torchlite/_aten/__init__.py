@@ -18,9 +18,6 @@ from .._library.op_overload import OpOverload, OpOverloadPacket
 from .overload_packet import AtenOverload, AtenPacket
 from .recorded_schemas import all_names, schema_entries
 
-__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "torchlite_overload"]
-
-
 TORCHLITE_NAMESPACE = "torchlite"  # the library of ops that PyTorch lacks
 
 

@@ -59,6 +59,3 @@ def _refuse_sparse(op: Any, layout: Any) -> None:
         raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
     backend = "".join(part.capitalize() for part in layout.name.split("_")).replace("Coo", "") + "CPU"
     raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend.")
-
-
-__all__ = ["OPTIONS", "handled_options", "with_options"]

@@ -67,6 +67,3 @@ class ArrayIds:
     def _forget(self, key: int) -> None:
         for known in (self.slots, self._numbers, self._owners, self._watched):
             known.pop(key, None)
-
-
-__all__ = ["ArrayIds"]

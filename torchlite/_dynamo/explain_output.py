@@ -7,8 +7,6 @@ import linecache
 import traceback
 from typing import Any
 
-__all__ = ["ExplainOutput", "GraphCompileReason", "explain"]
-
 
 @dataclasses.dataclass
 class GraphCompileReason:

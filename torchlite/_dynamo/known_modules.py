@@ -5,8 +5,6 @@ These are lists of what is known to be safe. A rule such as "all of the standard
 `tests/dynamo/test_known_modules.py` checks that every name exists.
 """
 
-from __future__ import annotations
-
 # The module that generated functions of ops belong to by name.
 GENERATED_MODULE = "torchlite._generated"
 # torchlite's modules whose functions compute and keep no state.

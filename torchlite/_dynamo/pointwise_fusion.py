@@ -210,9 +210,6 @@ def without_layout_wrapper(kernel: Any) -> Any:
     return getattr(kernel, "without_rule", kernel)
 
 
-__all__ = ["without_layout_wrapper", "is_ufunc", "ufunc_of", "fuse_pointwise"]
-
-
 def fuse_adjacent_steps(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
     """Fuse adjacent pointwise steps and a final reduction for devices. Intermediate results without other readers are
     not stored.

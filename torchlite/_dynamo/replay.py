@@ -193,6 +193,3 @@ class _ReplayEpilogue:
                 base = groups[result.group] = call.wrap(self.table, owner_of(raw))
             tensor._tl_meta = view_meta(base, result.kind)
         return tensor
-
-
-__all__ = ["compile_replay"]

@@ -7,8 +7,6 @@ from typing import Any
 
 import torchlite as torch
 
-__all__ = ["HigherOrderOperator", "OPERATORS", "higher_order"]
-
 OPERATORS: dict[str, HigherOrderOperator] = {}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from .._dispatch.op_record import INPLACE, POINTWISE
 
-__all__ = ["Tag", "as_tags", "tags_of"]
-
 Tag = enum.Enum(  # type: ignore[misc]
     "Tag",
     {

@@ -1,7 +1,5 @@
 """Building blocks of derivative formulas of several op families. They call only `F`."""
 
-from __future__ import annotations
-
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.op_record import REGISTRY
 

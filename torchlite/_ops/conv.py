@@ -5,8 +5,6 @@ gradients as convolutions, so derivatives of every order use the same two record
 composites: windows by `as_strided`, then `matmul`.
 """
 
-from __future__ import annotations
-
 import math
 
 from torchlite._dispatch import composite, memory_layout, op

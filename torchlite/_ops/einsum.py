@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from .._dispatch import Out, composite
@@ -225,7 +226,7 @@ def _pair_plan(one, shape_a, two, shape_b, kept):
     if not inner:
         left, right = lengths[0] + lengths[1] + (1,) * len(columns), lengths[0] + (1,) * len(rows) + lengths[3]
         return _order(one, batch + rows), left, _order(two, batch + columns), right, False, whole, result
-    n, m, k, p = (_count(length) for length in lengths)
+    n, m, k, p = (math.prod(length) for length in lengths)
     left, right = ((n, m, k), (n, k, p)) if batch else ((m, k), (k, p))
     return _order(one, batch + rows + inner), left, _order(two, batch + inner + columns), right, True, whole, result
 
@@ -245,13 +246,6 @@ def _pair(a, one, b, two, kept) -> tuple[Any, Any]:
     return _reshaped(left @ right, whole), result
 
 
-def _count(shape):
-    n = 1
-    for length in shape:
-        n *= length
-    return n
-
-
 def _cheapest(terms, sizes, output):
     """Indices of the two operands to contract next: the pair with the smallest result. The first two if there are only
     two, or too many to search.
@@ -264,9 +258,9 @@ def _cheapest(terms, sizes, output):
             others = {label for k, term in enumerate(terms) if k not in (i, j) for label in term} | set(output)
             left = (set(terms[i]) | set(terms[j])) & others
             cost = (
-                _count([sizes[label] for label in left])
-                - _count([sizes[x] for x in terms[i]])
-                - _count([sizes[x] for x in terms[j]])
+                math.prod([sizes[label] for label in left])
+                - math.prod([sizes[x] for x in terms[i]])
+                - math.prod([sizes[x] for x in terms[j]])
             )
             if best is None or cost < best[0]:
                 best = cost, i, j

@@ -2,8 +2,6 @@
 everything else over them.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 
@@ -164,13 +162,6 @@ def _dims_and_sizes(x, s, dim):
     return dims, sizes
 
 
-def _product(sizes):
-    n = 1
-    for size in sizes:
-        n *= size
-    return n
-
-
 # --- one dimension --------------------------------------------------------------------------------
 
 
@@ -262,7 +253,7 @@ def fft_hfft(F, input, n, dim, norm):
 def _c2c_nd(F, x, s, dim, norm, forward):
     dims, sizes = _dims_and_sizes(x, s, dim)
     x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F._fft_c2c_core(x, dims, _scale(norm, forward, _product(sizes)), forward) if dims else x
+    return F._fft_c2c_core(x, dims, _scale(norm, forward, math.prod(sizes)), forward) if dims else x
 
 
 def _r2c_nd(F, name, x, s, dim, norm):
@@ -270,7 +261,7 @@ def _r2c_nd(F, name, x, s, dim, norm):
     x = _as_real(F, name, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return F._fft_r2c_core(_resized(F, x, dims, sizes), dims, _scale(norm, True, _product(sizes)), True)
+    return F._fft_r2c_core(_resized(F, x, dims, sizes), dims, _scale(norm, True, math.prod(sizes)), True)
 
 
 def _half_sizes(name, x, s, dim):
@@ -287,13 +278,13 @@ def _half_sizes(name, x, s, dim):
 def _c2r_nd(F, name, x, s, dim, norm):
     dims, sizes, last = _half_sizes(name, x, s, dim)
     x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F._fft_c2r_core(x, dims, _scale(norm, False, _product(sizes[:-1]) * last), last)
+    return F._fft_c2r_core(x, dims, _scale(norm, False, math.prod(sizes[:-1]) * last), last)
 
 
 def _hfft_nd(F, name, x, s, dim, norm):
     dims, sizes, last = _half_sizes(name, x, s, dim)
     x = _resized(F, _as_float(F, x, True), dims, sizes)
-    scale = _scale(norm, True, _product(sizes[:-1]) * last)
+    scale = _scale(norm, True, math.prod(sizes[:-1]) * last)
     if len(dims) > 1:
         x = F._fft_c2c_core(x, dims[:-1], 1.0, True)
     return F._fft_c2r_core(x.conj(), dims[-1:], scale, last)
@@ -306,7 +297,7 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     x = _as_float(F, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    half = F._fft_r2c_core(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, _product(sizes)), True).conj()
+    half = F._fft_r2c_core(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, math.prod(sizes)), True).conj()
     return F._fft_c2c_core(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
 
 

@@ -1,6 +1,6 @@
 """Reading and writing by index: masks, flat indices, rows, and scatter reductions."""
 
-from __future__ import annotations
+import math
 
 from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.argument_checks import min_and_max
@@ -14,13 +14,6 @@ from .indexing import _raw_index as raw_index
 
 def _same(input, **_):
     return input.shape, input.dtype
-
-
-def _numel(shape):
-    count = 1
-    for n in shape:
-        count *= n
-    return count
 
 
 # --- masks -------------------------------------------------------------------------
@@ -88,7 +81,7 @@ def masked_fill(F, input, mask, value):
 
 def _masked_source_vjp(F, g, mask, source_shape):
     taken = F.masked_select(g, mask)
-    rest = _numel(source_shape) - taken.shape[0]
+    rest = math.prod(source_shape) - taken.shape[0]
     if rest > 0:
         taken = F.cat([taken, F._new_zeros(taken, (rest,))], 0)
     return F.reshape(taken, source_shape)

@@ -1,7 +1,5 @@
 """In-place ops: copy_, fill_, zero_ and fill_diagonal_, and the methods that replace a tensor's memory."""
 
-from __future__ import annotations
-
 import math
 
 from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, memory_layout, op

@@ -2,8 +2,6 @@
 transfers.
 """
 
-from __future__ import annotations
-
 import math
 
 from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, Overlap, call, composite, memory_layout, op, table_of

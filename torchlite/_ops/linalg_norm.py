@@ -1,7 +1,5 @@
 """Matrix norms, distances, condition number and rank, and covariance and correlation."""
 
-from __future__ import annotations
-
 from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.argument_checks import any_true
 from .._dispatch.public_functions import torch

@@ -1,6 +1,6 @@
 """Inverses, linear systems, least squares, determinants, and functions of matrices."""
 
-from __future__ import annotations
+import math
 
 from .._dispatch import NONDIFF, Out, composite, memory_layout, op
 from .._dispatch.argument_checks import all_true
@@ -258,7 +258,7 @@ def linalg_tensorinv(F, A, ind):
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
-    m, n = _count(rows), _count(columns)
+    m, n = math.prod(rows), math.prod(columns)
     if m != n:
         raise RuntimeError(
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {n} "
@@ -267,13 +267,6 @@ def linalg_tensorinv(F, A, ind):
     inverse, info = F.linalg_inv_ex(A.reshape(m, n))
     check_singular("inverse", info)
     return inverse.reshape(columns + rows)
-
-
-def _count(shape):
-    n = 1
-    for length in shape:
-        n *= length
-    return n
 
 
 @composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg", out=CASTABLE_OUT)
@@ -286,12 +279,12 @@ def linalg_tensorsolve(F, A, B, dims):
     if dims:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = tuple(A.shape[B.ndim :])
-    if _count(shape) != B.numel():
+    if math.prod(shape) != B.numel():
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            f"prod(self.shape[:other.ndim]), but got {_count(shape)} != {B.numel()}"
+            f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {B.numel()}"
         )
-    return F.linalg_solve(A.reshape(B.numel(), _count(shape)), B.flatten()).reshape(shape)
+    return F.linalg_solve(A.reshape(B.numel(), math.prod(shape)), B.flatten()).reshape(shape)
 
 
 # --- pseudoinverse, least squares -----------------------------------------------------------------

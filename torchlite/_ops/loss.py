@@ -441,6 +441,16 @@ def _triplet(F, near, far, swap_distance, margin, reduction):
     return reduced(F.clamp(near - far + margin, 0), reduction)
 
 
+def _check_triplet(anchor, positive, negative, margin):
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+
+
 @composite(
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, "
     f"{LEGACY})",
@@ -451,13 +461,7 @@ def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, siz
     (Balntas et al., 2016).
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
+    _check_triplet(anchor, positive, negative, margin)
 
     def distance(a, b):
         return F.pairwise_distance(a, b, p, eps)
@@ -474,13 +478,7 @@ def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, siz
 def triplet_margin_with_distance_loss(F, anchor, positive, negative, distance_function, margin, swap, reduction):
     """The triplet margin loss with a distance of your own (the Euclidean one by default)."""
     reduction = reduction_of(None, None, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
+    _check_triplet(anchor, positive, negative, margin)
     distance = distance_function or F.pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     return _triplet(F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction)

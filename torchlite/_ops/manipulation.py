@@ -3,8 +3,6 @@
 Most are composites of views, so they share memory with their input where PyTorch's do.
 """
 
-from __future__ import annotations
-
 from operator import index
 
 from torchlite._dispatch import (
@@ -68,7 +66,7 @@ def _unbind_vjp(F, g, input_shape, dim):
     return F.stack([_given(F, x, like, like.shape) for x in g], dim)
 
 
-_split_op = op(
+op(
     "split_with_sizes(Tensor input, split_sizes, dim=0)",
     tags=VIEW,
     vjp={"input": _split_vjp},
@@ -76,7 +74,7 @@ _split_op = op(
     node_name=_split_node_name,
     multi_output=True,
 )
-_unbind_op = op(
+op(
     "unbind(Tensor input, dim=0)",
     tags=VIEW,
     vjp={"input": _unbind_vjp},

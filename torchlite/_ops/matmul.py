@@ -1,6 +1,6 @@
 """Products of matrices and vectors."""
 
-from __future__ import annotations
+import math
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
@@ -44,14 +44,14 @@ def _matmul_shape(input, other):
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         if len(a) > 2 and len(b) > 2:
-            batches = _count(broadcast_shapes(a[:-2], b[:-2]))
+            batches = math.prod(broadcast_shapes(a[:-2], b[:-2]))
             raise RuntimeError(
                 f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {a[-1]}] but got: "
                 f"[{batches}, {b[-2]}]."
             )
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and "
-            f"{right[-2]}x{_count(right[-1:])})"
+            f"mat1 and mat2 shapes cannot be multiplied ({math.prod(left[:-1])}x{left[-1]} and "
+            f"{right[-2]}x{math.prod(right[-1:])})"
         )
     (_bmm_dtypes if len(a) > 2 and len(b) > 2 else _mm_dtypes)(input, other)
     shape = (
@@ -122,13 +122,6 @@ def _dot_rule(name, a, b):
     return (), a.dtype
 
 
-def _count(shape):
-    n = 1
-    for length in shape:
-        n *= length
-    return n
-
-
 def _matmul_input(F, g, other, input_shape):
     if len(other.shape) == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(other)) if len(input_shape) > 1 else F.mul(g, F.conj(other))
@@ -146,7 +139,7 @@ def _matmul_other(F, g, input, other_shape):
         return F.squeeze(F.matmul(F.conj(F.transpose(input, -1, -2)), F.unsqueeze(g, -1)), -1)
     if len(other_shape) == 2 and len(input.shape) > 2:
         width = input.shape[-1]
-        count = _count(input.shape[:-1])
+        count = math.prod(input.shape[:-1])
         return F.matmul(F.conj(F.transpose(F.reshape(input, (count, width)), 0, 1)), F.reshape(g, (count, g.shape[-1])))
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
@@ -583,8 +576,8 @@ def tensordot(F, a, b, dims):
     free_a = [d for d in range(a.ndim) if d not in one]
     free_b = [d for d in range(b.ndim) if d not in two]
     shape = [a.shape[d] for d in free_a] + [b.shape[d] for d in free_b]
-    left = a.permute(free_a + one).reshape(_count([a.shape[d] for d in free_a]), size)
-    right = b.permute(two + free_b).reshape(size, _count([b.shape[d] for d in free_b]))
+    left = a.permute(free_a + one).reshape(math.prod([a.shape[d] for d in free_a]), size)
+    right = b.permute(two + free_b).reshape(size, math.prod([b.shape[d] for d in free_b]))
     return (left @ right).reshape(shape)
 
 

@@ -90,7 +90,7 @@ op(
     where="",
     composite=_layer_norm_backward,
 )
-_of_rows = op(
+op(
     "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
     where="",
     composite=_layer_norm,
@@ -182,7 +182,7 @@ op(
     where="",
     composite=_rms_norm_backward,
 )
-_root_mean_square = op(
+op(
     "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
     where="",
     composite=_rms_norm,
@@ -429,7 +429,7 @@ def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
     return of_input, of_weight, F.sum(g, dims, False) if needs[2] else None
 
 
-_of_groups = op(
+op(
     "_group_norm(Tensor input, Tensor? weight, Tensor? bias, groups, eps)",
     where="",
     composite=_group_norm,

@@ -1,7 +1,5 @@
 """Padding: constant, reflect, replicate and circular."""
 
-from __future__ import annotations
-
 from torchlite._dispatch import composite, memory_layout, op
 
 

@@ -2,8 +2,6 @@
 in `pooling_kernels.py`.
 """
 
-from __future__ import annotations
-
 import math
 
 from torchlite._dispatch import Out, composite, memory_layout

@@ -5,8 +5,6 @@ Max pooling selects the first largest element, as PyTorch does. Average pooling 
 each other's derivative.
 """
 
-from __future__ import annotations
-
 import math
 
 from torchlite._dispatch import memory_layout, op

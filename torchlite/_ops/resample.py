@@ -1,7 +1,5 @@
 """Resampling: `interpolate` and its older names, `grid_sample` and `affine_grid`."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

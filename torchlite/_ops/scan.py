@@ -4,8 +4,6 @@ The derivatives of cumprod and logcumsumexp are linear recurrences (each gradien
 term). In this form they need no division, so zeros in the input are no special case, and exponents never overflow.
 """
 
-from __future__ import annotations
-
 from torchlite._dispatch import INPLACE, Out, memory_layout, op
 
 from .._types.dtypes import BOOL, COMPLEX, int64

@@ -1,7 +1,5 @@
 """Reductions of consecutive segments."""
 
-from __future__ import annotations
-
 import math
 
 from torchlite._dispatch import composite, op

@@ -1,7 +1,5 @@
 """Sorting, selection by rank, search, and distinct elements."""
 
-from __future__ import annotations
-
 from torchlite._dispatch import MODE, NONDIFF, Out, Overlap, call, composite, memory_layout, op
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim
 

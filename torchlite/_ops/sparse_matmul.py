@@ -1,7 +1,5 @@
 """Building blocks of sparse matrix products: sums of rows of a dense matrix, and products sampled at given indices."""
 
-from __future__ import annotations
-
 from torchlite._dispatch import NONDIFF, op
 
 from .._types.dtypes import float32, int32, int64

@@ -1,7 +1,5 @@
 """Variance, order statistics, counts, histograms and integrals: reductions other than sum, mean and extremes."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Views and copies that rearrange dimensions."""
 
-from __future__ import annotations
-
 import math
 
 from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Out, Overlap, composite, memory_layout, op

@@ -1,7 +1,5 @@
 """Sliding blocks, pixel and channel shuffles: `unfold` and `fold` of nn.functional, `pixel_shuffle` and similar ops."""
 
-from __future__ import annotations
-
 import math
 
 from torchlite._dispatch import composite, memory_layout, op

@@ -1,7 +1,5 @@
 """torch.hann_window and similar functions. `torch.signal.windows` has the newer ones."""
 
-from __future__ import annotations
-
 import math
 
 from .._dispatch import composite

@@ -37,6 +37,3 @@ else:
             if instance is None:
                 return self
             return vars(instance).setdefault(self.attrname, self.func(instance))
-
-
-__all__ = ["cached_property"]

@@ -407,6 +407,3 @@ def spdiags(diagonals, offsets, shape, layout=None):
     index = torch.stack([rows[inside], columns[inside]])
     made = sparse_coo_tensor(index, diagonals[inside], tuple(shape))
     return made if layout in (None, torch.sparse_coo) else made.to_sparse(layout=layout)
-
-
-__all__ = ["INVARIANT_CHECKS", "empty", "spdiags", "validate"]

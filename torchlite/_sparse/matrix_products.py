@@ -7,8 +7,6 @@ from torchlite import Tensor
 
 from .matmul_ops import sparse_mm
 
-__all__ = ["basis", "bform", "matmul", "qform", "symeig"]
-
 
 def matmul(A: Tensor | None, B: Tensor) -> Tensor:
     """A @ B, where A is dense, sparse, or None for the identity.

@@ -1,7 +1,5 @@
 """The functions of `torch` that create or multiply sparse tensors."""
 
-from __future__ import annotations
-
 import functools
 
 import torchlite as torch

@@ -159,44 +159,23 @@ def _shape_as_tensor(self: Any) -> Any:
     return tensor(tuple(self.shape))
 
 
-def _cast_Byte(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.byte()`."""
-    return self.byte()
+def _cast_function(name: str) -> Any:
+    def cast(self: Any, non_blocking: bool = False) -> Any:
+        return getattr(self, name.lower())()
+
+    cast.__name__ = cast.__qualname__ = f"_cast_{name}"
+    cast.__doc__ = f"Same as `input.{name.lower()}()`."
+    return cast
 
 
-def _cast_Char(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.char()`."""
-    return self.char()
-
-
-def _cast_Short(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.short()`."""
-    return self.short()
-
-
-def _cast_Int(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.int()`."""
-    return self.int()
-
-
-def _cast_Long(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.long()`."""
-    return self.long()
-
-
-def _cast_Half(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.half()`."""
-    return self.half()
-
-
-def _cast_Float(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.float()`."""
-    return self.float()
-
-
-def _cast_Double(self: Any, non_blocking: bool = False) -> Any:
-    """Same as `input.double()`."""
-    return self.double()
+_cast_Byte = _cast_function("Byte")
+_cast_Char = _cast_function("Char")
+_cast_Short = _cast_function("Short")
+_cast_Int = _cast_function("Int")
+_cast_Long = _cast_function("Long")
+_cast_Half = _cast_function("Half")
+_cast_Float = _cast_function("Float")
+_cast_Double = _cast_function("Double")
 
 
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:

@@ -154,7 +154,6 @@ for _d in BY_NAME.values():
         _d.np  # noqa: B018  fills FROM_NUMPY
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
-_SIGNED_LADDER = (int8, int16, int32, int64)
 _FLOAT_LADDER = (float16, bfloat16, float32, float64)
 
 

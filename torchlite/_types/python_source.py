@@ -198,11 +198,3 @@ def _forget(filename: str, lines: Any) -> None:
 def evaluate(expression: str, globals: dict[str, Any]) -> Any:
     """The value of a Python expression that a user's program holds as text, such as an annotation."""
     return eval(expression, globals)
-
-
-__all__ = [
-    "attach_source", "attribute", "comment", "compile_code", "compile_function", "compile_source", "evaluate",
-    "identifier",
-    "is_identifier", "literal", "one_line", "parse", "quote",
-    "source_of",
-]  # fmt: skip

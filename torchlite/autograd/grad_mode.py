@@ -195,6 +195,28 @@ class set_grad_enabled(_ModeSetter):
         return type(self)(self.mode)
 
 
+class _AttributeSetter(_ModeSetter):
+    """Sets an attribute of an object at once when called, and until the end of the block when used in `with`."""
+
+    _owner: Any
+    _name: str
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+        self.before.append(getattr(self._owner, self._name))
+        setattr(self._owner, self._name, mode)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        setattr(self._owner, self._name, self.before.pop())
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
 class _Threads(threading.local):
     enabled = True
 
@@ -202,25 +224,12 @@ class _Threads(threading.local):
 _threads = _Threads()
 
 
-class set_multithreading_enabled(_ModeSetter):
+class set_multithreading_enabled(_AttributeSetter):
     """Set whether backward may use several threads: immediately when called, or for a `with` block. In any case
     backward only uses extra threads for deeply nested backward passes.
     """
 
-    def __init__(self, mode: bool):
-        super().__init__()
-        self.mode = mode
-        self.before.append(_threads.enabled)
-        _threads.enabled = mode
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        _threads.enabled = self.before.pop()
-
-    def clone(self):
-        return type(self)(self.mode)
+    _owner, _name = _threads, "enabled"
 
 
 def is_multithreading_enabled() -> bool:
@@ -262,7 +271,7 @@ class _force_original_view_tracking(_ModeSetter):
         return type(self)(self.mode)
 
 
-class enforce_grad_layout_policy(_ModeSetter):
+class enforce_grad_layout_policy(_AttributeSetter):
     """Set whether the first gradient of a leaf gets the leaf's memory layout (True, the default) or may keep its own,
     which saves a copy: immediately when called, or for a `with` block.
 
@@ -274,39 +283,17 @@ class enforce_grad_layout_policy(_ModeSetter):
     ((1, 2), (3, 1))
     """
 
+    _owner, _name = MODE, "grad_layout_policy"
+
     def __init__(self, enable: bool = True):
-        super().__init__()
+        super().__init__(enable)
         self.enable = enable
-        self.before.append(MODE.grad_layout_policy)
-        MODE.grad_layout_policy = enable
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        MODE.grad_layout_policy = self.before.pop()
-
-    def clone(self):
-        return type(self)(self.enable)
 
 
-class _set_fwd_grad_enabled(_ModeSetter):
+class _set_fwd_grad_enabled(_AttributeSetter):
     """Set whether levels of forward mode propagate tangents: immediately when called, or for a `with` block."""
 
-    def __init__(self, mode: bool):
-        super().__init__()
-        self.mode = mode
-        self.before.append(MODE.forward)
-        MODE.forward = mode
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        MODE.forward = self.before.pop()
-
-    def clone(self):
-        return type(self)(self.mode)
+    _owner, _name = MODE, "forward"
 
 
 class _unsafe_preserve_version_counter(_DecoratorContextManager):

@@ -16,10 +16,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _kineto_available() -> bool:
-    return False
-
-
 def _needs_end(method: Callable) -> Callable:
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,5 @@
 """Mixed precision on the CPU under its old names, deprecated in favour of `torch.amp`."""
 
-from __future__ import annotations
-
 from ..amp._deprecated_forms import deprecated_forms
 
 __all__ = ["GradScaler", "autocast"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import memory, random
 from ._accelerator import (
     can_device_access_peer,
     cuda,
@@ -26,37 +27,8 @@ from ._nvml import (
     temperature,
     utilization,
 )
-from .memory import (
-    OutOfMemoryError,
-    empty_cache,
-    get_per_process_memory_fraction,
-    max_memory_allocated,
-    max_memory_cached,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_cached,
-    memory_reserved,
-    memory_stats,
-    memory_stats_as_nested_dict,
-    memory_summary,
-    reset_accumulated_memory_stats,
-    reset_max_memory_allocated,
-    reset_max_memory_cached,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-)
-from .random import (
-    get_rng_state,
-    get_rng_state_all,
-    initial_seed,
-    manual_seed,
-    manual_seed_all,
-    seed,
-    seed_all,
-    set_rng_state,
-    set_rng_state_all,
-)
+from .memory import *
+from .random import *
 from .streams import Event, ExternalStream, Stream, StreamContext, get_stream_from_external, stream
 
 is_available, device_count, why_not, is_initialized, init = (
@@ -83,7 +55,6 @@ __all__ = [
     *_TYPES,
     "Event",
     "ExternalStream",
-    "OutOfMemoryError",
     "Stream",
     "StreamContext",
     "amp",
@@ -97,55 +68,29 @@ __all__ = [
     "device_count",
     "device_memory_used",
     "device_of",
-    "empty_cache",
     "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
     "get_gencode_flags",
-    "get_per_process_memory_fraction",
-    "get_rng_state",
-    "get_rng_state_all",
     "get_stream_from_external",
     "graphs",
     "has_half",
     "has_magma",
     "init",
-    "initial_seed",
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
     "is_tf32_supported",
     "list_gpu_processes",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "max_memory_cached",
-    "max_memory_reserved",
-    "mem_get_info",
     "memory",
-    "memory_allocated",
-    "memory_cached",
-    "memory_reserved",
-    "memory_stats",
-    "memory_stats_as_nested_dict",
-    "memory_summary",
     "memory_usage",
     "nvtx",
     "power_draw",
     "profiler",
     "random",
-    "reset_accumulated_memory_stats",
-    "reset_max_memory_allocated",
-    "reset_max_memory_cached",
-    "reset_peak_memory_stats",
-    "seed",
-    "seed_all",
     "set_device",
-    "set_per_process_memory_fraction",
-    "set_rng_state",
-    "set_rng_state_all",
     "set_stream",
     "stream",
     "streams",
@@ -154,6 +99,8 @@ __all__ = [
     "utilization",
     "why_not",
 ]
+__all__ += memory.__all__
+__all__ += random.__all__
 
 
 def ipc_collect() -> None:

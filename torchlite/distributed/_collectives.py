@@ -22,14 +22,7 @@ from ._collective_options import (
     ReduceScatterOptions,
     ScatterOptions,
 )
-from ._group_registry import (
-    _get_default_group,
-    _group_or_default,
-    _rank_not_in_group,
-    get_global_rank,
-    get_group_rank,
-    warn_not_in_group,
-)
+from ._group_registry import _get_default_group, _group_or_default, get_global_rank, get_group_rank, is_not_member
 from ._process_group import ProcessGroup
 from ._reduce_ops import ReduceOp
 from ._sync_fast_path import try_fast_path
@@ -112,8 +105,7 @@ def broadcast(
 ) -> Work | None:
     """Copy the tensor of the rank `src` (of the world; `group_src` counts in the group) to every member."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("broadcast")
+    if is_not_member(found, "broadcast"):
         return None
     root = resolve_rank(found, src, group_src)
     check_tensor(tensor, "tensor")
@@ -127,8 +119,7 @@ def all_reduce(
 ) -> Work | None:
     """Reduce every member's tensor to the reduction of all. With `async_op` return a Work to wait for."""
     check_tensor(tensor, "tensor")
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_reduce")
+    if is_not_member(group, "all_reduce"):
         return None
     _check_complex(op, tensor.dtype)
     found = _group_or_default(group)
@@ -144,8 +135,7 @@ def all_reduce_coalesced(
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
     check_tensors(tensors, "tensor")
     check_dtypes(tensors)
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_reduce_coalesced")
+    if is_not_member(group, "all_reduce_coalesced"):
         return None
     _check_complex(op, tensors[0].dtype if tensors else torch.float32)
     options = AllreduceCoalescedOptions(reduceOp=op, asyncOp=async_op)
@@ -166,8 +156,7 @@ def reduce(
 ) -> Work | None:
     """Reduce the tensors of all members to the rank `dst`."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("reduce")
+    if is_not_member(found, "reduce"):
         return None
     root = resolve_rank(found, dst, group_dst)
     check_tensor(tensor, "tensor")
@@ -182,8 +171,7 @@ def all_gather(
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_dtypes(tensor_list, tensor)
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_gather")
+    if is_not_member(group, "all_gather"):
         return None
     found = _group_or_default(group)
     return _return_work(found.allgather([tensor_list], [tensor], AllgatherOptions(asyncOp=async_op)), async_op)
@@ -195,8 +183,7 @@ def all_gather_into_tensor(
     """Gather the inputs of all in every member's output, concatenated (or stacked)."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_gather_into_tensor")
+    if is_not_member(group, "all_gather_into_tensor"):
         return None
     found = _group_or_default(group)
     if not async_op and try_fast_path(found, "all_gather", None, output_tensor, input_tensor):
@@ -223,8 +210,7 @@ def all_gather_coalesced(
     async_op: bool = False,
 ) -> Any:
     """`all_gather` of several tensors: `output_tensor_lists[r]` receives rank r's; with `async_op` return a future."""
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_gather_coalesced")
+    if is_not_member(group, "all_gather_coalesced"):
         return None
     check_tensors(input_tensor_list, "input_tensor_list")
     check_dtypes(input_tensor_list)
@@ -265,8 +251,7 @@ def gather(
         gather_list = []
     check_dtypes(tensor, gather_list)
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("gather")
+    if is_not_member(found, "gather"):
         return None
     root = resolve_rank(found, 0 if dst is None and group_dst is None else dst, group_dst)
     mine = found.rank() == root
@@ -291,8 +276,7 @@ def scatter(
         scatter_list = []
     check_dtypes(tensor, scatter_list)
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("scatter")
+    if is_not_member(found, "scatter"):
         return None
     root = resolve_rank(found, 0 if src is None and group_src is None else src, group_src)
     mine = found.rank() == root
@@ -312,8 +296,7 @@ def reduce_scatter(
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_dtypes(output, input_list)
-    if _rank_not_in_group(group):
-        warn_not_in_group("reduce_scatter")
+    if is_not_member(group, "reduce_scatter"):
         return None
     _check_complex(op, output.dtype)
     options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
@@ -330,8 +313,7 @@ def reduce_scatter_tensor(
     """Reduce the inputs of all members, and scatter the result over their outputs."""
     check_tensor(output, "output")
     check_tensor(input, "input")
-    if _rank_not_in_group(group):
-        warn_not_in_group("reduce_scatter_tensor")
+    if is_not_member(group, "reduce_scatter_tensor"):
         return None
     _check_complex(op, input.dtype)
     found = _group_or_default(group)
@@ -360,8 +342,7 @@ def all_to_all_single(
     async_op: bool = False,
 ) -> Work | None:
     """Exchange rows: split the input over the members and concatenate their parts, evenly or by the split sizes."""
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_to_all_single")
+    if is_not_member(group, "all_to_all_single"):
         return None
     check_tensor(output, "output")
     check_tensor(input, "input")
@@ -384,8 +365,7 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:
     """Exchange tensors: `output_tensor_list[r]` receives rank r's input for this rank."""
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_to_all")
+    if is_not_member(group, "all_to_all"):
         return None
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -403,8 +383,7 @@ def barrier(
     timeout: timedelta | None = None,
 ) -> Work | None:
     """Wait until all members have called it."""
-    if _rank_not_in_group(group):
-        warn_not_in_group("barrier")
+    if is_not_member(group, "barrier"):
         return None
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
@@ -416,8 +395,7 @@ def monitored_barrier(
     group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
     """Barrier whose error, on rank 0, names a rank that did not arrive in time (with `wait_all_ranks` all of them)."""
-    if _rank_not_in_group(group):
-        warn_not_in_group("monitored_barrier")
+    if is_not_member(group, "monitored_barrier"):
         return
     if isinstance(timeout, float | int):
         import warnings

@@ -157,7 +157,10 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
     return repr(BackendConfig(get_backend(found)))
 
 
-def warn_not_in_group(call: str) -> None:
-    """Warn about a call for a group that this process is not in."""
+def is_not_member(group: Any, call: str) -> bool:
+    """True, with a warning about the call, if this process is not in the group."""
+    if group is None or group != GroupMember.NON_GROUP_MEMBER:
+        return False
     rank = -1 if _world.default_pg is None else _world.default_pg.rank()
     warnings.warn(f"Running {call} on global rank {rank} which does not belong to the given group.", stacklevel=3)
+    return True

@@ -15,7 +15,7 @@ import torchlite as torch
 
 from . import _collectives as collectives
 from ._collectives import resolve_rank
-from ._group_registry import _group_or_default, _rank_not_in_group, get_rank, get_world_size, warn_not_in_group
+from ._group_registry import _group_or_default, get_rank, get_world_size, is_not_member
 from ._p2p import recv, send
 from ._process_group import ProcessGroup
 
@@ -79,8 +79,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
 
     Objects are pickled: communicate only with trusted processes.
     """
-    if _rank_not_in_group(group):
-        warn_not_in_group("all_gather_object")
+    if is_not_member(group, "all_gather_object"):
         return
     data, size = _object_to_tensor(obj)
     count = get_world_size(group)
@@ -104,8 +103,7 @@ def gather_object(
 ) -> None:
     """Gather the objects of all in the list of the rank `dst` (default 0); others pass None."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("gather_object")
+    if is_not_member(found, "gather_object"):
         return
     root = resolve_rank(found, 0 if dst is None and group_dst is None else dst, group_dst)
     mine = found.rank() == root
@@ -143,8 +141,7 @@ def broadcast_object_list(
     `device` has no effect: pickles travel through host memory.
     """
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("broadcast_object_list")
+    if is_not_member(found, "broadcast_object_list"):
         return
     root = resolve_rank(found, 0 if src is None and group_src is None else src, group_src)
     mine = found.rank() == root
@@ -166,8 +163,7 @@ def scatter_object_list(
 ) -> None:
     """Scatter the input list of the rank `src` (default 0) over the first element of every member's output list."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("scatter_object_list")
+    if is_not_member(found, "scatter_object_list"):
         return
     if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")

@@ -8,7 +8,7 @@ import torchlite as torch
 
 from ._coalescing import collect_work
 from ._collectives import check_tensor, resolve_rank
-from ._group_registry import _group_or_default, _rank_not_in_group, get_global_rank, warn_not_in_group
+from ._group_registry import _group_or_default, get_global_rank, is_not_member
 from ._process_group import ProcessGroup
 from ._sync_fast_path import try_fast_path
 from ._work import Work
@@ -28,8 +28,7 @@ def isend(
 ) -> Work | None:
     """Start sending a tensor to the rank `dst` (of the world; `group_dst` counts in the group)."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("isend")
+    if is_not_member(found, "isend"):
         return None
     return found.send([tensor], _destination_rank(found, tensor, dst, group_dst), tag)
 
@@ -51,8 +50,7 @@ def irecv(
     """Start receiving a tensor from the rank `src`, by default from any."""
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("irecv")
+    if is_not_member(found, "irecv"):
         return None
     if src is None and group_src is None:
         return found.recv_anysource([tensor], tag)
@@ -74,8 +72,7 @@ def send(
 ) -> None:
     """Send a tensor to the rank `dst`; it may be changed afterwards."""
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("isend")
+    if is_not_member(found, "isend"):
         return
     to = _destination_rank(found, tensor, dst, group_dst)
     if try_fast_path(found, "send", (to, tag), None, tensor):
@@ -95,8 +92,7 @@ def recv(
     """Receive a tensor of the sent size and dtype from the rank `src`, by default from any; return the sender."""
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
-    if _rank_not_in_group(found):
-        warn_not_in_group("irecv")
+    if is_not_member(found, "irecv"):
         return -1
     if src is None and group_src is None:
         work = found.recv_anysource([tensor], tag)

@@ -10,8 +10,6 @@ Each distribution has `sample` (on "cpu" PyTorch's numbers for the same seed), `
 tensor(0.5000)
 """
 
-from __future__ import annotations
-
 from . import constraints, kl, transforms
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -53,50 +51,22 @@ from .relaxed_bernoulli import RelaxedBernoulli
 from .relaxed_categorical import RelaxedOneHotCategorical
 from .studentT import StudentT
 from .transformed_distribution import TransformedDistribution
-from .transforms import (
-    AbsTransform,
-    AffineTransform,
-    CatTransform,
-    ComposeTransform,
-    CorrCholeskyTransform,
-    CumulativeDistributionTransform,
-    ExpTransform,
-    IndependentTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
-    PowerTransform,
-    ReshapeTransform,
-    SigmoidTransform,
-    SoftmaxTransform,
-    SoftplusTransform,
-    StackTransform,
-    StickBreakingTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
-)
+from .transforms import *
 from .uniform import Uniform
 from .von_mises import VonMises
 from .weibull import Weibull
 from .wishart import Wishart
 
 __all__ = [
-    "AbsTransform",
-    "AffineTransform",
     "Bernoulli",
     "Beta",
     "Binomial",
-    "CatTransform",
     "Categorical",
     "Cauchy",
     "Chi2",
-    "ComposeTransform",
     "ContinuousBernoulli",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
     "Dirichlet",
     "Distribution",
-    "ExpTransform",
     "Exponential",
     "ExponentialFamily",
     "FisherSnedecor",
@@ -107,7 +77,6 @@ __all__ = [
     "HalfCauchy",
     "HalfNormal",
     "Independent",
-    "IndependentTransform",
     "InverseGamma",
     "Kumaraswamy",
     "LKJCholesky",
@@ -115,7 +84,6 @@ __all__ = [
     "LogNormal",
     "LogisticNormal",
     "LowRankMultivariateNormal",
-    "LowerCholeskyTransform",
     "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormal",
@@ -125,27 +93,17 @@ __all__ = [
     "OneHotCategoricalStraightThrough",
     "Pareto",
     "Poisson",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
     "RelaxedBernoulli",
     "RelaxedOneHotCategorical",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
     "StudentT",
-    "TanhTransform",
-    "Transform",
     "TransformedDistribution",
     "Uniform",
     "VonMises",
     "Weibull",
     "Wishart",
     "biject_to",
-    "identity_transform",
     "kl_divergence",
     "register_kl",
     "transform_to",
 ]
+__all__ += transforms.__all__

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import torchlite as torch
 
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -26,7 +24,7 @@ class ProbsOrLogitsMixin:
         name, given = ("probs", probs) if probs is not None else ("logits", logits)
         (self._param,) = broadcast_all(given)
         setattr(self, name, self._param)
-        return torch.Size() if isinstance(given, Number) else self._param.size()
+        return self._param.size()
 
     def _take_vectors(self, probs, logits) -> None:
         """Set the given parameter, normalised along its last dimension."""

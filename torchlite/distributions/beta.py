@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import torchlite as torch
 
 from . import constraints
@@ -28,10 +26,7 @@ class Beta(ExponentialFamily):
     _broadcast: dict[str, int] = {}
 
     def __init__(self, concentration1, concentration0, validate_args=None) -> None:
-        if isinstance(concentration1, Number) and isinstance(concentration0, Number):
-            both = torch.tensor([float(concentration1), float(concentration0)])  # type: ignore[arg-type]
-        else:
-            both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 

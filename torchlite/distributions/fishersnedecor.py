@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import torchlite as torch
 
 from . import constraints
@@ -32,8 +30,7 @@ class FisherSnedecor(Distribution):
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
-        numbers = isinstance(df1, Number) and isinstance(df2, Number)
-        super().__init__(torch.Size() if numbers else self.df1.size(), validate_args=validate_args)
+        super().__init__(self.df1.size(), validate_args=validate_args)
 
     def _expand_rest(self, new, batch_shape) -> None:
         new._gamma1 = self._gamma1.expand(batch_shape)

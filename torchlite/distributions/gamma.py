@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import torchlite as torch
 
 from . import constraints
@@ -37,8 +35,7 @@ class Gamma(ExponentialFamily):
 
     def __init__(self, concentration, rate, validate_args=None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
-        numbers = isinstance(concentration, Number) and isinstance(rate, Number)
-        super().__init__(torch.Size() if numbers else self.concentration.size(), validate_args=validate_args)
+        super().__init__(self.concentration.size(), validate_args=validate_args)
 
     @property
     def mean(self) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Number
 
 import torchlite as torch
 
@@ -30,8 +29,7 @@ class GeneralizedPareto(Distribution):
 
     def __init__(self, loc, scale, concentration, validate_args=None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
-        numbers = all(isinstance(p, Number) for p in (loc, scale, concentration))
-        super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)
+        super().__init__(self.loc.size(), validate_args=validate_args)
 
     def _is_exponential(self):
         return torch.isclose(self.concentration, torch.zeros_like(self.concentration))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Number
 
 import torchlite as torch
 
@@ -31,14 +30,11 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc, scale, validate_args=None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = torch.finfo(self.loc.dtype)
-        if isinstance(loc, Number) and isinstance(scale, Number):
-            base = Uniform(limits.tiny, 1 - limits.eps, validate_args=validate_args)
-        else:
-            base = Uniform(
-                torch.full_like(self.loc, limits.tiny),
-                torch.full_like(self.loc, 1 - limits.eps),
-                validate_args=validate_args,
-            )
+        base = Uniform(
+            torch.full_like(self.loc, limits.tiny),
+            torch.full_like(self.loc, 1 - limits.eps),
+            validate_args=validate_args,
+        )
         # x = loc - scale log(-log(u))
         transforms = [
             ExpTransform().inv,

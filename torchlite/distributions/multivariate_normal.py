@@ -38,6 +38,19 @@ def _precision_to_scale_tril(P):
     return torch.linalg.solve_triangular(transposed, eye, upper=False)
 
 
+def _given_matrices(covariance_matrix, precision_matrix, scale_tril):
+    """Return the matrices that are not None, by their names."""
+    matrices = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+    return {name: matrix for name, matrix in matrices.items() if matrix is not None}
+
+
+def _cholesky_factor(name, matrix):
+    """Return the covariance's Cholesky factor, from the matrix of this name."""
+    if name == "scale_tril":
+        return matrix
+    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
+
+
 class MultivariateNormal(Distribution):
     """The multivariate normal distribution of mean `loc` (..., n) and one of `covariance_matrix`, `precision_matrix`
     (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). All computations use the factor.
@@ -61,15 +74,7 @@ class MultivariateNormal(Distribution):
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            name: value
-            for name, value in (
-                ("covariance_matrix", covariance_matrix),
-                ("precision_matrix", precision_matrix),
-                ("scale_tril", scale_tril),
-            )
-            if value is not None
-        }
+        given = _given_matrices(covariance_matrix, precision_matrix, scale_tril)
         if len(given) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         ((name, matrix),) = given.items()
@@ -80,12 +85,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         self.loc = loc.expand(batch_shape + (-1,))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._unbroadcasted_scale_tril = _cholesky_factor(name, matrix)
 
     def _expand_rest(self, new, batch_shape) -> None:
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Number
 
 import torchlite as torch
 
@@ -31,8 +30,7 @@ class Normal(ExponentialFamily):
 
     def __init__(self, loc, scale, validate_args=None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        numbers = isinstance(loc, Number) and isinstance(scale, Number)
-        super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)
+        super().__init__(self.loc.size(), validate_args=validate_args)
 
     @property
     def mean(self) -> torch.Tensor:
@@ -62,7 +60,7 @@ class Normal(ExponentialFamily):
     def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        log_scale = math.log(self.scale) if isinstance(self.scale, Number) else self.scale.log()  # type: ignore
+        log_scale = self.scale.log()
         return -((value - self.loc) ** 2) / (2 * self.scale**2) - log_scale - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: torch.Tensor) -> torch.Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import torchlite as torch
 
 from . import constraints
@@ -26,8 +24,7 @@ class Uniform(Distribution):
 
     def __init__(self, low, high, validate_args=None) -> None:
         self.low, self.high = broadcast_all(low, high)
-        numbers = isinstance(low, Number) and isinstance(high, Number)
-        super().__init__(torch.Size() if numbers else self.low.size(), validate_args=validate_args)
+        super().__init__(self.low.size(), validate_args=validate_args)
 
     @property
     def arg_constraints(self):

@@ -11,7 +11,7 @@ import torchlite as torch
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
-from .multivariate_normal import _precision_to_scale_tril
+from .multivariate_normal import _cholesky_factor, _given_matrices
 from .utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -60,15 +60,7 @@ class Wishart(ExponentialFamily):
         }
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None) -> None:
-        given = {
-            name: value
-            for name, value in (
-                ("covariance_matrix", covariance_matrix),
-                ("precision_matrix", precision_matrix),
-                ("scale_tril", scale_tril),
-            )
-            if value is not None
-        }
+        given = _given_matrices(covariance_matrix, precision_matrix, scale_tril)
         assert len(given) == 1, "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
@@ -89,12 +81,7 @@ class Wishart(ExponentialFamily):
                 "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
                 stacklevel=2,
             )
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._unbroadcasted_scale_tril = _cholesky_factor(name, matrix)
         self._set_squares()
 
     def _set_squares(self) -> None:

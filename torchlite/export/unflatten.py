@@ -598,14 +598,3 @@ def _graph_fingerprint(graph: Graph) -> list[Any]:
         (n.op, n.target if n.op != "placeholder" else "", repr(map_arg(n.args, told)), repr(map_arg(n.kwargs, told)))
         for n in graph.nodes
     ]
-
-
-def _swap_modules(ep: ExportedProgram, modules_to_swap: dict[str, Any]) -> UnflattenedModule:
-    """Return a program as a tree of modules with the named modules swapped. Each must have a preserved signature."""
-    kept = {entry.fqn for entry in ep.module_call_graph if entry.signature is not None}
-    found = unflatten(ep)
-    for name, module in modules_to_swap.items():
-        if name not in kept:
-            raise ValueError(f"the call of {name} was not preserved: export with preserve_module_call_signature")
-        found.set_submodule(name, module)
-    return found

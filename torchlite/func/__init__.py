@@ -6,8 +6,6 @@
 tensor([ 3., 12.])
 """
 
-from __future__ import annotations
-
 from ._forward_mode import hessian, jacfwd, jvp, linearize
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._functionalize import debug_unwrap, functionalize

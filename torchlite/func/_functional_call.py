@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from torchlite import Tensor
     from torchlite.nn import Module
 
-__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Remove running statistics from every batch norm of `root` in place, so `vmap` can run it over models.

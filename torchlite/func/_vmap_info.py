@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["VmapInfo"]
-
 
 class VmapInfo(NamedTuple):
     """Argument of a Function's `vmap` method and of a `torch.library.register_vmap` rule."""

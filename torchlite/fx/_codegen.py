@@ -25,8 +25,6 @@ from ._naming import Namespace, format_target, public_name, qualified_name, rese
 from .node import Node, abbreviation
 from .tensor_type import TensorType
 
-__all__ = ["CodeGen", "PythonCode"]
-
 
 class _CustomBuiltin(NamedTuple):
     """Global name of generated code, with the line that imports it."""

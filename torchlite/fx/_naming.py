@@ -16,17 +16,6 @@ from .._tensor import Tensor
 from .._types.package_name import is_torchlite_object, package_name
 from .._types.python_source import attribute
 
-__all__ = [
-    "Namespace",
-    "format_target",
-    "is_magic",
-    "public_name",
-    "qualified_name",
-    "resolve_public_name",
-    "snake_case",
-    "type_repr",
-]
-
 # Namespaces searched, in this order, for torchlite functions whose own module is private.
 _PUBLIC_NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.nn.init")
 

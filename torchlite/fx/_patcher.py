@@ -18,8 +18,6 @@ from ..utils._pytree import tree_leaves
 from ._compatibility import compatibility
 from .proxy import Proxy
 
-__all__ = ["ProgramTrace", "find_proxy", "wrap"]
-
 # Arguments of `wrap`, by id of the module's globals and name.
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []

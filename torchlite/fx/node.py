@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -461,6 +460,3 @@ def map_aggregate(a: Any, fn: Callable[[Argument], Argument]) -> Any:
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     return fn(a)
-
-
-_FunctionTypes = (types.FunctionType, types.BuiltinFunctionType)

@@ -51,7 +51,7 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
     >>> len(found), module(torch.zeros(1), torch.ones(1))
     (1, tensor([0.5000]))
     """
-    found = _replace_pattern(gm, pattern, replacement)
+    found = replace_pattern_with_filters(gm, pattern, replacement)
     return [Match(anchor=one.anchor, nodes_map=one.nodes_map) for one in found]
 
 
@@ -71,26 +71,6 @@ def replace_pattern_with_filters(
     replacement_callback: creates the replacement per match, instead of `replacement`. node_name_match: nodes with this
     substring in their name match the pattern's outputs.
     """
-    return _replace_pattern(
-        gm, pattern, replacement, match_filters, ignore_literals, replacement_callback, node_name_match
-    )
-
-
-def _graph_of(thing: Any) -> Graph:
-    if isinstance(thing, Graph):
-        return thing
-    return thing.graph if isinstance(thing, GraphModule) else symbolic_trace(thing).graph
-
-
-def _replace_pattern(
-    gm: GraphModule,
-    pattern: Any,
-    replacement: Any = None,
-    match_filters: list[Filter] | None = None,
-    ignore_literals: bool = False,
-    replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
-    node_name_match: str = "",
-) -> list[ReplacedPatterns]:
     if replacement is None and replacement_callback is None:
         raise AssertionError("Must provide either a replacement GraphModule or a replacement callback")
     graph, sought = gm.graph, _graph_of(pattern)
@@ -115,6 +95,12 @@ def _replace_pattern(
     if isinstance(replacement, Module):
         _replace_attributes(gm, replacement)
     return done
+
+
+def _graph_of(thing: Any) -> Graph:
+    if isinstance(thing, Graph):
+        return thing
+    return thing.graph if isinstance(thing, GraphModule) else symbolic_trace(thing).graph
 
 
 def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, Any]) -> list[Node]:

@@ -509,6 +509,3 @@ def _make_enum(path: str, node: ast.ClassDef, reader: PythonTranslator) -> Any:
     made: Any = enum.Enum(path.rpartition(".")[2], members, module=path.rpartition(".")[0])  # type: ignore[misc]
     made._script_name = path  # type: ignore[attr-defined]
     return made
-
-
-__all__ = ["ScriptProgram", "ScriptClass"]

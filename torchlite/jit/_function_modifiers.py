@@ -15,7 +15,15 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 from .._settings.jit_state import STATE
 from ..futures import Future
 
-__all__ = ["Final", "Future"]
+
+def warn_of_optimize(optimize: Any) -> None:
+    """Warn the caller's caller if it passes `optimize`."""
+    if optimize is not None:
+        warnings.warn(
+            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 class TracerWarning(Warning):

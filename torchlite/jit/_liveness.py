@@ -90,6 +90,3 @@ def _target_names(target: ast.expr) -> Iterator[ast.expr]:
             yield from _target_names(item)
     else:
         yield target
-
-
-__all__ = ["walk", "insert_deletions"]

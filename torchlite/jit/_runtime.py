@@ -22,9 +22,6 @@ from ..futures import Future
 from . import _list_ops, _nontensor_ops, _number_ops, _str_ops, _value_limits
 from ._function_modifiers import is_library_class
 
-_PLAIN = (int, float, bool, complex, str)
-
-
 LOOKUP: list[Callable] = []  # set to `_builtin_ops.lookup` by that module
 
 

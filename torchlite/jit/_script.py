@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import Any
 
 from .._types.python_source import parse
+from ._function_modifiers import warn_of_optimize
 
 __all__ = [
     "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
@@ -36,12 +36,7 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     """
     from . import _recursive
 
-    if optimize is not None:
-        warnings.warn(
-            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
-            FutureWarning,
-            stacklevel=2,
-        )
+    warn_of_optimize(optimize)
     return _recursive.script(obj)
 
 

@@ -16,8 +16,6 @@ from ._function_modifiers import Attribute
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
 from ._source_resolution import class_definitions, names_in_frame
 
-__all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
-
 
 class ScriptMeta(type):
     """Metaclass of ScriptModule: compiles an object after its `__init__`."""

@@ -174,6 +174,3 @@ def _schema_call(node: Any) -> tuple[str, list[Any]]:
         values = [image, weight, bias, *lists[:3], True, lists[3], groups, False, False, True, True]
         return "aten::_convolution", values
     return name, values
-
-
-__all__ = ["TracingState", "trace_graph"]

@@ -16,7 +16,7 @@ from .._dispatch.mode_restoring import restores_modes
 from .._settings.jit_state import STATE
 from .._types.python_source import attribute, is_identifier, quote
 from ._compilation_unit import ScriptClass, ScriptProgram
-from ._function_modifiers import TracerWarning
+from ._function_modifiers import TracerWarning, warn_of_optimize
 from ._program_unpickler import set_attribute
 from ._save import type_of
 from ._script_modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
@@ -50,12 +50,7 @@ def trace(
     >>> double(torch.arange(3.0))
     tensor([0., 2., 4.])
     """
-    if optimize is not None:
-        warnings.warn(
-            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
-            FutureWarning,
-            stacklevel=2,
-        )
+    warn_of_optimize(optimize)
     if isinstance(func, (ScriptModule, ScriptFunction)) and not isinstance(func, TracedModule):
         if isinstance(func, RecursiveScriptModule | ScriptFunction):
             warnings.warn(
@@ -91,12 +86,7 @@ def trace_module(
     _store_inputs: bool = True,
 ) -> Any:
     """Trace several methods of a module: `inputs` has example inputs by method name."""
-    if optimize is not None:
-        warnings.warn(
-            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
-            FutureWarning,
-            stacklevel=2,
-        )
+    warn_of_optimize(optimize)
     if not isinstance(mod, torch.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):

@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "AnyType", "BoolType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
-    "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType", "SymBoolType",
-    "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
-]  # fmt: skip
-
 
 class Type:
     """A TorchScript type.

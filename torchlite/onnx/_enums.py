@@ -1,7 +1,5 @@
 """Export options under PyTorch's names: TrainingMode, OperatorExportTypes."""
 
-from __future__ import annotations
-
 import enum
 
 from ._element_types import NUMBERS

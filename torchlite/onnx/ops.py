@@ -105,7 +105,7 @@ _symbolic_multi_out = _define(
     f"(Tensor?[] inputs, str op_type, int[] onnx_dtypes, *, SymInt[][] shapes, {_REST}) -> Tensor[]", _define_multi_out,
 )  # fmt: skip
 _attention = _define("onnx::Attention.opset23", _ATTENTION, _attends)
-_rotary_embedding = _define("onnx::RotaryEmbedding.opset23", _ROTARY, _turns)
+_define("onnx::RotaryEmbedding.opset23", _ROTARY, _turns)
 
 
 def aten_decompositions() -> dict[Any, Callable]:

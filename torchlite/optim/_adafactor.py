@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _get_value, _increment_step, _run_single_tensor, _scalar_tensor
+from .optimizer import Optimizer, _get_value, _increment_step, _options, _run_single_tensor, _scalar_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,18 +53,7 @@ class Adafactor(Optimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "beta2_decay": beta2_decay,
-                "eps": eps,
-                "d": d,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-            },
-        )
+        super().__init__(params, _options(locals(), "lr beta2_decay eps d weight_decay foreach maximize"))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

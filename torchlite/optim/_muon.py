@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _evaluate_closure, _get_value, _params_with_grad
+from .optimizer import Optimizer, _evaluate_closure, _get_value, _options, _params_with_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,19 +78,8 @@ class Muon(Optimizer):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         if len(ns_coefficients) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "weight_decay": weight_decay,
-                "momentum": momentum,
-                "nesterov": nesterov,
-                "ns_coefficients": ns_coefficients,
-                "eps": eps,
-                "ns_steps": ns_steps,
-                "adjust_lr_fn": adjust_lr_fn,
-            },
-        )
+        names = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+        super().__init__(params, _options(locals(), names))
         for group in self.param_groups:
             for param in group["params"]:
                 if param.ndim != 2:

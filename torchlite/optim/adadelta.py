@@ -9,8 +9,7 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _evaluate_closure,
     _get_value,
     _init_step_count,
@@ -46,23 +45,10 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        _check_nonnegative(eps=eps, weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "rho": rho,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "capturable": capturable,
-                "foreach": foreach,
-                "differentiable": differentiable,
-            },
-        )
+        names = "lr rho eps weight_decay maximize capturable foreach differentiable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

@@ -8,8 +8,7 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _choose_implementation,
     _evaluate_closure,
     _fused_gradients,
@@ -52,27 +51,12 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check_lr(lr)
         if not 0.0 <= lr_decay:
             raise ValueError(f"Invalid lr_decay value: {lr_decay}")
-        _check_nonnegative(weight_decay=weight_decay)
         if not 0.0 <= initial_accumulator_value:
             raise ValueError(f"Invalid initial_accumulator_value value: {initial_accumulator_value}")
-        _check_nonnegative(eps=eps)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        names = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
+        super().__init__(params, _checked_options(locals(), names))
         _choose_implementation(self, foreach, fused, differentiable)
         for group in self.param_groups:
             for param in group["params"]:

@@ -8,12 +8,11 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _add_missing_options,
     _addcdiv_scaled,
     _apply_weight_decay,
     _bias_correction,
-    _check_betas,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _choose_implementation,
     _evaluate_closure,
     _fused_gradients,
@@ -85,47 +84,29 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if isinstance(lr, torch.Tensor):
-            if foreach and not capturable:
-                raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-            if lr.numel() != 1:
-                raise ValueError("Tensor lr must be 1-element")
-        _check_lr(lr)
-        _check_nonnegative(eps=eps)
-        _check_betas(betas)
-        _check_tensor_betas(betas, capturable, foreach)
-        _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
+        if isinstance(lr, torch.Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        names = (
+            "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
         )
+        options = _checked_options(locals(), names)
+        _check_tensor_betas(betas, capturable, foreach)
+        super().__init__(params, options)
         _choose_implementation(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
+        _add_missing_options(
+            self,
+            amsgrad=False,
+            maximize=False,
+            foreach=None,
+            capturable=False,
+            differentiable=False,
+            decoupled_weight_decay=False,
+            fused=None,
+        )
         for group in self.param_groups:
-            for name, default in (
-                ("amsgrad", False),
-                ("maximize", False),
-                ("foreach", None),
-                ("capturable", False),
-                ("differentiable", False),
-                ("decoupled_weight_decay", False),
-                ("fused", None),
-            ):
-                group.setdefault(name, default)
             for param in group["params"]:
                 found = self.state.get(param, {})
                 if found and not isinstance(found["step"], torch.Tensor):

@@ -10,9 +10,7 @@ from .optimizer import (
     Optimizer,
     _addcdiv_scaled,
     _bias_correction,
-    _check_betas,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _evaluate_closure,
     _get_value,
     _increment_step,
@@ -49,23 +47,8 @@ class Adamax(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _check_nonnegative(eps=eps)
-        _check_betas(betas)
-        _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        names = "lr betas eps weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

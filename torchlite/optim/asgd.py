@@ -8,8 +8,7 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _evaluate_closure,
     _get_value,
     _increment_step,
@@ -48,22 +47,8 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lambd": lambd,
-                "alpha": alpha,
-                "t0": t0,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        names = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

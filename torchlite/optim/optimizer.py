@@ -603,13 +603,28 @@ def _check_betas(betas):
             raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
 
 
-def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
-    if eps is not None and not 0.0 <= eps:
-        raise ValueError(f"Invalid epsilon value: {eps}")
-    if momentum is not None and not 0.0 <= momentum:
-        raise ValueError(f"Invalid momentum value: {momentum}")
-    if weight_decay is not None and not 0.0 <= weight_decay:
-        raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+def _options(arguments: dict[str, Any], names: str) -> dict[str, Any]:
+    """Return a constructor's arguments of these names, in this order."""
+    return {name: arguments[name] for name in names.split()}
+
+
+def _add_missing_options(optimizer, **options):
+    """Give each group the options that older checkpoints lack."""
+    for group in optimizer.param_groups:
+        for name, value in options.items():
+            group.setdefault(name, value)
+
+
+def _checked_options(arguments: dict[str, Any], names: str) -> dict[str, Any]:
+    """Return a constructor's arguments of these names. ValueError for a wrong rate, epsilon, momentum or the like."""
+    options = _options(arguments, names)
+    _check_lr(options["lr"])
+    for name, description in (("eps", "epsilon"), ("momentum", "momentum"), ("weight_decay", "weight_decay")):
+        if name in options and not 0.0 <= options[name]:
+            raise ValueError(f"Invalid {description} value: {options[name]}")
+    if "betas" in options:
+        _check_betas(options["betas"])
+    return options
 
 
 # The multi-tensor path

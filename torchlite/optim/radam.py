@@ -11,9 +11,7 @@ from .optimizer import (
     Optimizer,
     _apply_weight_decay,
     _bias_correction,
-    _check_betas,
-    _check_lr,
-    _check_nonnegative,
+    _checked_options,
     _get_value,
     _increment_step,
     _init_step_count,
@@ -53,24 +51,8 @@ class RAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _check_nonnegative(eps=eps)
-        _check_betas(betas)
-        _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                "differentiable": differentiable,
-            },
-        )
+        names = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

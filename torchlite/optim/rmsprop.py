@@ -8,8 +8,8 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _check_lr,
-    _check_nonnegative,
+    _add_missing_options,
+    _checked_options,
     _evaluate_closure,
     _fused_gradients,
     _get_value,
@@ -49,40 +49,16 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _check_nonnegative(eps=eps)
-        _check_nonnegative(momentum=momentum)
-        _check_nonnegative(weight_decay=weight_decay)
         if not 0.0 <= alpha:
             raise ValueError(f"Invalid alpha value: {alpha}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "alpha": alpha,
-                "eps": eps,
-                "centered": centered,
-                "weight_decay": weight_decay,
-                "capturable": capturable,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )
+        names = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:
-            for name, default in (
-                ("momentum", 0),
-                ("centered", False),
-                ("foreach", None),
-                ("maximize", False),
-                ("differentiable", False),
-                ("capturable", False),
-            ):
-                group.setdefault(name, default)
+        _add_missing_options(
+            self, momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
+        )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

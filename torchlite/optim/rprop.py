@@ -8,7 +8,7 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
-    _check_lr,
+    _checked_options,
     _evaluate_closure,
     _get_value,
     _init_step_count,
@@ -47,21 +47,10 @@ class Rprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "etas": etas,
-                "step_sizes": step_sizes,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        names = "lr etas step_sizes foreach maximize differentiable capturable"
+        super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

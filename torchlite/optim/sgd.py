@@ -8,11 +8,13 @@ import torchlite as torch
 
 from .optimizer import (
     Optimizer,
+    _add_missing_options,
     _choose_implementation,
     _evaluate_closure,
     _fused_gradients,
     _get_value,
     _is_step_skipped,
+    _options,
     _params_with_grad,
     _scaler_tensors,
     _zeros_like,
@@ -65,33 +67,13 @@ class SGD(Optimizer):
                 raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        names = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+        super().__init__(params, _options(locals(), names))
         _choose_implementation(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:
-            for name, default in (
-                ("nesterov", False),
-                ("maximize", False),
-                ("foreach", None),
-                ("differentiable", False),
-                ("fused", False),
-            ):
-                group.setdefault(name, default)
+        _add_missing_options(self, nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

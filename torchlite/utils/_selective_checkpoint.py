@@ -190,8 +190,3 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         _CachingTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
         _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
     )
-
-
-__all__ = [
-    "SAC_IGNORED_OPS", "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
-]  # fmt: skip

@@ -1,7 +1,5 @@
 """Mixed precision on CUDA under its old names, deprecated in favour of `torch.amp`."""
 
-from __future__ import annotations
-
 from ...amp.cuda import GradScaler, amp_definitely_not_available, autocast, custom_bwd, custom_fwd
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]

@@ -22,8 +22,6 @@ from .gradient_buckets import BUCKET_CAP_MB, FIRST_BUCKET_BYTES
 from .reducer import Reducer
 from .sync_module_states import broadcast_coalesced, sync_module_states, verify_shapes
 
-__all__ = ["DistributedDataParallel"]
-
 
 @dataclass
 class _MixedPrecision:

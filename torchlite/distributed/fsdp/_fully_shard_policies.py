@@ -7,8 +7,6 @@ from typing import Any
 
 import torchlite as torch
 
-__all__ = ["CPUOffloadPolicy", "DataParallelMeshDims", "MixedPrecisionPolicy", "OffloadPolicy"]
-
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:

@@ -182,27 +182,3 @@ def messages(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, i
             if 0 <= target <= last and rank_of[target] != rank:
                 found.setdefault((rank, rank_of[target]), []).append(action)
     return found
-
-
-def simulate_times(order: PipelineOrder, rank_of: dict[int, int], costs: dict[str, float]) -> dict[int, float]:
-    """Return each rank's end time, given the cost of each kind of action. RuntimeError for a deadlock."""
-    last = max(rank_of)
-    ends: dict[Action, float] = {}
-    clock, place = dict.fromkeys(order, 0.0), dict.fromkeys(order, 0)
-    while any(place[rank] < len(order[rank]) for rank in order):
-        moved = False
-        for rank, actions in order.items():
-            while place[rank] < len(actions):
-                action = actions[place[rank]]
-                wanted = required_action(action, last)
-                own = [action._replace(computation_type=FORWARD)] if action.computation_type in "BI" else []
-                own += [action._replace(computation_type=BACKWARD)] if action.computation_type == WEIGHTS else []
-                before = [*own, *([] if wanted is None else [wanted])]
-                if any(one not in ends for one in before):
-                    break
-                start = max([clock[rank], *(ends[one] for one in before)])
-                clock[rank] = ends[provided_action(action)] = start + costs[action.computation_type]
-                place[rank], moved = place[rank] + 1, True
-        if not moved:
-            raise RuntimeError(f"ranks wait for each other: {[order[r][place[r] :][:1] for r in order]}")
-    return clock

@@ -1,7 +1,5 @@
 """Distributed tensors: DTensor, placements, and factory functions."""
 
-from __future__ import annotations
-
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros

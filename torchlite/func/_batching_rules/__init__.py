@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._dispatch import POINTWISE, RANDOM, Op
+
+# The modules register their rules in RULES.
 from . import dim_ops, gather_scatter, in_place, indexing, linalg, matmul, nn_layers, random_ops, views
 from .random_ops import ALWAYS as ALWAYS
 from .rule_helpers import RULES, decomposed_rule, elementwise_rule, loop_fallback
 from .views import LOOPS as LOOPS
 
-_FAMILIES = (
-    dim_ops,
-    indexing,
-    nn_layers,
-    linalg,
-    matmul,
-    random_ops,
-    gather_scatter,
-    views,
-    in_place,
-)  # they register rules in RULES
 _found: dict[Op, Any] = {}
 
 

@@ -8,7 +8,6 @@ from ..._dispatch import F
 from .._batched_tensor import batch_dim_first
 from .rule_helpers import flatten_examples, map_outputs, rule, run_below_level, shift_dims
 
-_DIM_ARGUMENTS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
 # Reductions over several dimensions.
 _MULTI_DIM_OPS = frozenset(
     ("sum", "mean", "amax", "amin", "_var_correction", "_std_correction", "_vector_norm_core", "logsumexp", "flip")

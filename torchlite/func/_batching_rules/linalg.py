@@ -1,7 +1,5 @@
 """Batching rules of linear algebra: the ops take batches of matrices themselves."""
 
-from __future__ import annotations
-
 from .rule_helpers import leading_batch_rule, logical_ndim, pad_ndim, rule, run_below_level
 
 for _name in (

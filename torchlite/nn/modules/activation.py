@@ -180,38 +180,30 @@ class Hardswish(_Inplace):
         return F.hardswish(input, self.inplace)
 
 
-class ELU(Module):
-    """x where x > 0, else alpha (exp(x) - 1) (Clevert et al. 2015)."""
-
+class _ExponentialUnit(Module):
     __constants__ = ["alpha", "inplace"]
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+
+
+class ELU(_ExponentialUnit):
+    """x where x > 0, else alpha (exp(x) - 1) (Clevert et al. 2015)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
-
-class CELU(Module):
+class CELU(_ExponentialUnit):
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)) (Barron 2017)."""
-
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class SELU(_Inplace):

@@ -15,6 +15,8 @@ from .module import Module, weight_and_bias
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchlite import Tensor
     from torchlite._stubs.aliases import DeviceLike, DType, Ints
 
@@ -133,18 +135,53 @@ def _padding_amounts(module):
     return amounts
 
 
-def _convolve(module, conv, input, weight, bias, expand):
+def _convolve(module, conv, input, weight, bias):
     if module.padding_mode != "zeros":
         padded = F.pad(input, module._reversed_padding_repeated_twice, mode=module.padding_mode)
-        return conv(padded, weight, bias, module.stride, expand(0), module.dilation, module.groups)
+        return conv(padded, weight, bias, module.stride, module.__expand__(0), module.dilation, module.groups)
     return conv(input, weight, bias, module.stride, module.padding, module.dilation, module.groups)
 
 
-def _spatial(padding, expand):
-    return padding if isinstance(padding, str) else expand(padding)
+class _Conv(_ConvNd):
+    """The base of Conv1d, Conv2d and Conv3d.
+
+    `__expand__` makes a tuple of an argument: one value a dimension.
+    """
+
+    __expand__: Callable[[Any], tuple[Any, ...]]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            self.__expand__(kernel_size),
+            self.__expand__(stride),
+            padding if isinstance(padding, str) else self.__expand__(padding),
+            self.__expand__(dilation),
+            False,
+            self.__expand__(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
 
-class Conv1d(_ConvNd):
+class Conv1d(_Conv):
     """Cross-correlation over one dimension: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out).
 
     L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1. Parameters `weight` (C_out, C_in / groups,
@@ -152,44 +189,16 @@ class Conv1d(_ConvNd):
     "valid".
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints | str = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _single(kernel_size),
-            _single(stride),
-            _spatial(padding, _single),
-            _single(dilation),
-            False,
-            _single(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_single)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv1d, input, weight, bias, _single)
+        return _convolve(self, F.conv1d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv1d))
 
 
-class Conv2d(_ConvNd):
+class Conv2d(_Conv):
     """Cross-correlation over two dimensions: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out); sizes and
     parameters as in Conv1d.
 
@@ -197,80 +206,24 @@ class Conv2d(_ConvNd):
     torch.Size([1, 8, 5, 5])
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints | str = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _pair(kernel_size),
-            _pair(stride),
-            _spatial(padding, _pair),
-            _pair(dilation),
-            False,
-            _pair(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_pair)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv2d, input, weight, bias, _pair)
+        return _convolve(self, F.conv2d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv2d))
 
 
-class Conv3d(_ConvNd):
+class Conv3d(_Conv):
     """Cross-correlation over three dimensions: (N, C_in, D, H, W) or (C_in, D, H, W) -> (N, C_out, ...); sizes and
     parameters as in Conv1d.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints | str = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _triple(kernel_size),
-            _triple(stride),
-            _spatial(padding, _triple),
-            _triple(dilation),
-            False,
-            _triple(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_triple)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv3d, input, weight, bias, _triple)
+        return _convolve(self, F.conv3d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv3d))
@@ -348,123 +301,73 @@ def _transpose(module, conv, input, output_size, dims):
     )
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class _ConvTranspose(_ConvTransposeNd):
+    """The base of ConvTranspose1d, ConvTranspose2d and ConvTranspose3d."""
+
+    __expand__: Callable[[Any], tuple[Any, ...]]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            self.__expand__(kernel_size),
+            self.__expand__(stride),
+            self.__expand__(padding),
+            self.__expand__(dilation),
+            True,
+            self.__expand__(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+
+class ConvTranspose1d(_ConvTranspose):
     """The gradient of Conv1d with respect to its input, as a layer: (N, C_in, L) -> (N, C_out, L_out).
 
     L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. `weight` is (C_in, C_out /
     groups, kernel_size).
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _single(kernel_size),
-            _single(stride),
-            _single(padding),
-            _single(dilation),
-            True,
-            _single(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_single)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _transpose(self, F.conv_transpose1d, input, output_size, 1)
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTranspose):
     """The gradient of Conv2d with respect to its input, as a layer: (N, C_in, H, W) -> (N, C_out, H_out, W_out); sizes
     as in ConvTranspose1d.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _pair(kernel_size),
-            _pair(stride),
-            _pair(padding),
-            _pair(dilation),
-            True,
-            _pair(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_pair)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _transpose(self, F.conv_transpose2d, input, output_size, 2)
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTranspose):
     """The gradient of Conv3d with respect to its input, as a layer: (N, C_in, D, H, W) -> (N, C_out, ...); sizes as in
     ConvTranspose1d.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _triple(kernel_size),
-            _triple(stride),
-            _triple(padding),
-            _triple(dilation),
-            True,
-            _triple(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    __expand__ = staticmethod(_triple)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _transpose(self, F.conv_transpose3d, input, output_size, 3)

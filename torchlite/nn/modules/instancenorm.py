@@ -129,24 +129,18 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
     """An InstanceNorm1d that takes `num_features` from its first input."""
 
     cls_to_become = InstanceNorm1d
-
-    def _get_no_batch_dim(self):
-        return 2
+    _get_no_batch_dim = InstanceNorm1d._get_no_batch_dim
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
     """An InstanceNorm2d that takes `num_features` from its first input."""
 
     cls_to_become = InstanceNorm2d
-
-    def _get_no_batch_dim(self):
-        return 3
+    _get_no_batch_dim = InstanceNorm2d._get_no_batch_dim
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
     """An InstanceNorm3d that takes `num_features` from its first input."""
 
     cls_to_become = InstanceNorm3d
-
-    def _get_no_batch_dim(self):
-        return 4
+    _get_no_batch_dim = InstanceNorm3d._get_no_batch_dim

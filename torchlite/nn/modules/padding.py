@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchlite.nn import functional as F
 
@@ -10,6 +10,8 @@ from .module import Module
 from .utils import _ntuple, _pair, _quadruple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchlite import Tensor
     from torchlite._stubs.aliases import Ints
 
@@ -23,12 +25,25 @@ __all__ = [
 _sextuple = _ntuple(6)
 
 
-class _ConstantPadNd(Module):
-    __constants__ = ["padding", "value"]
+class _PadNd(Module):
+    __constants__ = ["padding"]
     padding: tuple[int, ...]
+    # Makes a tuple of an argument: two amounts a dimension.
+    __expand__: Callable[[Any], tuple[int, ...]]
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, padding: Ints) -> None:
         super().__init__()
+        self.padding = self.__expand__(padding)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    __constants__ = ["padding", "value"]
+
+    def __init__(self, padding: Ints, value: float) -> None:
+        super().__init__(padding)
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
@@ -41,175 +56,111 @@ class _ConstantPadNd(Module):
 class ConstantPad1d(_ConstantPadNd):
     """Pads the last dimension with `value`: (*, W) -> (*, W_out)."""
 
-    def __init__(self, padding: Ints, value: float) -> None:
-        super().__init__(value)
-        self.padding = _pair(padding)
+    __expand__ = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
     """Pads the last two dimensions with `value`: (*, H, W) -> (*, H_out, W_out)."""
 
-    def __init__(self, padding: Ints, value: float) -> None:
-        super().__init__(value)
-        self.padding = _quadruple(padding)
+    __expand__ = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
     """Pads the last three dimensions with `value`: (*, D, H, W) -> (*, D_out, H_out, W_out)."""
 
-    def __init__(self, padding: Ints, value: float) -> None:
-        super().__init__(value)
-        self.padding = _sextuple(padding)
+    __expand__ = staticmethod(_sextuple)
 
 
-class ZeroPad1d(ConstantPad1d):
+class _ZeroPadNd(_ConstantPadNd):
+    def __init__(self, padding: Ints) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Pads the last dimension with zeros."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Pads the last two dimensions with zeros."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Pads the last three dimensions with zeros."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-def _check_dims(input, one):
-    if input.dim() not in (one, one + 1):
-        raise ValueError(f"expected {one}D or {one + 1}D input (got {input.dim()}D input)")
-
-
-class _CircularPadNd(Module):
-    __constants__ = ["padding"]
-    padding: tuple[int, ...]
-
+class _CircularPadNd(_PadNd):
     def _check_input_dim(self, input):
-        raise NotImplementedError
+        unbatched = len(self.padding) // 2 + 1
+        if input.dim() not in (unbatched, unbatched + 1):
+            raise ValueError(f"expected {unbatched}D or {unbatched + 1}D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         return F.pad(input, self.padding, "circular")
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
 
 class CircularPad1d(_CircularPadNd):
     """Pads (N, C, W) or (C, W) with the values of the other end."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
-
-    def _check_input_dim(self, input):
-        _check_dims(input, 2)
+    __expand__ = staticmethod(_pair)
 
 
 class CircularPad2d(_CircularPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values of the other end."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
-
-    def _check_input_dim(self, input):
-        _check_dims(input, 3)
+    __expand__ = staticmethod(_quadruple)
 
 
 class CircularPad3d(_CircularPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values of the other end."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
-
-    def _check_input_dim(self, input):
-        _check_dims(input, 4)
+    __expand__ = staticmethod(_sextuple)
 
 
-class _ReflectionPadNd(Module):
-    __constants__ = ["padding"]
-    padding: tuple[int, ...]
-
+class _ReflectionPadNd(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "reflect")
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class ReflectionPad1d(_ReflectionPadNd):
     """Pads (N, C, W) or (C, W) with the values mirrored at the edge, which itself is not repeated."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
+    __expand__ = staticmethod(_pair)
 
 
 class ReflectionPad2d(_ReflectionPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values mirrored at the edges."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
+    __expand__ = staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_ReflectionPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values mirrored at the edges."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
+    __expand__ = staticmethod(_sextuple)
 
 
-class _ReplicationPadNd(Module):
-    __constants__ = ["padding"]
-    padding: tuple[int, ...]
-
+class _ReplicationPadNd(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "replicate")
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class ReplicationPad1d(_ReplicationPadNd):
     """Pads (N, C, W) or (C, W) with the value of the edge."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
+    __expand__ = staticmethod(_pair)
 
 
 class ReplicationPad2d(_ReplicationPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values of the edges."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
+    __expand__ = staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_ReplicationPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values of the edges."""
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
+    __expand__ = staticmethod(_sextuple)

@@ -10,6 +10,8 @@ from .module import Module
 from .utils import _pair, _single, _triple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchlite import Tensor
     from torchlite._stubs.aliases import Ints, OutputSize
 
@@ -91,14 +93,16 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(Module):
+    __expand__: Callable[[Any], tuple[Any, ...]]
+
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
+        super().__init__()
+        self.kernel_size = self.__expand__(kernel_size)
+        self.stride = self.__expand__(stride if stride is not None else kernel_size)
+        self.padding = self.__expand__(padding)
+
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-def _init_unpool(module, expand, kernel_size, stride, padding):
-    module.kernel_size = expand(kernel_size)
-    module.stride = expand(stride if stride is not None else kernel_size)
-    module.padding = expand(padding)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -106,9 +110,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     L_out). `output_size` resolves an ambiguous L_out.
     """
 
-    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
-        super().__init__()
-        _init_unpool(self, _single, kernel_size, stride, padding)
+    __expand__ = staticmethod(_single)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -117,9 +119,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 class MaxUnpool2d(_MaxUnpoolNd):
     """The partial inverse of MaxPool2d; as MaxUnpool1d."""
 
-    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
-        super().__init__()
-        _init_unpool(self, _pair, kernel_size, stride, padding)
+    __expand__ = staticmethod(_pair)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -128,9 +128,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """The partial inverse of MaxPool3d; as MaxUnpool1d."""
 
-    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
-        super().__init__()
-        _init_unpool(self, _triple, kernel_size, stride, padding)
+    __expand__ = staticmethod(_triple)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -168,11 +166,7 @@ class AvgPool1d(_AvgPoolNd):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(_AvgPoolNd):
-    """The mean of each window: (N, C, H, W) -> (N, C, H_out, W_out); as AvgPool1d, with `divisor_override` in place of
-    the window's size.
-    """
-
+class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
 
     def __init__(
@@ -192,6 +186,12 @@ class AvgPool2d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
+
+class AvgPool2d(_AvgPoolWithDivisor):
+    """The mean of each window: (N, C, H, W) -> (N, C, H_out, W_out); as AvgPool1d, with `divisor_override` in place of
+    the window's size.
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
             input,
@@ -204,27 +204,8 @@ class AvgPool2d(_AvgPoolNd):
         )
 
 
-class AvgPool3d(_AvgPoolNd):
+class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out); as AvgPool2d."""
-
-    __constants__ = AvgPool2d.__constants__
-
-    def __init__(
-        self,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: Any = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -238,27 +219,9 @@ class AvgPool3d(_AvgPoolNd):
         )
 
 
-def _init_fractional_pool(module, expand, kernel_size, output_size, output_ratio, return_indices, samples):
-    module.kernel_size = expand(kernel_size)
-    module.return_indices = return_indices
-    module.register_buffer("_random_samples", samples)
-    module.output_size = expand(output_size) if output_size is not None else None
-    module.output_ratio = expand(output_ratio) if output_ratio is not None else None
-    name = type(module).__name__
-    if output_size is None and output_ratio is None:
-        raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
-    if output_size is not None and output_ratio is not None:
-        raise ValueError("only one of output_size and output_ratio may be specified")
-    if module.output_ratio is not None and not all(0 < ratio < 1 for ratio in module.output_ratio):
-        raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
-
-
-class FractionalMaxPool2d(Module):
-    """Max pooling over windows placed at random so that the output has `output_size`, or `output_ratio` times the
-    input's size (Graham 2014).
-    """
-
+class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
+    __expand__: Callable[[Any], tuple[Any, ...]]
 
     def __init__(
         self,
@@ -269,7 +232,25 @@ class FractionalMaxPool2d(Module):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        _init_fractional_pool(self, _pair, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        self.kernel_size = self.__expand__(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = self.__expand__(output_size) if output_size is not None else None
+        self.output_ratio = self.__expand__(output_ratio) if output_ratio is not None else None
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Max pooling over windows placed at random so that the output has `output_size`, or `output_ratio` times the
+    input's size (Graham 2014).
+    """
+
+    __expand__ = staticmethod(_pair)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(
@@ -277,26 +258,15 @@ class FractionalMaxPool2d(Module):
             self.kernel_size,
             self.output_size,
             self.output_ratio,
-            self.return_indices,
+            return_indices=self.return_indices,
             _random_samples=self._random_samples,
         )
 
 
-class FractionalMaxPool3d(Module):
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The three-dimensional FractionalMaxPool2d."""
 
-    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-
-    def __init__(
-        self,
-        kernel_size: Ints,
-        output_size: Ints | None = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Any = None,
-    ) -> None:
-        super().__init__()
-        _init_fractional_pool(self, _triple, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+    __expand__ = staticmethod(_triple)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(
@@ -304,7 +274,7 @@ class FractionalMaxPool3d(Module):
             self.kernel_size,
             self.output_size,
             self.output_ratio,
-            self.return_indices,
+            return_indices=self.return_indices,
             _random_samples=self._random_samples,
         )
 

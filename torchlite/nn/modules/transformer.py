@@ -96,7 +96,23 @@ def _why_not_nested_tensor(layer):
     return next(("encoder_layer" + words for holds, words in reasons if holds), "")
 
 
-class TransformerEncoderLayer(Module):
+class _TransformerLayer(Module):
+    __constants__ = ["norm_first"]
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout1(
+            self.self_attn(
+                x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
+            )[0]
+        )
+
+
+class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and a feed-forward network, each with a residual and a layer norm (after it, or before with
     `norm_first`).
 
@@ -107,8 +123,6 @@ class TransformerEncoderLayer(Module):
     >>> layer(torchlite.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """
-
-    __constants__ = ["norm_first"]
 
     def __init__(
         self,
@@ -139,11 +153,6 @@ class TransformerEncoderLayer(Module):
         self.activation_relu_or_gelu = _relu_or_gelu(activation)
         self.activation = activation
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
-
     def forward(
         self,
         src: Tensor,
@@ -162,23 +171,14 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        return self.dropout1(
-            self.self_attn(
-                x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
-            )[0]
-        )
-
     def _ff_block(self, x):
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_TransformerLayer):
     """Self-attention, attention to the encoder's output (`memory`), and a feed-forward network; otherwise as
     TransformerEncoderLayer.
     """
-
-    __constants__ = ["norm_first"]
 
     def __init__(
         self,
@@ -212,11 +212,6 @@ class TransformerDecoderLayer(Module):
         self.dropout3 = Dropout(dropout)
         self.activation = _activation(activation)
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
-
     def forward(
         self,
         tgt: Tensor,
@@ -238,13 +233,6 @@ class TransformerDecoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
-
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        return self.dropout1(
-            self.self_attn(
-                x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
-            )[0]
-        )
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         return self.dropout2(

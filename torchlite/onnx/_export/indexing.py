@@ -11,10 +11,6 @@ from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, translates
 from .reductions import reduce_with
 
 
-def _is_full_slice(w: OnnxGraphBuilder, index: WriterValue) -> str:
-    return w.cast(index, "int64")
-
-
 @translates("aten.embedding")
 def embedding(w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, *rest: Any) -> str:
     return w.op("Gather", weight, indices)

@@ -24,6 +24,3 @@ def register_all() -> None:
     """Import all op families, which register their functions."""
     for family in _FAMILIES:
         importlib.import_module(f"{__name__}.{family}")
-
-
-__all__ = ["Op", "find_op", "register_all", "op_versions"]

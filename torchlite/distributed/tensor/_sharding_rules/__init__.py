@@ -1,7 +1,5 @@
 """Sharding rules of ops by families; importing this package registers them."""
 
-from __future__ import annotations
-
 from . import creation_random_copy as making
 from . import indexing as indices
 from . import matmul as products
